@@ -1,4 +1,4 @@
-"""What all tests share: properties are tried on the same examples in every run, and no example has to be quick.
+"""What all tests share: properties are tried on the same examples in every run, no example has to be quick, and Spark starts fast.
 
 Hypothesis fails an example that takes longer than a fifth of a second, and a test whose examples take long to make; a busy machine is
 reason enough for both. `make simulate` is for new seeds.
@@ -6,9 +6,16 @@ reason enough for both. `make simulate` is for new seeds.
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
+
+from tests.spark.session import SHORT_LIVED
 
 settings.register_profile(
     "barnabas", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("barnabas")
+
+for name, value in SHORT_LIVED.items():
+    os.environ.setdefault(name, value)

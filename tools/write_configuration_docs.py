@@ -87,7 +87,9 @@ def differences() -> list[str]:
         "- `barnabas start` without `listeners` and `--listen` serves `127.0.0.1:9092` only; without a directory it asks "
         "for one instead of taking `log.dir`'s default."
     )
-    lines.append("- Internal topics have one replica on a single node. In a cluster they wait until there are as many brokers as they have replicas.")
+    lines.append(
+        "- Internal topics have one replica on a single node. In a cluster they wait until there are as many brokers as they have replicas."
+    )
     return lines
 
 

@@ -58,6 +58,7 @@ class GroupHosting:
         services.group_coordinator = self.coordinator
         services.producer_ids = ProducerIdManager(self.loop, self._allocate)
         services.creating_topics = {}
+        services.missing_topics = {}
         services.share = SimpleNamespace(coordinator=SimpleNamespace(is_in_use=False))
         services.controller = SimpleNamespace(handle=self._create_topic)
         if create:

@@ -61,6 +61,11 @@ def test_a_state_is_initialized_written_read_and_deleted(cluster: Cluster) -> No
     assert (read.start_offset, read.state_epoch, read.state_batches[0].last_offset) == (0, 1, 4)
     summary = ask(Summary, Summary.ReadStateSummaryData, leader_epoch=0)
     assert (summary.start_offset, summary.delivery_complete_count) == (0, 5)
+    written = ask(Write, Write.WriteStateData, state_epoch=1, leader_epoch=0, state_batches=[batch] * 10_001)
+    assert (written.error_code, written.error_message) == (
+        ErrorCode.INVALID_REQUEST,
+        "A partition has at most 10000 state batches.",
+    )
     assert ask(Delete, Delete.DeleteStateData).error_code == 0
     assert ask(Summary, Summary.ReadStateSummaryData, leader_epoch=0).start_offset == -1
     assert node.ask(Delete(group_id="", topics=[])).results == []

@@ -14,8 +14,8 @@ import apache_kafka
 from tests.cluster import views
 from tests.cluster.waiting import NeverCame, wait_for
 
-START_SECONDS = 120.0
-STOP_SECONDS = 60.0
+START_SECONDS = 300.0
+STOP_SECONDS = 120.0
 HEAP = "384m"
 
 

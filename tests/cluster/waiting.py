@@ -10,7 +10,7 @@ from barnabas.protocol.errors import KafkaError
 
 R = TypeVar("R")
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 PAUSE_SECONDS = 0.05
 
 

@@ -35,15 +35,17 @@ from tests.coordinator.virtual_loop import VirtualLoop
 
 pytestmark = pytest.mark.slow
 
-SEGMENT_BYTES = 4 << 20
-CONFIG = LogConfig(
-    cleanup_policy=frozenset({"compact"}),
-    segment_bytes=SEGMENT_BYTES,
-    min_cleanable_dirty_ratio=0.5,
-    file_delete_delay_ms=0,
-)
-GROUPS, PARTITIONS, COMMITS = 20, 100, 1_000_000
-IDS, TRANSACTIONS = 200, 60_000
+GROUPS, PARTITIONS, IDS = 20, 100, 200
+
+# As many commits, or transactions, for each byte of a segment.
+COMMITS = [
+    pytest.param(200_000, 1 << 20, id="200,000"),
+    pytest.param(1_000_000, 4 << 20, id="a million", marks=pytest.mark.long),
+]
+TRANSACTIONS = [
+    pytest.param(15_000, 1 << 20, id="15,000"),
+    pytest.param(60_000, 4 << 20, id="60,000", marks=pytest.mark.long),
+]
 
 
 class FileLog:
@@ -74,7 +76,7 @@ class FileLog:
             yield data
 
 
-def opened(folder: Path, topic: str, now_ms: Callable[[], int]) -> tuple[LogManager, PartitionLog]:
+def opened(folder: Path, topic: str, segment_bytes: int, now_ms: Callable[[], int]) -> tuple[LogManager, PartitionLog]:
     disk = OsDisk()
     manager = LogManager(
         disk,
@@ -84,7 +86,13 @@ def opened(folder: Path, topic: str, now_ms: Callable[[], int]) -> tuple[LogMana
         cleaner_config=CleanerConfig(backoff_ms=0, dedupe_buffer_bytes=1 << 20),
     )
     manager.open()
-    log = manager.get_or_create(topic, 0, Uuid(bytes(range(16))), CONFIG)
+    config = LogConfig(
+        cleanup_policy=frozenset({"compact"}),
+        segment_bytes=segment_bytes,
+        min_cleanable_dirty_ratio=0.5,
+        file_delete_delay_ms=0,
+    )
+    log = manager.get_or_create(topic, 0, Uuid(bytes(range(16))), config)
     log.high_watermark = log.log_end_offset
     return manager, log
 
@@ -114,30 +122,31 @@ def commit(group: int, offset: int) -> OffsetCommitRequest:
 
 
 @pytest.mark.timeout(1200)
-def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("commits", "segment_bytes"), COMMITS)
+def test_offset_commits_leave_a_few_segments(tmp_path: Path, commits: int, segment_bytes: int) -> None:
     loop = VirtualLoop()
-    manager, log = opened(tmp_path, "__consumer_offsets", lambda: loop.now_ms)
+    manager, log = opened(tmp_path, "__consumer_offsets", segment_bytes, lambda: loop.now_ms)
     groups = coordinator(loop, log)
     written = largest = 0
-    rounds = COMMITS // PARTITIONS
+    rounds = commits // PARTITIONS
     for i in range(rounds):
         before = log.log_end_offset
         answer = start(requests.offset_commit(groups, commit(i % GROUPS, i), 8), loop)
         loop.run_ready()
         assert answer.done()
         written += log.log_end_offset - before
-        if i % 200 == 199:
+        if i % (segment_bytes >> 14) == 0:
             loop.now_ms += 1000
             manager.housekeeping()
             largest = max(largest, log.size_in_bytes)
-    assert written >= COMMITS
+    assert written >= commits
     assert manager.cleaner.stats.cleanings > 5
     # The live records take a small part of a segment. Dirty segments wait for their share to exceed a half, beside the active one.
-    assert largest < 4 * SEGMENT_BYTES
+    assert largest < 4 * segment_bytes
     assert log.segment_count <= 4
     manager.close()
     # Another broker reads the little that is left, and knows every last offset.
-    manager, log = opened(tmp_path, "__consumer_offsets", lambda: loop.now_ms)
+    manager, log = opened(tmp_path, "__consumer_offsets", segment_bytes, lambda: loop.now_ms)
     groups = coordinator(loop, log)
     for group in range(GROUPS):
         request = OffsetFetchRequest.OffsetFetchRequestGroup(
@@ -157,14 +166,15 @@ def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(1200)
-def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("transactions", "segment_bytes"), TRANSACTIONS)
+def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path, transactions: int, segment_bytes: int) -> None:
     now_ms = [1_000_000]
-    manager, log = opened(tmp_path, "__transaction_state", lambda: now_ms[0])
+    manager, log = opened(tmp_path, "__transaction_state", segment_bytes, lambda: now_ms[0])
     serde = RecordSerde("transaction")
     steps = (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
     partitions = frozenset({("orders", 0), ("orders", 1)})
     largest = 0
-    for number in range(TRANSACTIONS):
+    for number in range(transactions):
         records = [
             serde.encode(
                 transaction_record(
@@ -186,12 +196,12 @@ def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path) -> None:
         for key, value in records:
             log.append_as_leader(build_batch([(now_ms[0], key, value, ())]), 0, origin=AppendOrigin.COORDINATOR)
         log.high_watermark = log.log_end_offset
-        if number % 2000 == 1999:
+        if number % (segment_bytes >> 11) == 0:
             now_ms[0] += 1000
             manager.housekeeping()
             largest = max(largest, log.size_in_bytes)
     assert manager.cleaner.stats.cleanings > 2
-    assert largest < 4 * SEGMENT_BYTES
+    assert largest < 4 * segment_bytes
     state: dict[str, TransactionMetadata] = {}
     offset = 0
     while offset < log.log_end_offset:
@@ -204,6 +214,6 @@ def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path) -> None:
                 assert isinstance(found.value, TransactionLogValue)
                 state[found.key.transactional_id] = metadata_of(found.key.transactional_id, found.value)
     assert len(state) == IDS
-    assert {metadata.producer_epoch for metadata in state.values()} == {TRANSACTIONS // IDS - 1}
+    assert {metadata.producer_epoch for metadata in state.values()} == {transactions // IDS - 1}
     assert {metadata.state for metadata in state.values()} == {TransactionState.COMPLETE_COMMIT}
     manager.close()

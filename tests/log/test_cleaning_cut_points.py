@@ -19,7 +19,9 @@ from barnabas.records.control import build_end_transaction_marker
 from tests.log.compacted import DIRECTORY, KEY, Compacted, latest_of_each_key
 from tests.simulation.disk import MUTATIONS, SimDisk
 
-CUT_SEEDS = 6
+CUT_SEEDS = 2
+ALL_CUT_SEEDS = 6
+"""In `make long`."""
 
 
 class Killed(BaseException):
@@ -158,7 +160,10 @@ def test_a_kill_in_front_of_each_change() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(CUT_SEEDS))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(CUT_SEEDS), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(CUT_SEEDS, ALL_CUT_SEEDS))],
+)
 def test_a_power_cut_in_front_of_each_change(seed: int) -> None:
     number = 0
     is_ended = True

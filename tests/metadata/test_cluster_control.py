@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.cluster_control import register_broker, register_controller
 from barnabas.metadata.cluster_image import Endpoint, VersionRange
 from barnabas.metadata.directory_ids import UNASSIGNED
-from barnabas.metadata.metadata_version import supported_features
+from barnabas.metadata.features_image import FeaturesImage
+from barnabas.metadata.metadata_version import (
+    CONTROLLER_REGISTRATION_SINCE,
+    DIRECTORY_ASSIGNMENT_SINCE,
+    supported_features,
+)
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import CLUSTER_ID, INCARNATION, ControllerHarness
+from tests.metadata.memory_log import CLUSTER_ID, INCARNATION, ControllerHarness, directory_of
 
 OTHER = b"o" * 16
 
@@ -30,7 +36,7 @@ def request(broker_id: int = 2, **fields: Any) -> messages.BrokerRegistrationReq
             for name, (low, high) in sorted(levels.items(), reverse=True)
         ],
         rack="r",
-        log_dirs=[b"z" * 16, b"a" * 16],
+        log_dirs=fields.pop("log_dirs", [b"z" * 16, b"a" * 16]),
         **fields,
     )
 
@@ -85,6 +91,41 @@ def test_a_feature_that_a_broker_does_not_name_is_at_level_zero_there() -> None:
     bare.features = [each for each in bare.features if each.name != "group.version"]
     with pytest.raises(KafkaError, match=r"version 1 of group.version. The broker wants a version between 0 and 0"):
         harness.send(ApiKey.BROKER_REGISTRATION, bare)
+
+
+@pytest.mark.parametrize(
+    ("directories", "fault"),
+    [
+        ([], "No directories specified in request"),
+        ([b"a" * 16, bytes(15) + b"\x63"], "Reserved directory ID in request"),
+        ([b"a" * 16, b"a" * 16], "Duplicate directory ID in request"),
+        ([b"a" * 16, directory_of(3)], "Broker 3 is already registered with directory ZGRkZGRkZGRkZGRkZGRkAw"),
+    ],
+)
+def test_a_broker_must_name_directories_that_are_its_own(directories: list[bytes], fault: str) -> None:
+    harness = ControllerHarness()
+    harness.register(3)
+    assert refusal(harness, log_dirs=directories) == (ErrorCode.INVALID_REGISTRATION, fault)
+    register(harness, log_dirs=[b"a" * 16])
+    # The same broker may have the same directories in its next life.
+    harness.now_ms += harness.settings.broker_session_timeout_ms
+    register(harness, log_dirs=[b"a" * 16], incarnation_id=OTHER)
+
+
+def test_a_broker_of_a_cluster_without_names_of_directories_need_not_name_any() -> None:
+    view = ControllerHarness().active._view()
+    features = FeaturesImage(DIRECTORY_ASSIGNMENT_SINCE - 1)
+    register_broker(view._replace(image=view.image._replace(features=features)), request(log_dirs=[]))
+
+
+def test_controllers_register_only_where_the_metadata_has_them() -> None:
+    view = ControllerHarness().active._view()
+    asked = messages.ControllerRegistrationRequest(controller_id=1)
+    assert len(register_controller(view, asked).records) == 1
+    features = FeaturesImage(CONTROLLER_REGISTRATION_SINCE - 1)
+    with pytest.raises(KafkaError) as caught:
+        register_controller(view._replace(image=view.image._replace(features=features)), asked)
+    assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_the_same_incarnation_keeps_its_epoch_and_its_state() -> None:

@@ -98,7 +98,7 @@ class Member:
         self.quorum: MetadataQuorum
 
     def __repr__(self) -> str:
-        return f"<Member {self.id} {self.quorum.driver.node!r}>"
+        return f"<Member {self.id} {self.quorum!r} {self.log!r} faults={self.faults}>"
 
     @property
     def driver(self) -> RaftDriver:
@@ -226,6 +226,8 @@ class Quorum:
             if is_dynamic:
                 del properties["controller.quorum.voters"]
                 properties["controller.quorum.bootstrap.servers"] = f"{nodes[0].host}:{PORT}"
+            node.disk.mkdir("/data")
+            node.disk.sync_dir("/")
             self.members[number] = Member(node, properties, number)
         if is_dynamic:
             self._format([self.members[number] for number in range(1, voters + 1)])
@@ -239,6 +241,7 @@ class Quorum:
             each.node.disk.mkdir(f"/data/{DIRECTORY}")
             path = f"/data/{DIRECTORY}/{checkpoint_name(SnapshotId(0, 0))}"
             each.node.disk.write_file_atomic(path, build_voters_checkpoint(voters, 0))
+            each.node.disk.sync_dir("/data")
 
     @property
     def up(self) -> list[Member]:
@@ -274,7 +277,7 @@ class Quorum:
         def agree() -> bool:
             return all(
                 each.images
-                and each.images[-1].provenance == leader.images[-1].provenance
+                and each.images[-1].provenance[:2] == leader.images[-1].provenance[:2]
                 and each.log.end_offset == leader.log.end_offset
                 for each in self.up
             )

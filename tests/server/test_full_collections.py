@@ -49,7 +49,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeGc:
 def begun(fake: FakeGc) -> VirtualLoop:
     loop = VirtualLoop()
     FullCollections(cast("Any", loop)).begin()
-    assert fake.calls == ["collect", "freeze", (20_000, 5, AT_LATEST)]
+    assert fake.calls == ["collect", "freeze", (20_000, 3, AT_LATEST)]
     fake.calls.clear()
     return loop
 

@@ -12,6 +12,7 @@ import apache_kafka
 import pytest
 
 from barnabas.log.disk import Disk, OsDisk
+from barnabas.log.log_config import LogConfig
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.metadata_batch_loader import load_snapshot
@@ -373,3 +374,14 @@ def test_a_metadata_log_that_apache_kafka_wrote_is_replayed(tmp_path: Path) -> N
     for path in sorted((kafka.data_dir / LOG).glob("*.checkpoint")):
         assert list(load_snapshot(path.read_bytes())) or path.name == checkpoint_name(SnapshotId(0, 0))
     node.metadata_log.close()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_directory_of_a_new_log_survives_the_loss_of_power(seed: int) -> None:
+    """A voter that forgets its vote and its log together with the directory could elect a leader without committed records."""
+    disk = SimDisk(seed)
+    disk.mkdir("/data")
+    disk.sync_dir("/")
+    MetadataLog(disk, "/data", LogConfig(), now_ms=lambda: 7)
+    disk.crash()
+    assert disk.is_dir(f"/data/{LOG}")

@@ -66,6 +66,16 @@ def test_the_log_begins_and_ends_at_a_snapshot_that_is_complete() -> None:
     assert log.end_offset == 21
 
 
+def test_an_epoch_before_the_log_ends_where_the_snapshot_ends() -> None:
+    """A leader that said otherwise would have its followers cut off what is committed."""
+    log = opened(disk_with(9, epoch=1))
+    receive(log, SnapshotId(20, 3))
+    assert [log.end_offset_for_epoch(epoch) for epoch in (2, 3, 4)] == [(3, 20)] * 3
+    append(log, 5)
+    assert [log.end_offset_for_epoch(epoch) for epoch in (2, 3, 4)] == [(3, 20)] * 3
+    assert [log.end_offset_for_epoch(epoch) for epoch in (5, 6)] == [(5, 21)] * 2
+
+
 def test_a_snapshot_is_read_in_pieces() -> None:
     log = opened(disk_with(9, epoch=1))
     snapshot = SnapshotId(4, 1)

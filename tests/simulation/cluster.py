@@ -22,7 +22,8 @@ from tests.simulation.cluster_client import ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL, Faults
 from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.creator import Creator, create_topic
-from tests.simulation.deliberate_bugs import BUGS
+from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
+from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
@@ -41,6 +42,7 @@ PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
 OBSERVE_SECONDS = 0.1
+CREATE_EVERY_SECONDS = 4.0
 READ_EVERY_SECONDS = 1.0
 """All committed records, over and over: seldom, because there are more each time."""
 
@@ -183,7 +185,7 @@ class SimulatedCluster:
             Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
             for n in range(plan.transactors)
         ]
-        self.creator = Creator(history, rng("creator"), plan.replicas)
+        self.creator = Creator(history, rng("creator"), plan.replicas, CREATE_EVERY_SECONDS)
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
@@ -329,7 +331,8 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
     result = Result(played.plan, history, played.world.timeline)
     with ExitStack() as stack:
         if bug is not None:
-            stack.enter_context(BUGS[bug]())
+            switch, _ = OF_CLUSTERS.get(bug) or (OF_ONE_BROKER[bug], 0)
+            stack.enter_context(switch())
         try:
             played.world.play(played.story(), seconds=SECONDS)
         except Stuck as stuck:

@@ -27,10 +27,12 @@ class Creator:
 
     Args:
         replicas: of each topic.
+        pause_seconds: the longest pause between two.
     """
 
-    def __init__(self, history: History, rng: random.Random, replicas: int = 1) -> None:
+    def __init__(self, history: History, rng: random.Random, replicas: int = 1, pause_seconds: float = 0.5) -> None:
         self._history, self._rng, self._replicas = history, rng, replicas
+        self._pause_seconds = pause_seconds
         self._number = 0
 
     async def run(self, connect: Connect, loop: Any) -> None:
@@ -47,7 +49,7 @@ class Creator:
                 loop.note(f"{name} is created", is_detail=True)
             elif error is not None and error not in NOT_YET | NOT_NOW:
                 raise AssertionError(f"the creation of {name} was answered {ErrorCode(error).name}")
-            await asyncio.sleep(self._rng.random() * 0.5)
+            await asyncio.sleep(self._rng.random() * self._pause_seconds)
 
 
 async def create_topic(client: Asks, name: str, partitions: int, replicas: int = 1) -> int:

@@ -12,8 +12,8 @@ from tests.simulation.cluster import ClusterPlan, run
 from tests.simulation.history import History, Partition
 
 P = Partition("t", 0)
-NODES = 1
-SEEDS = range(4)
+NODES = 3
+SEEDS = (1, 3, 6, 9, 14)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,8 @@ from tests.simulation.one_broker import Plan, run
 
 SEEDS_PER_TEST = 5
 SEEDS_FOR_A_BUG = 300
+FOUND_BEFORE = {"recover_without_checksums": (98,)}
+"""Seeds that found a bug which few seeds find; they are played first."""
 P = Partition("t", 0)
 X0, X1 = Partition("x", 0), Partition("x", 1)
 
@@ -49,7 +51,7 @@ def test_a_seed_replays_exactly() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", sorted(BUGS))
 def test_each_deliberate_bug_is_caught(bug: str) -> None:
-    for seed in range(SEEDS_FOR_A_BUG):
+    for seed in (*FOUND_BEFORE.get(bug, ()), *range(SEEDS_FOR_A_BUG)):
         if not run(seed, bug).passed:
             return
     pytest.fail(f"{bug} went unnoticed in {SEEDS_FOR_A_BUG} seeds")

@@ -114,17 +114,21 @@ def test_a_long_poll_ends_when_a_record_comes() -> None:
     in_virtual_time(story)
 
 
-def test_retention_deletes_segments_after_a_week() -> None:
+@pytest.mark.parametrize(
+    "day_s", [pytest.param(3_600, id="of hours"), pytest.param(86_400, id="of days", marks=pytest.mark.long)]
+)
+def test_retention_deletes_segments_after_a_week(day_s: int) -> None:
     async def story(loop: NodeLoop) -> None:
-        await create(segment_ms="86400000")
+        await create(segment_ms=str(day_s * 1000))
         for _ in range(10):
             await produce(loop, b"a day's record")
-            await asyncio.sleep(86_400)
+            await asyncio.sleep(day_s)
         # Days 0 to 3 are more than a week old, and retention has looked at least once since.
         await asyncio.sleep(600)
         assert await earliest() == 4
 
-    in_virtual_time(story)
+    of_hours = {} if day_s == 86_400 else {"log_retention_ms": str(7 * day_s * 1000)}
+    in_virtual_time(story, **of_hours)
 
 
 def test_infinite_retention_outlives_the_default() -> None:

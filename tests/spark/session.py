@@ -18,6 +18,9 @@ import pytest
 SHOP = Path(__file__).parents[2] / "pipelines" / "shop"
 SPARK = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
 
+SHORT_LIVED = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For drivers that live for seconds: Java's second compiler and its parallel collector took 40 % of a test's processor time."""
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -47,11 +50,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a broker: barnabas, and in `make conform` Apache Kafka."""
     folder = tmp_path_factory.mktemp("broker")
-    with _broker(request.param, folder) as broker:
+    with running_broker(request.param, folder) as broker:
         yield broker.bootstrap_servers
 
 
-def _broker(kind: str, folder: Path) -> Any:
+def running_broker(kind: str, folder: Path) -> Any:
+    """Return a broker, as a context manager: "barnabas" or "kafka"."""
     if kind == "barnabas":
         import barnabas
 

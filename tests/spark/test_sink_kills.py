@@ -1,7 +1,7 @@
 """Spark's driver, killed with SIGKILL in every window of the sink's protocol; each row is there once in the end.
 
 `python -m pytest -m long tests/spark/test_sink_kills.py` takes minutes. Before it can pass, the driver must have died at
-each place.
+each place. `python -m tests.spark.kill_matrix` plays more seeds.
 """
 
 from __future__ import annotations
@@ -10,19 +10,11 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from tests.spark.session import Topics
+from tests.spark.kill_matrix import ROOT, ROWS, Outcome, filled, play
 from tests.spark.sink_run import committed
-
-ROOT = Path(__file__).parents[2]
-ROWS = 20_000
-PLACES = ("in a task", "before the decision", "after the decision", "between commits", "after the commits")
-"""Where `killing/pyspark_killing.py` kills; never imported here, since it changes the sink of its process."""
-ATTEMPTS = 5
-"""On a busy machine Spark gives up a Python process that is slow to start; that is no death of ours."""
 
 pytestmark = [
     pytest.mark.long,
@@ -33,46 +25,9 @@ pytestmark = [
 ]
 
 
-def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, seed: int) -> bool:
-    """Run the driver, and return whether it ended by itself."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing")])
-    command = [sys.executable, str(ROOT / "tests" / "spark" / "kill_run.py")]
-    with (folder / "log").open("ab") as log:
-        done = subprocess.run(
-            [*command, topics.servers, source, target, str(folder), sink, str(seed)],
-            env={**os.environ, "PYTHONPATH": path, "KILLING": str(folder)},
-            stdout=log,
-            stderr=log,
-            timeout=900,
-            check=False,
-        )
-    return done.returncode == 0
-
-
-def filled(topics: Topics) -> str:
-    source = topics.create(partitions=3)
-    topics.produce(source, [{"value": str(number), "partition": number % 3} for number in range(ROWS)])
-    return source
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_killed_in_every_window(topics, tmp_path, seed):
-    source, target = filled(topics), topics.create(partitions=2)
-    for place in PLACES:
-        (tmp_path / place).touch()
-        for _ in range(ATTEMPTS):
-            ended = drive(topics, source, target, tmp_path, "killing", seed)
-            if not (tmp_path / place).exists():
-                break
-        assert not (tmp_path / place).exists(), (tmp_path / "log").read_text()[-4000:]
-        assert not ended, f"the driver went on after its death {place}"
-        seed += 10
-    for _ in range(ATTEMPTS):
-        if drive(topics, source, target, tmp_path, "killing", seed):
-            break
-    found = committed(topics.servers, target)
-    assert sum(found.values()) == ROWS
-    assert found == Counter(map(str, range(ROWS)))
+    assert play(topics, tmp_path, seed) == Outcome(ROWS, missing=0, twice=0, foreign=0)
 
 
 @pytest.mark.conform

@@ -232,6 +232,7 @@ class BrokerServices:
         client_metrics: returns the client telemetry, made at the first call.
         monotonic_ns: a clock for durations, in nanoseconds.
         creating_topics: topics that Metadata, FindCoordinator or StreamsGroupHeartbeat requests are creating.
+        missing_topics: coordinators' topics that the controller could not create, and the last reason.
         refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
     """
 
@@ -258,6 +259,7 @@ class BrokerServices:
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
     creating_topics: dict[str, Creation] = field(default_factory=dict)
+    missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 

@@ -44,13 +44,14 @@ from barnabas.api.context import (
     RequestContext,
 )
 from barnabas.api.error_response import error_response
+from barnabas.api.let_go import let_go
 from barnabas.api.throttling import Accounting, settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import UNLIMITED, Struct
 from barnabas.protocol.primitives import RecordSlice
-from barnabas.steps import PIECE, start, step, turn
+from barnabas.steps import start, step, turn
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
@@ -280,8 +281,8 @@ class Dispatcher:
         # What the handler made is freed in this turn, its response in the next ones.
         await turn()
         encoded = await self._encode_apart(context, response)
-        await _let_go(response)
-        await _let_go(context.request)
+        await let_go(response)
+        await let_go(context.request)
         context.request = None
         return encoded
 
@@ -379,25 +380,10 @@ def _decode(route: Route, version: int, frame: memoryview, position: int, max_el
     return request
 
 
-async def _let_go(message: Any) -> None:
-    """Free the arrays of a message in slices, because to free 500,000 objects at once holds the loop as long as to handle them."""
-    for name in message.FIELDS if isinstance(message, Struct) else ():
-        array = getattr(message, name)
-        if type(array) is not list:
-            continue
-        # The list may be the image's or the group's: what is emptied is a copy.
-        setattr(message, name, [])
-        rest = array[:]
-        del array
-        while rest:
-            del rest[-PIECE:]
-            await turn()
-
-
 def _elements(message: Struct) -> float:
     """Estimate the number of elements in all arrays of a message, nested ones too, from a few elements of each."""
     total = 0.0
-    for name in message.FIELDS:
+    for name in message.NESTED:
         value = getattr(message, name)
         if type(value) is list and value:
             each = 1.0

@@ -48,7 +48,9 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Fi
 
 async def _create(context: RequestContext, topic: str) -> None:
     """Create the topic, and wait a while until each of its partitions has a leader."""
-    await create_topics(context, [topic])
+    codes = await create_topics(context, [topic])
+    if codes[topic] != ErrorCode.LEADER_NOT_AVAILABLE:
+        return
     for _ in range(CREATION_WAIT_MS // CREATION_POLL_MS):
         if _has_leaders(_image_of(context, topic)):
             return

@@ -18,17 +18,17 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
 from barnabas.steps import in_pieces, in_slices
 from barnabas.transaction.transaction_metadata import TransactionMetadata
-from barnabas.transaction.transaction_state import BY_TITLE
+from barnabas.transaction.transaction_state import BY_TITLE, TransactionState
 
 
 async def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """List the transactional ids that the filters match."""
     pattern = _compiled(request.transactional_id_pattern)
-    titles: dict[str, None] = {}
+    states: set[TransactionState] = set()
+    unknown: dict[str, None] = {}
     async for piece in in_pieces(request.state_filters):
-        titles.update(dict.fromkeys(piece))
-    states = {BY_TITLE[name] for name in titles if name in BY_TITLE}
-    unknown = [name for name in titles if name not in BY_TITLE]
+        states.update(BY_TITLE[name] for name in piece if name in BY_TITLE)
+        unknown.update((name, None) for name in piece if name not in BY_TITLE)
     producer_ids = frozenset(request.producer_id_filters)
     now_ms = context.services.now_ms()
 
@@ -45,7 +45,7 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> L
         transactions = await context.services.transaction_coordinator.list_all()
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
-    response = ListTransactionsResponse(unknown_state_filters=unknown)
+    response = ListTransactionsResponse(unknown_state_filters=list(unknown))
     async for found in in_slices(transactions):
         if is_wanted(found):
             response.transaction_states.append(

@@ -8,7 +8,7 @@ Metadata creates a missing topic that a client requests, FindCoordinator the int
 - A Metadata request's creation counts against the client's mutation quota, which throttles the client and rejects nothing.
 - On a node that is a cluster of its own the replication factor is at most the number of live brokers, so that it works with any default.
   In a larger cluster it is the configured one: the first brokers of a start wait for the others, and no internal topic is born with one
-  replica. Meanwhile the controller returns INVALID_REPLICATION_FACTOR.
+  replica. Meanwhile the controller returns INVALID_REPLICATION_FACTOR, and a line of the log says once what a topic waits for.
 - Each topic that a Metadata request creates is a line of the log that names the client: a mistyped name should not surprise anybody.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
@@ -127,8 +127,19 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
     finally:
         for name in names:
             services.creating_topics.pop(name, None)
-    codes.update({topic.name: topic.error_code for topic in response.topics if topic.error_code not in _CREATED})
+    for topic in response.topics:
+        if topic.error_code not in _CREATED:
+            codes[topic.name] = topic.error_code
+            if is_internal(topic.name):
+                _warn_once(services, topic.name, topic.error_message or ErrorCode(topic.error_code).default_message)
     return codes
+
+
+def _warn_once(services: BrokerServices, name: str, reason: str) -> None:
+    """Say why a coordinator's topic is missing, without which its groups and transactions wait; once for each reason."""
+    if services.missing_topics.get(name) != reason:
+        services.missing_topics[name] = reason
+        logger.warning("Cannot create the internal topic %s yet: %s", name, reason)
 
 
 async def _log(client: RequestContext, created: list[str]) -> None:

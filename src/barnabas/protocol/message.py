@@ -36,10 +36,16 @@ WRITE_ERRORS = (struct.error, UnicodeEncodeError, AttributeError, TypeError, Ove
 
 
 class Struct:
-    """Fields with a value each; the common part of messages and of the structs within them."""
+    """Fields with a value each; the common part of messages and of the structs within them.
+
+    Attributes:
+        FIELDS: the names of all fields.
+        NESTED: the names of those that are arrays or structs.
+    """
 
     __slots__ = ()
     FIELDS: ClassVar[tuple[str, ...]] = ()
+    NESTED: ClassVar[tuple[str, ...]] = ()
     _values: ClassVar[Any] = None
     __hash__ = None  # type: ignore[assignment]
 
@@ -213,6 +219,7 @@ def make_struct(
         "__slots__": names,
         "__init__": make_constructor(spec, classes),
         "FIELDS": names,
+        "NESTED": tuple(field.name for field in spec.fields if field.is_array or field.is_struct),
         "_values": staticmethod(attrgetter(*names)) if names else None,
         **attributes,
     }

@@ -27,7 +27,7 @@ from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.recent_deletions import RecentDeletions
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
@@ -157,6 +157,10 @@ class BrokerServer:
         try:
             await self.lifecycle.register(self.listeners, log_manager.broker_epoch)
         except KafkaError as error:
+            if error.code == ErrorCode.REQUEST_TIMED_OUT:
+                setting = "voters" if self.config.quorum_voters else "bootstrap.servers"
+                remedy = f"start the controllers that controller.quorum.{setting} names, or correct their addresses"
+                raise CannotStart(f"cannot register this broker: {error.message} ({remedy})") from None
             raise CannotStart(f"the controller rejects this broker: {error.message}") from None
         log_manager.broker_epoch = self.lifecycle.epoch
 

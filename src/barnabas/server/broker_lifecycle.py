@@ -9,8 +9,8 @@
 - At registration the broker names the epoch of its last run if that run stopped in order; else the controller takes it for crashed.
 - Until it has read the metadata up to its registration, and is ready to serve, the broker asks to stay fenced. A heartbeat that does
   not achieve what the broker wants is followed by the next one soon.
-- A heartbeat that fails is repeated after a pause that doubles, up to the interval of heartbeats. The first of several equal failures is
-  logged.
+- A heartbeat that fails is repeated after a pause that doubles, up to the interval of heartbeats; a registration, up to half a second.
+  The first of several equal failures is logged.
 - Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when nobody has answered
   for half a session, in which time a quorum elects a new controller: if all nodes of a cluster stop, there is none for the last ones.
 - A broker that the controller no longer knows (STALE_BROKER_EPOCH) does not register again until it is restarted, as in Kafka: somebody
@@ -58,6 +58,8 @@ _SHUT_DOWN_RETRY_MS = 50
 # The pause after a failure; the next ones are twice as long each.
 _BACKOFF_MS = 100
 _BACKOFF_JITTER = 0.02
+# The longest pause before a broker registers again: after a crash it waits for the session of its last run to end.
+_REGISTER_RETRY_MS = 500
 # What no later registration of this process would change.
 _FINAL = frozenset({ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION, ErrorCode.UNSUPPORTED_VERSION})
 _PLAINTEXT = 0  # Kafka's number of the security protocol.
@@ -131,7 +133,8 @@ class BrokerLifecycle:
             except KafkaError as error:
                 if error.code in _FINAL or self._loop.time() >= gives_up_at:
                     raise
-                await sleep(self._pause_after(error, "This broker cannot register yet") / 1000, self._loop)
+                pause_ms = min(self._pause_after(error, "This broker cannot register yet"), _REGISTER_RETRY_MS)
+                await sleep(pause_ms / 1000, self._loop)
         self._succeeded()
         self.epoch = response.broker_epoch
 

@@ -188,7 +188,7 @@ class ControllerChannel:
         """
         left_ms = expires_ms - self._clock.monotonic_ms()
         if left_ms <= 0 and not self._is_closed:
-            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"The controller cannot be asked: {error.message}") from error
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"the controller does not answer: {error.message}") from error
         backoff_ms = RETRY_BACKOFF_MS * self._random.uniform(1 - _JITTER, 1 + _JITTER)
         if not self._is_closed:
             await self._pause(min(backoff_ms, left_ms))

@@ -3,7 +3,7 @@
 - Objects made during the start live until the end; `gc.freeze` takes them out of every later collection.
 - The threshold of the youngest generation rises from 700 to 20,000 objects: a request makes hundreds of objects that die with its
   response, none of them in a cycle, so that a collection in the middle of a burst only costs time. Cycles are still found, later.
-- That of the middle generation falls from 10 to 5, so that no collection but a full one looks at more than 100,000 objects.
+- That of the middle generation falls from 10 to 3, so that no collection but a full one looks at more than 80,000 objects.
 - A full collection looks at everything: 47 ms in one turn if a request of 1 MB has half a million objects just then. Such a request
   causes middle collections all the time. So a full collection is due as often as Python would begin one, and waits for a second
   without a middle collection. Without such a second Python begins it after `AT_LATEST`.
@@ -17,8 +17,8 @@ import gc
 __all__ = ["FullCollections"]
 
 YOUNG_OBJECTS = 20_000
-YOUNG_COLLECTIONS = 5
-MIDDLE_COLLECTIONS = 200
+YOUNG_COLLECTIONS = 3
+MIDDLE_COLLECTIONS = 300
 """A full collection is due after these."""
 
 AT_LATEST = 50 * MIDDLE_COLLECTIONS

@@ -93,7 +93,11 @@ class MetadataLog:
         self._submit = run_blocking
         self._run = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._flush_done: Callable[[], None] | None = None
-        disk.mkdir(self.directory)
+        if not disk.is_dir(self.directory):
+            disk.mkdir(self.directory)
+            if durable:
+                # Its name must be as durable as what is promised with its files.
+                disk.sync_dir(root)
         self._remove_partial_snapshots()
         self._snapshots = self._list_snapshots()
         oldest = self._snapshots[0].end_offset if self._snapshots else 0
@@ -178,7 +182,14 @@ class MetadataLog:
                 yield data[position : position + header.size]
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        return self._log.end_offset_for_epoch(epoch)
+        found, end_offset = self._log.end_offset_for_epoch(epoch)
+        first = self.earliest_snapshot()
+        if found < 0:
+            return self.last_epoch, self.end_offset
+        if first is not None and (found, end_offset) == (epoch, first.end_offset):
+            # The epoch is older than the log: the snapshot knows the last one before it.
+            return first.epoch, first.end_offset
+        return found, end_offset
 
     def epoch_at(self, end_offset: int) -> int:
         first = self.earliest_snapshot()

@@ -260,14 +260,21 @@ class ShareGroupService:
             failures[key.topic_id] = failures[key.topic_id] or error
         return failures
 
-    async def delete_states(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
+    async def delete_states(self, group_ids: Sequence[str]) -> dict[str, ErrorCode]:
         """Delete the states of those groups that are share groups, before the groups are deleted.
 
         Returns: the error of each group whose states could not be deleted.
         """
-        names = list(dict.fromkeys(group_ids))
+        names: dict[str, None] = {}
+        async for piece in in_pieces(group_ids):
+            names.update(dict.fromkeys(piece))
         codes = await gather((shielded(self._delete_states(group_id), self._loop) for group_id in names), self._loop)
-        return {group_id: code for group_id, code in zip(names, codes, strict=True) if code is not ErrorCode.NONE}
+        failed: dict[str, ErrorCode] = {}
+        answers = zip(names, codes, strict=True)
+        async for group_id, code in in_slices(answers, per_turn=PIECE):
+            if code is not ErrorCode.NONE:
+                failed[group_id] = code
+        return failed
 
     async def _delete_states(self, group_id: str) -> ErrorCode:
         try:
