@@ -171,7 +171,7 @@ class BrokerServer:
             observer: counts requests, for metrics.
         """
         self._quorum.loader.add_publisher(self._on_metadata)
-        if self.config.is_alone:
+        if not self.config.can_be_joined:
             await self.lifecycle.unfence()
         else:
             await self.lifecycle.catch_up()
@@ -179,7 +179,7 @@ class BrokerServer:
         for listener in self.listeners:
             listener.serve(dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
-        if not self.config.is_alone:
+        if self.config.can_be_joined:
             # Last, because it may lead partitions from then on, and the other brokers fetch at once.
             await self.lifecycle.unfence()
 
@@ -268,7 +268,7 @@ class BrokerServer:
 
     def _remote_coordinators(self) -> RemoteCoordinators | None:
         config, loop = self.config, self._runtime.loop
-        if config.is_alone:
+        if not config.can_be_joined:
             return None
         # A node alone does not pay for connections to others.
         from barnabas.server.remote_coordinators import RemoteCoordinators
@@ -381,12 +381,12 @@ class BrokerServer:
         """
         self.lifecycle.close()
         self._timers.cancel()
-        if is_in_order and not self.config.is_alone:
+        if is_in_order and self.config.can_be_joined:
             # Clients and followers are served until other brokers lead.
             await self._hand_over()
         for listener in self.listeners:
             await listener.stop()
-        if is_in_order and self.config.is_alone:
+        if is_in_order and not self.config.can_be_joined:
             await self._hand_over()
         self._share.close()
         self.coordinators.close()
