@@ -15,3 +15,13 @@ def test_the_voters_cannot_be_changed(controlling: Controlling, key: int) -> Non
     assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
     if key != ApiKey.UPDATE_RAFT_VOTER:  # It has no message.
         assert answer.error_message == "The voters of this quorum cannot be changed while it runs."
+
+
+def test_a_static_quorum_rejects_changes_in_kafkas_words() -> None:
+    static = Controlling(
+        controller_quorum_voters="1@controller.example:9093", process_roles="broker,controller", node_id="1"
+    )
+    answer = static.ask(api(ApiKey.ADD_RAFT_VOTER).request_class())
+    message = "Cluster doesn't support adding voter because the kraft.version feature is 0"
+    assert (answer.error_code, answer.error_message) == (ErrorCode.UNSUPPORTED_VERSION, message)
+    static.close()

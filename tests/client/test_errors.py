@@ -21,6 +21,7 @@ from barnabas.protocol.errors import ErrorCode
         ),
         (socket.gaierror(-2, "Name or service not known"), "the host name does not resolve"),
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), "connection refused"),
+        (OSError(errno.EHOSTUNREACH, "Connect call failed ('10.0.0.1', 9)"), "no route to host"),
         (OSError("Multiple exceptions"), "multiple exceptions"),
     ],
 )

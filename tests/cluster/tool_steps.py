@@ -190,9 +190,11 @@ def view(text: str, how: str) -> object:
     if how == "quorum":
         return sorted(quorum_line(line) for line in text.splitlines())
     if how == "features":
-        rows = re.findall(r"Feature: (\S+)\tSupportedMinVersion: (\S+)\t.*FinalizedVersionLevel: (\S+)", text)
-        # A newer release finalizes a newer version of the metadata; the rest has the same level.
-        return {(name, least, level if name != "metadata.version" else "") for name, least, level in rows}
+        rows = re.findall(r"Feature: (\S+)\s+SupportedMinVersion: (\S+)\s.*FinalizedVersionLevel: (\S+)", text)
+        assert rows, text
+        # A newer release finalizes newer versions of these; the rest has the same level.
+        newer = ("metadata.version", "share.version")
+        return {(name, least, "" if name in newer else level) for name, least, level in rows}
     return text
 
 

@@ -377,6 +377,21 @@ def test_a_failed_disk_ends_the_node_and_no_vote_is_given() -> None:
     assert (raft.closed, len(peers.sent)) == (True, count)
 
 
+def test_a_step_that_fails_ends_the_node() -> None:
+    """A leader that would take committed records from it is a fault that nobody else hears of."""
+    loop, faults, tape = VirtualLoop(), list[BaseException](), Tape()
+    peers = HeldPeers(loop)
+    raft = driver(tape, Voter(*TWO), peers=peers, loop=loop, on_fault=faults.append)
+    raft.start()
+    start(raft.answer(BeginEpoch(3, 2, raft.node.key)), loop)
+    batches = tuple(build_batch([(0, None, b"v", ())], base_offset=n, leader_epoch=1) for n in range(3))
+    peers.answer(Fetched(3, 2, 3, batches=batches))
+    peers.answer(Fetched(3, 2, 3, diverging=LogEnd(0, 0)))
+    (fault,) = faults
+    assert "the leader would take committed records" in str(fault)
+    assert (raft.closed, peers.is_closed) == (True, True)
+
+
 def test_a_closed_driver_sends_nothing_and_answers_nobody() -> None:
     raft, peers, loop = follower_of_two(Tape())
     count = len(peers.sent)

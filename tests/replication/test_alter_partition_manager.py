@@ -11,6 +11,7 @@ import pytest
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from barnabas.replication import alter_partition_manager
 from barnabas.replication.alter_partition_manager import RETRY_MS, AlterPartitionManager
 from barnabas.replication.partition import Partition
 from tests.replication.following import Node, registration
@@ -37,10 +38,7 @@ class World:
         self.loop = VirtualLoop()
         self.node = Node(1, partitions)
         self.controller = Controller(self.loop)
-        self.completed: list[int] = []
-        self.manager = AlterPartitionManager(
-            1, lambda: 101, self.controller, self.loop, lambda partition: self.completed.append(partition.index)
-        )
+        self.manager = AlterPartitionManager(1, lambda: 101, self.controller, self.loop)
         for index in range(partitions):
             self.node.lead(registration(1, isr=(1, 2, 3)), index)
         self.node.now_ms = self.node.lag_time_max_ms + 1
@@ -106,7 +104,16 @@ def test_changes_of_one_turn_are_one_request(world: World) -> None:
     assert [(each.broker_id, each.broker_epoch) for each in topic.partitions[0].new_isr_with_epochs] == [(1, 101)]
     world.answer()
     assert [world.node.replica(index).isr for index in range(3)] == [(1,), (1, 2, 3), (1,)]
-    assert world.completed == [0, 2]
+
+
+def test_a_request_has_a_limited_number_of_changes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alter_partition_manager, "CHANGES_PER_REQUEST", 2)
+    for index in range(3):
+        world.propose(index)
+    world.advance()
+    assert world.indexes() == [[0, 1]]
+    world.answer()
+    assert world.indexes() == [[0, 1], [2]]
 
 
 def test_one_request_is_under_way(world: World) -> None:
@@ -152,7 +159,7 @@ def test_what_cannot_succeed_is_not_sent_again(world: World, code: ErrorCode) ->
     world.advance()
     world.answer(code)
     world.advance(1000)
-    assert (world.indexes(), partition.isr, world.completed) == ([[0]], (1, 2, 3), [])
+    assert (world.indexes(), partition.isr) == ([[0]], (1, 2, 3))
 
 
 def test_a_change_that_newer_metadata_has_ended_is_not_sent(world: World) -> None:

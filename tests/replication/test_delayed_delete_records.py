@@ -50,6 +50,20 @@ def test_it_does_not_wait_for_a_broker_that_is_not_in_service(cluster: Cluster) 
     assert (deleted.outcome, deleted.low_watermark) == ("NONE", 5)
 
 
+def test_it_stops_waiting_for_a_broker_that_was_not_in_sync_anyway(cluster: Cluster) -> None:
+    """The partition does not change then, only the broker."""
+    cluster.isolate(3)
+    cluster[1].produce(b"a")
+    cluster.advance(45_000)
+    assert cluster.isr() == (1, 2)
+    deleted = cluster[1].delete_before(4)
+    cluster.advance(2000)
+    assert deleted.outcome == "waiting"
+    cluster.fence(3)
+    cluster.advance(10)
+    assert deleted.outcome == "NONE"
+
+
 def test_the_loss_of_the_leadership_ends_the_wait(cluster: Cluster) -> None:
     cluster.isolate(1)
     deleted = cluster[1].delete_before(4)

@@ -376,7 +376,7 @@ class TestErrors:
 
     def test_a_follower_sends_a_follower_to_the_leader(self, hosting: Hosting) -> None:
         hosting.change(hosting.create_topic("t", replicas=(NODE, 2, 3)), leader=2)
-        data = only(read(hosting, wants(), replica_id=3))
+        data = only(read(hosting, wants(current_leader_epoch=1), replica_id=3))
         assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (2, 1)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from barnabas.client.errors import ConnectionLost
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_fetcher_manager import ReplicaFetcherManager
@@ -16,12 +17,13 @@ from tests.simulation.virtual_loop import VirtualLoop
 
 
 class World:
-    """A follower of brokers that do not answer."""
+    """A follower of brokers that do not answer, or with `rejects` know nothing of their leadership."""
 
     def __init__(self) -> None:
         self.loop = VirtualLoop()
         self.node = Node(1, 3)
         self.asked: list[tuple[int, list[int]]] = []
+        self.rejects = False
         self.manager = ReplicaFetcherManager(
             FetcherConfig(1, backoff_ms=100),
             lambda leader: Silent(self, leader),
@@ -51,6 +53,11 @@ class Silent:
     async def fetch(self, request: FetchRequest) -> FetchResponse:
         named = [part.partition for topic in request.topics for part in topic.partitions]
         self.world.asked.append((self.leader, named))
+        if self.world.rejects:
+            code = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            answers = [FetchResponse.PartitionData(partition_index=index, error_code=code) for index in named]
+            topic = FetchResponse.FetchableTopicResponse(topic_id=request.topics[0].topic_id, partitions=answers)
+            return FetchResponse(responses=[topic])
         raise ConnectionLost("lost the connection")
 
     async def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -74,6 +81,15 @@ def test_a_leader_has_one_fetcher_that_asks_for_all_at_once(world: World) -> Non
     world.advance()
     assert world.partitions() == {2: [0, 2], 3: [1]}
     assert world.asked == [(2, [0, 2]), (3, [1])]
+
+
+def test_a_partition_does_not_wait_for_others_that_are_delayed(world: World) -> None:
+    world.rejects = True
+    world.follow(0, 2, 0)
+    world.advance(20)
+    world.follow(1, 2, 0)
+    world.advance(20)
+    assert world.asked == [(2, [0]), (2, [1])]
 
 
 def test_a_partition_moves_to_its_new_leader(world: World) -> None:

@@ -75,6 +75,7 @@ def test_a_consumer_goes_to_the_replica_in_its_rack_and_reads_there() -> None:
     cluster[1].replicas.names_replicas_by_rack = True
     answer = cluster[1].consume(rack="b")
     assert (answer.preferred_read_replica, answer.records, answer.high_watermark) == (2, b"", 2)
+    assert cluster[1].fetch(2, rack="b", wait_ms=1000).done(), "there is nothing to wait for"
     assert cluster[1].consume(rack="a").records
     assert cluster[1].consume(rack="").records
     assert cluster[1].consume(rack="b", version=10).records

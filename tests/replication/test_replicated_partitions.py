@@ -79,7 +79,8 @@ def test_a_killed_follower_comes_back_to_an_idle_partition(cluster: Cluster) -> 
     cluster.assert_identical()
 
 
-def test_two_followers_come_back_to_an_idle_partition_at_once(cluster: Cluster) -> None:
+@pytest.mark.parametrize("lost_answers", [0, 1])
+def test_two_followers_come_back_to_an_idle_partition_at_once(cluster: Cluster, lost_answers: int) -> None:
     cluster.create_topic()
     cluster[1].produce(b"a")
     cluster.advance(1000)
@@ -88,6 +89,7 @@ def test_two_followers_come_back_to_an_idle_partition_at_once(cluster: Cluster) 
     cluster.advance(SHRINKS_WITHIN_MS)
     assert cluster.isr() == (1,)
     cluster.heal()
+    cluster.lost_answers = lost_answers
     cluster.advance(1000)
     assert cluster.isr() == (1, 2, 3)
 
@@ -133,6 +135,7 @@ def test_a_new_leader_makes_the_old_one_truncate(cluster: Cluster) -> None:
     cluster.fence(1)
     cluster.advance(20)
     assert (cluster.now().leader, lost.outcome) == (2, "NOT_LEADER_OR_FOLLOWER")
+    assert not cluster[2].replicas.fetchers, "it follows nobody now"
     kept = cluster[2].produce(b"kept")
     cluster.advance(100)
     assert kept.outcome == "NONE"
@@ -199,6 +202,7 @@ def test_a_topic_is_deleted_and_created_again_while_it_is_fetched(cluster: Clust
     cluster.heal()
     assert old != new
     assert waiting.outcome == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert [repr(cluster[each].replicas._replicated).count("led=1") for each in (1, 2, 3)] == [1, 0, 0]
     produced = cluster[1].produce(b"new")
     cluster.advance(1000)
     assert produced.outcome == "NONE"

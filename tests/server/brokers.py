@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import random
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -185,8 +185,8 @@ class Cluster:
         for broker in self.brokers.values():
             broker.apply(*records)
 
-    def create(self, name: str, number: int, *leaders: int) -> None:
-        """Create a topic whose partitions have these leaders."""
+    def create(self, name: str, number: int, *leaders: int, replicas: Collection[int] = ()) -> None:
+        """Create a topic whose partitions have these leaders, and replicas on all brokers unless told otherwise."""
         id_ = topic_id(number)
         self.apply(
             TopicRecord(name=name, topic_id=id_),
@@ -194,7 +194,7 @@ class Cluster:
                 PartitionRecord(
                     partition_id=index,
                     topic_id=id_,
-                    replicas=sorted(self.brokers),
+                    replicas=sorted(replicas or self.brokers),
                     isr=[leader],
                     leader=leader,
                     leader_epoch=0,

@@ -24,7 +24,8 @@ def opened_quorum(
     """A quorum in memory that has elected this node."""
     disk, faults = SimDisk(), list[BaseException]()
     root, node_id = config.log_dirs[0], config.node_id
-    meta = format_directory(disk, root, CLUSTER_ID, node_id, config, random.Random(1))
+    is_static = bool(config.quorum_voters)
+    meta = format_directory(disk, root, CLUSTER_ID, node_id, config, random.Random(1), standalone=not is_static)
     resolver = ConfigResolver(config_schema(), node_id, dict(config.properties), {})
     quorum = MetadataQuorum(
         config,

@@ -45,7 +45,8 @@ def manager_of(disk: SimDisk) -> LogManager:
 def open_directory(directory: DataDirectory, manager: LogManager) -> None:
     loop = asyncio.new_event_loop()
     try:
-        loop.run_until_complete(directory.open(manager, random.Random(1), 0, lambda: 0))
+        directory.open(manager, random.Random(1), 0)
+        loop.run_until_complete(directory.recover(manager, lambda: 0))
     finally:
         loop.close()
 

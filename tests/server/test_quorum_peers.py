@@ -4,9 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
+from collections.abc import Sequence
 
 import pytest
 
+from barnabas.client.errors import BrokerNotAvailable
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import VoteResponse
+from barnabas.raft.answer_messages import NodeAddress, answer_message
+from barnabas.raft.peer_messages import (
+    Fetched,
+    FetchFrom,
+    FetchSnapshot,
+    LogEnd,
+    SnapshotPiece,
+    Vote,
+    VoteAnswer,
+    bootstrap_ids,
+)
+from barnabas.raft.raft_driver import NobodyListens
+from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.request_messages import Sender
+from barnabas.raft.seams import SnapshotId
+from barnabas.raft.snapshot_messages import piece_message
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
+from barnabas.server.quorum_peers import ChannelPeers
+from tests.client.scripted_broker import ScriptedBroker, answer, versions_response
 from tests.server.quorum_world import Quorum
 
 
@@ -201,3 +226,111 @@ def test_what_was_answered_survives_kills_cuts_and_lost_power(seed: int) -> None
         assert int(values["log.retention.ms"]) >= answered > 0
 
     quorum.world.play(story(), seconds=3_000)
+
+
+# One peer, on a socket
+
+
+ONE, TWO = ReplicaKey(1, b"1" * 16), ReplicaKey(2, b"2" * 16)
+RANGES = {ApiKey.API_VERSIONS: (0, 4), ApiKey.VOTE: (0, 2), ApiKey.FETCH: (4, 17), ApiKey.FETCH_SNAPSHOT: (0, 1)}
+HELLO = answer(versions_response(RANGES))
+VOTE, FETCH = Vote(5, ONE, TWO, LogEnd(4, 9), pre_vote=True), FetchFrom(5, ONE, 9, 4)
+
+
+def peers(*endpoints: VoterEndpoint, servers: Sequence[tuple[str, int]] = ()) -> ChannelPeers:
+    """The peers of node 1, with node 2 at these endpoints."""
+    return ChannelPeers(
+        Sender("cluster"),
+        loop=asyncio.get_running_loop(),
+        listener_name="CONTROLLER",
+        voters=lambda: VoterSet.of([Voter(2, b"2" * 16, endpoints)]),
+        bootstrap_servers=servers,
+        timeout_ms=5_000,
+        client_id="raft-client-1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected", "version"),
+    [(VOTE, VoteAnswer(6, 3), 2), (FETCH, Fetched(6, 3, error=ErrorCode.FENCED_LEADER_EPOCH), 17)],
+    ids=["vote", "fetch"],
+)
+def test_a_request_travels_in_the_version_that_both_know_and_the_answer_names_the_leader(
+    request_: Vote | FetchFrom, expected: VoteAnswer | Fetched, version: int
+) -> None:
+    response = answer_message(request_, expected, version, NodeAddress(3, "three.example", 9))
+
+    async def story(port: int) -> None:
+        made = peers(VoterEndpoint("CONTROLLER", "127.0.0.1", port))
+        assert await made.send(2, request_) == expected
+        assert made.endpoint_of(3) == VoterEndpoint("CONTROLLER", "three.example", 9)
+        assert "channels=1 learned=[3]" in repr(made)
+        made.close()
+        with pytest.raises(BrokerNotAvailable):
+            await made.send(2, request_)
+
+    with ScriptedBroker(HELLO, answer(response)) as broker:
+        asyncio.run(story(broker.port))
+    assert (broker.seen[-1].version, broker.seen[-1].client_id) == (version, "raft-client-1")
+
+
+def test_a_piece_of_a_snapshot_travels_too() -> None:
+    piece = SnapshotPiece(5, 2, SnapshotId(9, 4), 7, 3, b"data")
+
+    async def story(port: int) -> None:
+        made = peers(servers=[("127.0.0.1", port)])
+        (server,) = bootstrap_ids(1)
+        found = await made.fetch_snapshot(server, FetchSnapshot(5, ONE, SnapshotId(9, 4), 3))
+        assert found._replace(data=bytes(found.data)) == piece
+        made.close()
+
+    with ScriptedBroker(HELLO, answer(piece_message(piece, 1))) as broker:
+        asyncio.run(story(broker.port))
+
+
+def test_where_a_node_said_it_is_counts_until_nobody_answers_there() -> None:
+    vote = answer_message(VOTE, VoteAnswer(6), 2)
+
+    async def story(port: int) -> None:
+        configured = VoterEndpoint("CONTROLLER", "127.0.0.1", port)
+        made = peers(VoterEndpoint("OTHER", "127.0.0.1", 9), configured)
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            closed_port = gone.getsockname()[1]
+        made.learn(2, [VoterEndpoint("CONTROLLER", "127.0.0.1", closed_port)])
+        with pytest.raises(NobodyListens, match="connection refused"):
+            await made.send(2, VOTE)
+        assert made.endpoint_of(2) == configured
+        assert await made.send(2, VOTE) == VoteAnswer(6)
+        made.close()
+
+    with ScriptedBroker(HELLO, answer(vote)) as broker:
+        asyncio.run(story(broker.port))
+
+
+def test_a_node_without_a_known_address_is_not_available() -> None:
+    async def story() -> None:
+        made = peers()
+        for node_id in (2, 3, -2):
+            assert made.endpoint_of(node_id) is None
+            with pytest.raises(BrokerNotAvailable, match=f"the address of node {node_id} is not known"):
+                await made.send(node_id, VOTE)
+
+    asyncio.run(story())
+
+
+def test_a_peer_that_rejects_or_knows_no_pre_vote_gives_no_answer() -> None:
+    old = answer(versions_response({**RANGES, ApiKey.VOTE: (0, 1)}))
+    refused = answer(VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
+
+    async def story(port: int) -> None:
+        made = peers(VoterEndpoint("CONTROLLER", "127.0.0.1", port))
+        with pytest.raises(KafkaError) as raised:
+            await made.send(2, VOTE)
+        assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
+        with pytest.raises(KafkaError) as raised:
+            await made.send(2, VOTE._replace(pre_vote=False))
+        assert raised.value.code is ErrorCode.INCONSISTENT_CLUSTER_ID
+        made.close()
+
+    with ScriptedBroker(old, refused) as broker:
+        asyncio.run(story(broker.port))

@@ -27,12 +27,14 @@ from barnabas.protocol.messages import (
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.share.dead_letters import DeadLetterWriter
 from barnabas.share.share_coordinator import coordinator_key
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SharePartitionKey
 from tests.replication.hosting import batch, topic_id
 from tests.server.brokers import EVERYTHING, HANGS, LOST_ANSWER, LOST_REQUEST, Cluster
+from tests.share.test_dead_letters import Settings
 
 TX, GROUP = "tx", "group"
 TOPIC = topic_id(9)
@@ -412,6 +414,29 @@ def test_the_ends_of_partitions_are_asked_of_their_leaders(cluster: Cluster) -> 
     log = cluster.brokers[2].replicas.partition("t", 1).log
     assert ends == [-5, log.high_watermark, log.high_watermark]
     assert [(broker_id, kind) for broker_id, _, kind in cluster.requests] == [(2, "ListOffsets"), (3, "ListOffsets")]
+
+
+@pytest.mark.parametrize("fate", [None, LOST_REQUEST, LOST_ANSWER])
+def test_dead_letters_reach_a_topic_that_is_not_here(cluster: Cluster, fate: str | None) -> None:
+    cluster.create("dlq", 10, 3, replicas=[3])
+    cluster.on_request = lambda number, kind: None if number else fate
+    broker = cluster.brokers[1]
+    settings = Settings(None)  # type: ignore[arg-type]
+    writer = DeadLetterWriter(
+        broker.replicas,
+        settings,
+        settings,
+        loop=cluster.loop,
+        now_ms=cluster.now_ms,
+        remote=broker.remote.letters(1_000),
+    )
+    cluster.run(writer.write("g", broker.replicas.partition("t", 0), 5, 6, 1, rejected=True))
+    log = cluster.brokers[3].replicas.partition("dlq", 0).log
+    data = log.read(0, EVERYTHING, max_offset=log.high_watermark).read()
+    letters = [record for at, header in iter_batches(data) for record in iter_records(data[at : at + header.size])]
+    found = [dict(letter.headers)["__dlq.errors.offset"] for letter in letters]
+    assert found == [b"5", b"6"] * (2 if fate == LOST_ANSWER else 1), "at least once"
+    assert {purpose for _, purpose, _ in cluster.requests} == {"dead-letters"}
 
 
 def test_the_end_of_the_broker_fails_what_waits(cluster: Cluster) -> None:

@@ -11,6 +11,7 @@ All three messages name the address.
 
 from __future__ import annotations
 
+import os
 import socket
 
 from barnabas.protocol.errors import ErrorCode, RetriableError
@@ -38,7 +39,10 @@ class ConnectionLost(ClientError):
 
 
 class ConnectionRefused(BrokerNotAvailable):
-    """The machine is up, and nothing listens there."""
+    """The machine is up, and nothing listens there; a user reads the same as of any address that cannot be reached."""
+
+    def __str__(self) -> str:
+        return f"{BrokerNotAvailable.__name__}: {self.message}"
 
 
 class RequestTimedOut(ClientError):
@@ -55,7 +59,8 @@ def cannot_connect(address: str, error: OSError, timeout_ms: int) -> BrokerNotAv
     elif isinstance(error, socket.gaierror):
         reason = "the host name does not resolve"
     else:
-        reason = (error.strerror or str(error)).lower()
+        # asyncio puts a tuple into the text of an error.
+        reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
     if isinstance(error, ConnectionRefusedError):
         return ConnectionRefused(f"cannot reach {address}: {reason}")
     return BrokerNotAvailable(f"cannot reach {address}: {reason}")

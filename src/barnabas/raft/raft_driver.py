@@ -266,10 +266,11 @@ class RaftDriver:
         except KafkaError as error:
             logger.debug("node %d gave no answer to %s: %s", message.to, type(message.request).__name__, error)
             if not self.closed:
-                self._carry_out(self.node.failed(message.request, is_refused=isinstance(error, NobodyListens)))
+                is_refused = isinstance(error, NobodyListens)
+                self._step(lambda: self.node.failed(message.request, is_refused=is_refused))
             return
         if not self.closed:
-            self._carry_out(self.node.answered(message.to, message.request, answer))
+            self._step(lambda: self.node.answered(message.to, message.request, answer))
 
     # Time
 
@@ -287,9 +288,17 @@ class RaftDriver:
     def _tick(self) -> None:
         self._wake_at_ms = self._timer = None
         if not self.closed:
-            self._carry_out(self.node.tick())
+            self._step(self.node.tick)
 
     # What the node asks for
+
+    def _step(self, step: Callable[[], Ready]) -> None:
+        """Carry out what a step of the node asks for; whatever fails ends this node's part, as nobody else would hear of it."""
+        try:
+            self._carry_out(step())
+        except Exception as error:
+            self._fail(error)
+            raise
 
     def _carry_out(self, ready: Ready) -> None:
         self._write(ready)
@@ -330,6 +339,8 @@ class RaftDriver:
             raise
 
     def _fail(self, error: BaseException) -> None:
+        if self.closed:
+            return
         self.close()
         if self._on_fault is not None:
             self._on_fault(error)

@@ -21,14 +21,13 @@ from __future__ import annotations
 
 import random as random_module
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.candidate import Candidate
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.follower import Follower
-from barnabas.raft.leader import Leader, ReplicaProgress
+from barnabas.raft.leader import Leader, QuorumDescription
 from barnabas.raft.local_log import LocalLog
 from barnabas.raft.peer_messages import (
     Answer,
@@ -81,16 +80,6 @@ class QuorumNotSupported(Exception):
 
 class BatchTooLarge(Exception):
     """Records do not fit one batch, so they cannot be appended atomically."""
-
-
-class QuorumDescription(NamedTuple):
-    """What DescribeQuorum answers."""
-
-    leader_id: int
-    leader_epoch: int
-    high_watermark: int
-    voters: tuple[ReplicaProgress, ...]
-    observers: tuple[ReplicaProgress, ...]
 
 
 class RaftNode:
@@ -184,7 +173,7 @@ class RaftNode:
         times = [self._requests.ready_at(peer, now_ms) for peer in self._to_ask()]
         if isinstance(state, Leader):
             times += [] if state.is_alone else [state.deadline_ms]
-            times += [state.begin_at_ms] if state.unaware() else []
+            times += [] if state.is_alone else [state.begin_at_ms]
         elif self.quorum.is_voter or isinstance(state, Follower):
             times.append(state.deadline_ms)
         return min(times, default=None)
@@ -260,17 +249,8 @@ class RaftNode:
 
     def describe(self) -> QuorumDescription:
         """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
-        state, clock = self.quorum.state, self.clock
-        assert isinstance(state, Leader), "only the leader describes the quorum"
-        voters = tuple(
-            each._replace(last_fetch_ms=clock.wall_ms(), last_caught_up_ms=clock.wall_ms())
-            if each.id == self.key.id
-            else each.shown(clock)
-            for each in state.progress.values()
-        )
-        state.forget_observers(clock.monotonic_ms())
-        observers = tuple(each.shown(clock) for each in state.observers.values())
-        return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, observers)
+        assert isinstance(self.quorum.state, Leader), "only the leader describes the quorum"
+        return self.quorum.state.describe(self.clock)
 
     # Requests of peers
 
@@ -387,7 +367,7 @@ class RaftNode:
             case Follower() as state, FetchFrom(), Fetched():
                 self._take_fetched(state, answer)
             case Leader() as state, BeginEpoch(), _:
-                state.acknowledged.add(to)
+                state.heard_at[to] = self.clock.monotonic_ms()
             case Resigned() as state, EndEpoch(), _:
                 state.unacknowledged.discard(to)
 
@@ -540,7 +520,8 @@ class RaftNode:
             case Prospective() | Candidate() as state:
                 return state.ballot.undecided
             case Leader() as state:
-                return state.unaware() if self.clock.monotonic_ms() >= state.begin_at_ms else []
+                now_ms = self.clock.monotonic_ms()
+                return state.unaware(now_ms) if now_ms >= state.begin_at_ms else []
             case Resigned() as state:
                 return sorted(state.unacknowledged)
             case Follower() as state:

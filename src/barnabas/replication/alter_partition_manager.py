@@ -55,7 +55,6 @@ class AlterPartitionManager:
 
     Args:
         broker_epoch: returns the epoch of this broker's registration.
-        completed: called with a partition whose change the controller has made.
     """
 
     def __init__(
@@ -64,13 +63,11 @@ class AlterPartitionManager:
         broker_epoch: Callable[[], int],
         controller: Controller,
         loop: asyncio.AbstractEventLoop,
-        completed: Callable[[Partition], None],
     ) -> None:
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._controller = controller
         self._loop = loop
-        self._completed = completed
         self._waiting: dict[Key, _Submitted] = {}
         self._sending: asyncio.Future[None] | None = None
 
@@ -158,7 +155,7 @@ class AlterPartitionManager:
             )
             return partition.isr_change_failed(change, code)
         partition.isr_change_completed(change, answer.leader_epoch, answer.partition_epoch, tuple(answer.isr))
-        self._completed(partition)
+        logger.info("%s: the ISR is %s", partition.name, answer.isr)
         return False
 
 

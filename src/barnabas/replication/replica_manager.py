@@ -145,7 +145,7 @@ class ReplicaManager:
     def _change_topic(self, changed: TopicDelta) -> None:
         topic = self.topics_by_id.get(changed.topic_id)
         if topic is None:
-            topic = HostedTopic(changed.name, Uuid(changed.topic_id), self._config_of)
+            topic = HostedTopic(changed.name, Uuid(changed.topic_id), self.config_of)
             self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         for index, registration in sorted(changed.partition_changes.items()):
             partition = topic.partitions.get(index)
@@ -210,7 +210,8 @@ class ReplicaManager:
         """The fetches from other brokers, by the leader's node id."""
         return {} if self._replicated is None else self._replicated.fetchers.fetchers
 
-    def _config_of(self, name: str) -> LogConfig:
+    def config_of(self, name: str) -> LogConfig:
+        """Return a topic's settings as of now; it need not have a replica here."""
         assert self.image is not None
         return self._log_config_for(name, self.image)
 

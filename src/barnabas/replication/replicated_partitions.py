@@ -7,8 +7,8 @@
 
 - A follower that lags for replica.lag.time.max.ms leaves the ISR. A timer looks for such ones twice in this time, in slices.
 - A follower joins when it has fetched all that is committed. Its fetch may come too early: its broker is still fenced here, or another
-  change is open. It may then fetch nothing new for long, and its fetch session does not name the partition. So a completed change,
-  new metadata of the partition or of brokers, and the timer try again. (In Kafka each fetch tries for all partitions of its session.)
+  change is open. It may then fetch nothing new for long, and its fetch session does not name the partition. So new metadata of the
+  partition or of brokers tries again, and the timer does. (In Kafka each fetch tries for all partitions of its session.)
 
 A broker without such replicas does not make this object, and does not import its modules.
 
@@ -64,7 +64,7 @@ class ReplicatedPartitions:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.fetchers = ReplicaFetcherManager(config, connect, broker_epoch, replicas.follower_advanced, loop)
-        self._isr_changes = AlterPartitionManager(config.node_id, broker_epoch, controller, loop, self._completed)
+        self._isr_changes = AlterPartitionManager(config.node_id, broker_epoch, controller, loop)
         self._replicas = replicas
         self._loop = loop
         self._led: dict[Partition, None] = {}
@@ -106,7 +106,6 @@ class ReplicatedPartitions:
         self._ticking.cancel()
         if self._looking is not None:
             self._looking.cancel()
-        self._led.clear()
         self.fetchers.close()
         self._isr_changes.close()
 
@@ -136,11 +135,6 @@ class ReplicatedPartitions:
             list(partition.isr),
         )
         self._isr_changes.submit(partition, change)
-
-    def _completed(self, partition: Partition) -> None:
-        logger.info("%s: the ISR is %s", partition.name, list(partition.isr))
-        self._replicas.delayed_produces.notify(partition)
-        self._expand(partition)
 
     async def _tick(self) -> None:
         while True:

@@ -103,12 +103,13 @@ class ControllerRegistrationManager:
 
     def _answered(self, future: asyncio.Future[object]) -> None:
         self._under_way = None
-        error = asyncio.CancelledError() if future.cancelled() else future.exception()
+        if future.cancelled():
+            return
+        error = future.exception()
         if error is None:
             self._backoff_ms = FIRST_BACKOFF_MS
             return
-        if not self._closed:
-            logger.info("This controller is not registered yet: %s", error)
+        logger.info("This controller is not registered yet: %s", error)
         self._send_in_ms(self._backoff_ms)
         self._backoff_ms = min(self._backoff_ms * 2, BACKOFF_MS_MAX)
 

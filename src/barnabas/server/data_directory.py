@@ -162,29 +162,34 @@ class DataDirectory:
         except OSError as error:
             raise self._refused(error) from None
 
-    async def open(
-        self,
-        log_manager: LogManager,
-        random: random_module.Random,
-        now_ms: int,
-        monotonic_ns: Callable[[], int],
-    ) -> MetaProperties:
-        """Recover the logs, and return the directory's identity; format the directory first if it has none.
+    def open(self, log_manager: LogManager, random: random_module.Random, now_ms: int) -> MetaProperties:
+        """Return the directory's identity; format the directory first if it has none.
 
         Raises:
             CannotStart: it is not this node's, must not be formatted, or the disk failed.
         """
         self.lock(log_manager)
         try:
+            return self._claim(random, now_ms)
+        except KafkaStorageError as error:
+            raise CannotStart(error.message) from None
+        except OSError as error:
+            raise self._refused(error) from None
+
+    async def recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
+        """Recover the logs.
+
+        Raises:
+            CannotStart: the disk failed.
+        """
+        try:
             await self._recover(log_manager, monotonic_ns)
-            meta = self._claim(random, now_ms)
         except KafkaStorageError as error:
             raise CannotStart(error.message) from None
         except OSError as error:
             raise self._refused(error) from None
         if not self.was_formatted:
             say_start(self, Recovery(), was_clean=True)
-        return meta
 
     async def _recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
         report = RecoveryReport(monotonic_ns)

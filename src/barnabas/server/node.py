@@ -8,8 +8,9 @@ Start
  1. Check what can be checked without a change: the settings, and whether the data directory is this node's or free.
  2. Lock a directory that is formatted: a second broker over it hears that, and not that its port is taken.
  3. Bind the listeners: port 0 is resolved; early connections wait.
- 4. Recover the logs, and format the directory if it is new.
- 5. Join the quorum: read the metadata log and its snapshot; the only voter elects itself, others are asked.
+ 4. Format the directory if it is new.
+ 5. Join the quorum: read the metadata log and its snapshot; the only voter elects itself, others are asked. Recover the logs, which a node
+    alone does before.
  6. Start the broker: it registers, receives the image, creates its replicas and coordinators, is unfenced, and answers requests.
 
 A start that fails, or is cancelled, leaves nothing behind in a directory that it found unformatted.
@@ -109,6 +110,7 @@ class Node:
         self._leaderless = LeaderlessPartitions()
         self._timers = Timers(loop)
         self._failed = loop.create_future()
+        self._has_joined = False
         # Blocking calls under way; a dict, because its order is the same in every run of a simulation.
         self._blocking: dict[asyncio.Future[None], None] = {}
         self._channels: list[ControllerChannel] = []
@@ -167,13 +169,13 @@ class Node:
             if self._broker is not None:
                 await self._broker.bind()
             runtime = self._runtime
-            self._meta = await self._directory.open(
-                self.log_manager, runtime.random, runtime.now_ms(), runtime.monotonic_ns
-            )
-            self._join_quorum()
-            if self.quorum.local_controller is not None:
-                # Brokers of other nodes may need this controller before the broker of this node is registered.
-                self._timers.every(self.config.broker_heartbeat_interval_ms, self._tick)
+            self._meta = self._directory.open(self.log_manager, runtime.random, runtime.now_ms())
+            if not self.config.is_alone:
+                # The others need its vote, and perhaps its controller, and its logs may take minutes.
+                self._join_quorum()
+            await self._directory.recover(self.log_manager, runtime.monotonic_ns)
+            if self.config.is_alone:
+                self._join_quorum()
             if self._broker is not None:
                 await self._broker.register(self._meta, self.quorum, self.log_manager, self._controller_for)
             self._serve_metrics()
@@ -273,8 +275,13 @@ class Node:
                 run_blocking=runtime.run_blocking,
                 on_fault=self.fail,
             )
+            self._has_joined = True
             self._serve_controllers()
             self.quorum.start()
+            if self.quorum.local_controller is not None:
+                # Brokers of other nodes may need this controller before the broker of this node is registered.
+                session_ms, beat_ms = self.config.broker_session_timeout_ms, self.config.broker_heartbeat_interval_ms
+                self._timers.every(beat_ms if self.config.is_alone else max(session_ms // 50, 1), self._tick)
         except (KafkaStorageError, OSError) as error:
             raise CannotStart(f"cannot open the metadata log in {root}: {in_words(error)}") from None
         except QuorumNotSupported as error:
@@ -393,6 +400,8 @@ class Node:
         self._close_http()
         if self._broker is not None:
             await self._broker.abandon()
+        if self._has_joined:
+            self.quorum.stop()
         await self._stop_controllers()
         self._directory.undo(is_locked=self.log_manager.is_locked)
         self.log_manager.close(clean=self.log_manager.had_clean_shutdown)

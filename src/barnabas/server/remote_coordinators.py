@@ -3,6 +3,7 @@
     transaction markers         the leaders of the transactions' partitions           WriteTxnMarkers
     partitions to verify        the transaction coordinator of a producer             AddPartitionsToTxn
     states of share partitions  the share coordinator of a share partition            requests 83 to 87
+    dead letters                the leaders of their partitions                       Produce
     ends of logs                the leaders of a share group's partitions, for lags   ListOffsets
 
 All of them look the broker up in the metadata, and handle what this broker leads itself on the spot. Each has a connection of its own to
@@ -23,6 +24,7 @@ from barnabas.metadata.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
+from barnabas.share.remote_letters import RemoteLetters
 from barnabas.share.share_coordinator import coordinator_key
 from barnabas.transaction.remote_marker_writer import ClusterMarkerWriter
 from barnabas.transaction.remote_partitions import RemotePartitions
@@ -167,6 +169,12 @@ class RemoteCoordinators:
         states = ClusterShareCoordinator(local, self._node_id, broker_of, self._send_for("share-states"), self._loop)
         self._parts.append(states)
         return states
+
+    def letters(self, commit_timeout_ms: int) -> RemoteLetters:
+        """Return the leaders of dead letters on other brokers."""
+        letters = RemoteLetters(self.leader_of, commit_timeout_ms, self._send_for("dead-letters"), self._loop)
+        self._parts.append(letters)
+        return letters
 
     def end_offset(
         self, local: Callable[[str, int], Coroutine[Any, Any, int]]

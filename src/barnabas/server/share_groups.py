@@ -145,7 +145,7 @@ class ShareServices:
         )
 
     def _dead_letters(self, services: BrokerServices) -> DeadLetterWriter:
-        from barnabas.share.dead_letters import DeadLetterWriter
+        from barnabas.share.dead_letters import COMMIT_TIMEOUT_MS, DeadLetterWriter
 
         return DeadLetterWriter(
             services.replica_manager,
@@ -153,6 +153,7 @@ class ShareServices:
             _Cluster(services),
             loop=services.loop,
             now_ms=services.now_ms,
+            remote=None if self._remote is None else self._remote.letters(COMMIT_TIMEOUT_MS),
         )
 
     @cached_property
