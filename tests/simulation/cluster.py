@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.simulation import checkers
+from tests.simulation import checkers, recreator
 from tests.simulation.cluster_client import ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL, Faults
 from tests.simulation.cluster_node import ClusterNode
@@ -28,6 +28,7 @@ from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.mover import Mover
+from tests.simulation.recreator import Recreator
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Stuck
@@ -68,6 +69,7 @@ class ClusterPlan:
     sync_seconds: float
     pause_seconds: float
     has_mover: bool
+    has_recreator: bool
     snapshot_bytes: int
 
     @staticmethod
@@ -92,6 +94,7 @@ class ClusterPlan:
             sync_seconds=rng.choice((0.0, 0.0, 0.005)),
             pause_seconds=rng.choice((0.05, 0.5, 0.5)),
             has_mover=nodes > 1 and rng.random() < 0.5,
+            has_recreator=rng.random() < 0.5,
             snapshot_bytes=rng.choice((3000, 1 << 20)),
         )
 
@@ -198,7 +201,7 @@ class SimulatedCluster:
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
-        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"), self.history)
+        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"))
 
     # The story
 
@@ -257,6 +260,8 @@ class SimulatedCluster:
         readers = [Reader(partition, self.history) for partition in self.partitions]
         watcher = EndWatcher(self.partitions, self.history)
         workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
+        if self.plan.has_recreator:
+            workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_mover:
             workers.append(self._mover())
         if self.transactors:
@@ -312,6 +317,8 @@ class SimulatedCluster:
         found["the creator of topics"] = len(history.created_topics)
         if self.plan.has_mover:
             found[Mover.name] = history.moves
+        if self.plan.has_recreator:
+            found[Recreator.name] = len(history.deleted_ids)
         return found
 
     def are_in_sync(self) -> bool:
@@ -334,6 +341,8 @@ class SimulatedCluster:
     async def _read_everything(self) -> None:
         reading = FinalReading(self.connect("final"), self.history)
         await reading.read(self.partitions, self.committers, self.transactors, self.transacted)
+        if self.plan.has_recreator:
+            await reading.read_recreated(recreator.PARTITION)
 
     def _read_replicas(self) -> None:
         """Read the replicas of the topics that nobody compacts, from the nodes' disks."""

@@ -142,9 +142,11 @@ class ClusterNode(BrokerNode):
             return
         self._image_offset = offset
         history.images_seen.setdefault(offset, {}).setdefault(digest(image), []).append(self.name)
-        for name, topic in image.topics.by_name.items():
+        for topic in image.topics.by_name.values():
             for index, each in topic.partitions.items():
-                history.leaders_seen.setdefault((Partition(name, index), each.leader_epoch), set()).add(each.leader)
+                # By its id: a topic that is created again begins with the first epoch again.
+                partition = Partition(f"{topic.name} {topic.topic_id.hex()}", index)
+                history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader)
 
     def batches(self, partition: Partition, end: int) -> list[tuple[int, bytes]]:
         """Return the batches of its replica that end before an offset, from its disk."""
