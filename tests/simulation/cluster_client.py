@@ -21,7 +21,7 @@ from barnabas.protocol.messages import (
     MetadataResponse,
 )
 from tests.simulation.client import Client
-from tests.simulation.history import History, Partition
+from tests.simulation.history import Partition
 
 Address = tuple[str, int]
 Coordinator = tuple[int, str]
@@ -63,6 +63,9 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.FIND_COORDINATOR: lambda request: None,
     ApiKey.METADATA: lambda request: None,
     ApiKey.CREATE_TOPICS: lambda request: None,
+    ApiKey.DELETE_TOPICS: lambda request: None,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request: None,
+    ApiKey.ELECT_LEADERS: lambda request: None,
 }
 """The requests that workers send; each is for one partition or one key."""
 
@@ -84,14 +87,11 @@ class ClusterClient:
     Args:
         addresses: of all brokers.
         rng: which broker is asked when any will do.
-        history: gets the leaders that metadata names; None for nobody.
     """
 
-    def __init__(
-        self, addresses: Sequence[Address], client_id: str, rng: random.Random, history: History | None = None
-    ) -> None:
+    def __init__(self, addresses: Sequence[Address], client_id: str, rng: random.Random) -> None:
         self._clients = {address: Client(address, client_id, TIMEOUT_SECONDS) for address in addresses}
-        self._rng, self._history = rng, history
+        self._rng = rng
         self._known: dict[Partition | Coordinator, Address] = {}
 
     async def request(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
@@ -132,8 +132,6 @@ class ClusterClient:
         brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
         for each in answer.topics[0].partitions:
             if each.partition_index == partition.index and each.leader_id in brokers:
-                if self._history is not None:
-                    self._history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader_id)
                 return brokers[each.leader_id]
         await asyncio.sleep(0.05)
         raise NobodyToAsk(f"{partition.topic}-{partition.index} has no leader")

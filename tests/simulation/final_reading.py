@@ -51,9 +51,18 @@ class FinalReading:
         self._history.final_topics = await topics(self._client)
         await self._read_transactions(transactors, transacted)
 
+    async def read_recreated(self, partition: Partition) -> None:
+        """Read the topic that was deleted and created again, if it exists now."""
+        if self._history.final_topics is not None and partition.topic in self._history.final_topics:
+            start, end = [await self._bound(partition, time) for time in (EARLIEST, LATEST)]
+            self._history.final_recreated = await self._records(partition, start, end)
+
     async def _read_log(self, partition: Partition) -> None:
         start, end = [await self._bound(partition, time) for time in (EARLIEST, LATEST)]
         self._history.final_bounds[partition] = (start, end)
+        self._history.final_logs[partition] = await self._records(partition, start, end)
+
+    async def _records(self, partition: Partition, start: int, end: int) -> list[tuple[int, bytes]]:
         records: list[tuple[int, bytes]] = []
         offset = start
         while offset < end:
@@ -63,7 +72,7 @@ class FinalReading:
                 break
             records += found
             offset = found[-1][0] + 1
-        self._history.final_logs[partition] = records
+        return records
 
     async def _read_transactions(self, transactors: Sequence[Transactor], transacted: Iterable[Partition]) -> None:
         """What read_committed readers see once every transactional id has been taken over, which aborts what is open."""
