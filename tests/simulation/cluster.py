@@ -27,6 +27,7 @@ from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
+from tests.simulation.mover import Mover
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Stuck
@@ -66,6 +67,8 @@ class ClusterPlan:
     executor_seconds: float
     sync_seconds: float
     pause_seconds: float
+    has_mover: bool
+    snapshot_bytes: int
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -88,6 +91,8 @@ class ClusterPlan:
             executor_seconds=rng.choice((0.0, 0.0, 0.01)),
             sync_seconds=rng.choice((0.0, 0.0, 0.005)),
             pause_seconds=rng.choice((0.05, 0.5, 0.5)),
+            has_mover=nodes > 1 and rng.random() < 0.5,
+            snapshot_bytes=rng.choice((3000, 1 << 20)),
         )
 
     @property
@@ -112,6 +117,10 @@ class ClusterPlan:
             "broker.session.timeout.ms": str(self.session_timeout_ms),
             "broker.heartbeat.interval.ms": str(self.session_timeout_ms // 6),
             "replica.lag.time.max.ms": str(self.lag_time_ms),
+            # Small ones are written often, and the log before them is deleted: a node that comes late needs the snapshot.
+            "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
+            "internal.metadata.log.segment.bytes": str(self.snapshot_bytes),
+            "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
         }
 
 
@@ -248,10 +257,18 @@ class SimulatedCluster:
         readers = [Reader(partition, self.history) for partition in self.partitions]
         watcher = EndWatcher(self.partitions, self.history)
         workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
+        if self.plan.has_mover:
+            workers.append(self._mover())
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
+
+    def _mover(self) -> Mover:
+        least = self.plan.replicas - 1
+        brokers = [node.node_id for node in self.brokers]
+        moved = [*self.partitions, *self.transacted]
+        return Mover(moved, brokers, (least, len(brokers)), self.history, self.world.random("mover"))
 
     def _check_workers(self, work: asyncio.Future[None]) -> None:
         if work.done():
@@ -292,17 +309,23 @@ class SimulatedCluster:
             found[transaction.producer] += transaction.acknowledged
         for commit in history.commits:
             found[commit.group] += commit.acknowledged
-        return found | {"the creator of topics": len(history.created_topics)}
+        found["the creator of topics"] = len(history.created_topics)
+        if self.plan.has_mover:
+            found[Mover.name] = history.moves
+        return found
 
     def are_in_sync(self) -> bool:
-        """Whether every node runs and believes that every replica of every partition is in sync."""
-        for node in self.nodes:
-            image = node.image if node.serves else None
+        """Whether every node runs, all have the same metadata, and every replica of every partition is in sync."""
+        images = [node.image if node.serves else None for node in self.nodes]
+        if len({None if image is None else image.provenance.offset for image in images}) > 1:
+            return False
+        for image in images:
             if image is None or not image.topics.by_name:
                 return False
             for topic in image.topics.by_name.values():
                 for each in topic.partitions.values():
-                    if each.leader < 0 or set(each.isr) != set(each.replicas):
+                    is_moving = each.adding_replicas or each.removing_replicas
+                    if each.leader < 0 or is_moving or set(each.isr) != set(each.replicas):
                         return False
         return True
 

@@ -66,6 +66,8 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.FIND_COORDINATOR: lambda request: None,
     ApiKey.METADATA: lambda request: None,
     ApiKey.CREATE_TOPICS: lambda request: None,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request: None,
+    ApiKey.ELECT_LEADERS: lambda request: None,
 }
 """The requests that workers send; each is for one partition or one key."""
 NAMES_EPOCH = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})

@@ -3,8 +3,9 @@
 The faults stay within what three replicas, of which two must have each write, promise to survive:
 
 - A node may be killed, stopped, paused or cut off at any time, and others with it: the cluster may stand still, and loses nothing.
-- A node loses its power, and with it what its disk had not synced, only while every replica of every partition is in sync. Kafka does
-  not sync before it acknowledges; a second disk that forgets would break its promise.
+- A node loses its power, and with it what its disk had not synced, or its whole disk, only while every replica of every partition is in
+  sync and every node has the same metadata. Kafka does not sync before it acknowledges; a second disk that forgets would break its
+  promise. A sole controller keeps its disk: nobody else has the metadata.
 """
 
 from __future__ import annotations
@@ -127,6 +128,15 @@ class Faults:
             self._history.crashes.append(f"power cut of {node.name}")
             await self._stay_down(node, rng)
 
+    async def wipe(self, rng: random.Random) -> None:
+        """Kill a node, and let it return with an empty disk."""
+        node = self._node(rng)
+        if node is not None and self._are_in_sync() and node.is_broker:
+            node.kill()
+            node.wipe()
+            self._history.crashes.append(f"lost disk of {node.name}")
+            await self._stay_down(node, rng)
+
     async def stop(self, rng: random.Random) -> None:
         """Stop a node in order, as an upgrade does."""
         node = self._node(rng)
@@ -197,6 +207,7 @@ KINDS = (
     "kill",
     "kill_in_write",
     "lose_power",
+    "wipe",
     "stop",
     "pause",
     "cut",
@@ -206,5 +217,5 @@ KINDS = (
     "reset",
     "clock_jump",
 )
-OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power"})
+OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power", "wipe"})
 """The faults that take two nodes, or a second copy of what one forgets."""

@@ -18,6 +18,7 @@ from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.storage import format_directory
 from tests.simulation.broker_node import DATA_DIR, PORT, BrokerNode
+from tests.simulation.disk import SimDisk
 from tests.simulation.history import History, Partition
 from tests.simulation.node import NodeDied
 
@@ -84,6 +85,13 @@ class ClusterNode(BrokerNode):
             now_ms=self.now_ms(),
             standalone=not config.quorum_voters,
         )
+
+    def wipe(self) -> None:
+        """Put a new disk into the machine, formatted as its operator would; it must be down."""
+        assert not self.is_up, f"{self.name} is up"
+        self.note("gets an empty disk")
+        self.disk = SimDisk(self._rng.getrandbits(32), now_ms=self.now_ms)
+        self.format()
 
     def begin(self, history: History) -> None:
         """Start, and do not wait; a start that fails is written down."""

@@ -82,6 +82,8 @@ class History:
     final_topics: set[str] | None = None
     """All that exist at the end; None if the run broke off before."""
     lost_unflushed_writes: bool = False
+    moves: int = 0
+    """How many moves of partitions were accepted."""
     lost_identities: list[str] = field(default_factory=list)
     """Producers whose former records a leader did not know; on one broker a power cut may be the reason."""
     leaders_seen: dict[tuple[Partition, int], set[int]] = field(default_factory=dict)
