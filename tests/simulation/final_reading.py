@@ -15,6 +15,7 @@ from barnabas.protocol.messages import (
 )
 from tests.simulation.client import Asks
 from tests.simulation.creator import topics
+from tests.simulation.end_watcher import CONSUMER
 from tests.simulation.history import History, Partition
 from tests.simulation.transactions import (
     GROUP,
@@ -90,7 +91,8 @@ class FinalReading:
     async def _bound(self, partition: Partition, time: int) -> int:
         wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=time)
         request = ListOffsetsRequest(
-            topics=[ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[wanted])]
+            replica_id=CONSUMER,
+            topics=[ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[wanted])],
         )
         while True:
             answer = await self._client.request(ApiKey.LIST_OFFSETS, 5, request, ListOffsetsResponse)
