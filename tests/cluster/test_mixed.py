@@ -24,7 +24,7 @@ RECORDS = 100
 GUEST = 3
 
 
-@pytest.fixture(scope="module", params=["apache-kafka", "barnabas"])
+@pytest.fixture(scope="module", params=["apache-kafka", pytest.param("barnabas", marks=pytest.mark.long)])
 def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A controller and brokers 1 and 2 of one kind, and broker 3 of the other."""
     host: str = request.param
