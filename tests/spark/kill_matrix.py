@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,9 @@ PLACES = ("in a task", "before the decision", "after the decision", "between com
 """Where `killing/pyspark_killing.py` kills; never imported here, since it changes the sink of its process."""
 ATTEMPTS = 5
 """On a busy machine Spark gives up a Python process that is slow to start; that is no death of ours."""
+
+PATIENCE_S = 1_800
+"""For one run of the driver, which takes 20 s on an idle machine."""
 
 
 class Outcome(NamedTuple):
@@ -54,15 +58,19 @@ def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, see
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing")])
     command = [sys.executable, str(ROOT / "tests" / "spark" / "kill_run.py")]
     with (folder / "log").open("ab") as log:
-        done = subprocess.run(
+        driver = subprocess.Popen(
             [*command, topics.servers, source, target, str(folder), sink, str(seed)],
-            env={**os.environ, **SHORT_LIVED, "PYTHONPATH": path, "KILLING": str(folder)},
+            env={**SHORT_LIVED, **os.environ, "PYTHONPATH": path, "KILLING": str(folder)},
             stdout=log,
             stderr=log,
-            timeout=900,
-            check=False,
+            start_new_session=True,
         )
-    return done.returncode == 0
+    try:
+        return driver.wait(PATIENCE_S) == 0
+    except subprocess.TimeoutExpired:
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+        return False
 
 
 def play(topics: Topics, folder: Path, seed: int, say: bool = False) -> Outcome:

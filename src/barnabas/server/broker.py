@@ -3,7 +3,7 @@
 Start
  1. Bind the listeners.
  2. Register with the controller.
- 3. Receive the metadata: create the replicas and the coordinators that live on them.
+ 3. Receive the metadata, as new as the registration: create the replicas and the coordinators that live on them.
  4. Be unfenced, and answer requests.
 
 Stop: listeners, partitions handed over, coordinators. The node closes the logs afterwards.
@@ -170,11 +170,13 @@ class BrokerServer:
         Args:
             observer: counts requests, for metrics.
         """
+        if not self.config.is_alone:
+            # Older metadata may say that this broker leads as in its last run. A crash may have taken records of that epoch; it would
+            # append others at their offsets.
+            await self.lifecycle.catch_up()
         self._quorum.loader.add_publisher(self._on_metadata)
         if not self.config.can_be_joined:
             await self.lifecycle.unfence()
-        else:
-            await self.lifecycle.catch_up()
         dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
             listener.serve(dispatcher)
@@ -205,7 +207,7 @@ class BrokerServer:
             config,
             meta,
             controller_for("heartbeat"),
-            lambda: self.image.provenance.offset,
+            lambda: self._quorum.loader.image.provenance.offset,
             runtime.random,
             runtime.loop,
         )
