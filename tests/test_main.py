@@ -85,7 +85,7 @@ main(sys.argv[2:])
     ("imported", "arguments"),
     [
         ("barnabas.server.commands", ["start", "--data-dir", "data"]),
-        ("barnabas.server.broker", ["start", "--data-dir", "data"]),
+        ("barnabas.server.node", ["start", "--data-dir", "data"]),
         ("click", ["topic", "list"]),
     ],
 )

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.controlling import Controlling
 from tests.api.share_cluster import Cluster
 from tests.replication.hosting import Hosting
 
@@ -19,3 +20,10 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made = Cluster(tmp_path)
     yield made
     made.node.close()
+
+
+@pytest.fixture
+def controlling() -> Iterator[Controlling]:
+    made = Controlling()
+    yield made
+    made.close()

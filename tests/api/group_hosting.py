@@ -35,6 +35,7 @@ class GroupHosting:
         services = hosting.services
         services.config = SimpleNamespace(
             advertised_listeners=None,
+            is_alone=True,
             request_timeout_ms=30_000,
             int_value={
                 "offsets.topic.num.partitions": PARTITIONS,
@@ -57,6 +58,7 @@ class GroupHosting:
         services.group_coordinator = self.coordinator
         services.producer_ids = ProducerIdManager(self.loop, self._allocate)
         services.creating_topics = {}
+        services.missing_topics = {}
         services.share = SimpleNamespace(coordinator=SimpleNamespace(is_in_use=False))
         services.controller = SimpleNamespace(handle=self._create_topic)
         if create:

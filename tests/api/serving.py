@@ -13,8 +13,8 @@ from barnabas.api.dispatch import Dispatcher
 from barnabas.log.disk import Disk, OsDisk
 from barnabas.protocol.api_keys import api, request_header_version, response_header_version
 from barnabas.protocol.messages import CreateTopicsRequest
-from barnabas.server.broker import BrokerServer
 from barnabas.server.config import BrokerConfig
+from barnabas.server.node import Node
 
 DIALLED = ("dialled.example", 19092)
 
@@ -38,20 +38,21 @@ class Serving:
             "log.dirs": str(folder / "data"),
             **{name.replace("_", "."): value for name, value in settings.items()},
         }
-        self.server = BrokerServer(
+        self.node = Node(
             BrokerConfig.from_properties(properties, embedded=True),
             loop=self.loop,
             disk=disk or OsDisk(),
             now_ms=lambda: self.now_ms,
             random=random.Random(1),
         )
+        self.server = self.node.broker
         self.connection = ConnectionInfo("test", "PLAINTEXT", "10.0.0.9", 50000, *DIALLED)
         if is_started:
-            self.loop.run_until_complete(self.server.start())
+            self.loop.run_until_complete(self.node.start())
             self.dispatcher = Dispatcher(self.server.services)
 
     def close(self) -> None:
-        self.loop.run_until_complete(self.server.stop())
+        self.loop.run_until_complete(self.node.stop())
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
         self.loop.close()
 

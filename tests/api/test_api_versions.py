@@ -101,7 +101,7 @@ def test_the_connection_has_the_software_name_and_version(serving: Serving) -> N
 
 
 def test_another_cluster_id_sends_the_client_to_its_bootstrap_servers(serving: Serving) -> None:
-    own = serving.server.cluster_id
+    own = serving.node.cluster_id
     assert ask(serving, 5, cluster_id=own, node_id=1).error_code == 0
     assert ask(serving, 5, cluster_id=None).error_code == 0
     assert ask(serving, 5, cluster_id="of-another-cluster").error_code == ErrorCode.REBOOTSTRAP_REQUIRED

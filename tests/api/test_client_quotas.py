@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from barnabas.protocol.messages import (
     AlterClientQuotasRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
+    CreateTopicsResponse,
     DeleteTopicsRequest,
     DescribeClientQuotasRequest,
     DescribeQuorumRequest,
@@ -272,6 +274,27 @@ def test_a_session_over_quota_continues_and_gets_its_records_later(serving: Serv
     alter(serving, {"client-id": "test"}, consumer_byte_rate=None)
     resumed = fetch(serving, session_id=opened.session_id, epoch=2)
     assert bytes(resumed.responses[0].partitions[0].records)
+
+
+def test_the_throttle_time_of_a_controller_on_another_node_throttles_the_client(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has counted the partitions, and this broker's own bucket is full (KIP-599)."""
+    alter(serving, {"client-id": "test"}, controller_mutation_rate=1.0)
+
+    def answered_elsewhere(*_: Any, **__: Any) -> asyncio.Future[Any]:
+        future = serving.loop.create_future()
+        future.set_result(CreateTopicsResponse(throttle_time_ms=700))
+        return future
+
+    monkeypatch.setattr(serving.server.services.controller, "handle", answered_elsewhere)
+    request = CreateTopicsRequest(topics=[]).encode(7)
+    frame = bytes.fromhex("0013 0007 0000002a 0004") + b"test\0" + request
+    context, output = serving.dispatcher.dispatch(serving.connection, memoryview(frame))
+    assert context.accounting is not None
+    assert context.accounting.throttle_ms == 700
+    assert isinstance(output, list)
+    assert CreateTopicsResponse.decode(bytes(output[0])[9:], 7).throttle_time_ms == 700
 
 
 def test_every_request_is_charged_with_time_and_throttled_for_a_window_at_most(serving: Serving) -> None:

@@ -223,6 +223,17 @@ class TestEpochs:
         assert [(e.node_id, e.host, e.port) for e in response.node_endpoints] == [(NODE, "127.0.0.1", 9092)]
         assert one(hosting, part(epoch=0)).current_leader.leader_id == -1
 
+    @pytest.mark.parametrize("version", [12, 15, 16])
+    def test_the_leader_of_a_partition_without_a_replica_here_is_named(self, hosting: Hosting, version: int) -> None:
+        endpoint = RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="second", port=9, security_protocol=0)
+        hosting.replay(RegisterBrokerRecord(broker_id=2, fenced=False, end_points=[endpoint]))
+        id_ = hosting.create_topic("t", replicas=(2,), leader=2)
+        response = ask(hosting, request(part(), id_=id_), version)
+        (data,) = answers(response)
+        assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert data.current_leader.leader_id == (2 if version == 16 else -1)
+        assert [(e.node_id, e.host) for e in response.node_endpoints] == ([(2, "second")] if version == 16 else [])
+
     def test_a_diverged_reader_gets_the_diverging_epoch(self, hosting: Hosting) -> None:
         id_ = hosting.create_topic("t")
         for _ in range(3):
@@ -325,10 +336,10 @@ class TestLongPoll:
 
     def test_a_leader_that_steps_down_ends_the_wait(self, hosting: Hosting) -> None:
         id_ = hosting.create_topic("t", replicas=(NODE, 2))
-        waiting = ask(hosting, request(part(), wait_ms=500))
+        waiting = ask(hosting, request(part(epoch=0), wait_ms=500))
         hosting.change(id_, leader=2)
         hosting.spin()
-        assert answers(waiting.result())[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert answers(waiting.result())[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
 
     @pytest.mark.parametrize("wake", ["append", "timeout"])
     def test_an_exception_does_not_leave_the_client_waiting(

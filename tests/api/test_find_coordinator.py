@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import CreateTopicsResponse, FindCoordinatorRequest
+from barnabas.protocol.messages import CreateTopicsResponse, FindCoordinatorRequest, RegisterBrokerRecord
 from tests.api.group_hosting import PARTITIONS, GroupHosting
 from tests.api.transaction_hosting import TransactionHosting
 from tests.replication.hosting import NODE, Hosting
@@ -96,14 +96,43 @@ def test_a_topic_that_is_not_created_in_time(hosting: Hosting) -> None:
     assert len(host.asked) == 2, "the next request tries again"
 
 
-def test_a_partition_without_a_leader(hosting: Hosting) -> None:
+def test_a_partition_without_a_leader_makes_nobody_wait(hosting: Hosting) -> None:
     host = GroupHosting(hosting)
     topic = hosting.image.topics.by_name["__consumer_offsets"]
     hosting.change(topic.topic_id, host.coordinator.partition_of("g"), leader=-1)
-    waiting = host.ask(10, find(3, "g"), 3)
-    hosting.advance(2000)
-    assert answers(waiting.result(), 3) == [("", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
-    assert waiting.result().error_message == ErrorCode.COORDINATOR_NOT_AVAILABLE.default_message
+    response = host.ask(10, find(3, "g"), 3)
+    assert answers(response, 3) == [("", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    assert response.error_message == ErrorCode.COORDINATOR_NOT_AVAILABLE.default_message
+    response = host.ask(10, find(4, "g", "h"), 4)
+    assert response.coordinators[0].error_message == "", "words are for answers about one coordinator"
+    assert [c.node_id for c in response.coordinators] == [-1, NODE], "the other partition has a leader"
+
+
+def register(hosting: Hosting, **fields: Any) -> None:
+    endpoint = RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="second", port=9, security_protocol=0)
+    hosting.replay(RegisterBrokerRecord(broker_id=2, end_points=[endpoint], **fields))
+
+
+def test_a_coordinator_on_another_broker(hosting: Hosting) -> None:
+    host = GroupHosting(hosting)
+    register(hosting, fenced=False)
+    topic = hosting.image.topics.by_name["__consumer_offsets"]
+    hosting.change(topic.topic_id, host.coordinator.partition_of("g"), leader=2)
+    found = [("g", 2, "second", 9, ErrorCode.NONE), ("h", NODE, "127.0.0.1", 9092, ErrorCode.NONE)]
+    assert answers(host.ask(10, find(4, "g", "h"), 4), 4) == found
+    register(hosting, fenced=True)
+    assert answers(host.ask(10, find(4, "g"), 4), 4) == [("g", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+
+
+def test_in_a_cluster_the_topic_waits_for_as_many_brokers_as_it_has_replicas(hosting: Hosting) -> None:
+    host = GroupHosting(hosting, create=False)
+    hosting.services.config.is_alone = False
     waiting = host.ask(10, find(4, "g"), 4)
+    ((request, created),) = host.asked
+    assert request.topics[0].replication_factor == 3
+    rejected = CreateTopicsResponse.CreatableTopicResult(
+        name="__consumer_offsets", error_code=ErrorCode.INVALID_REPLICATION_FACTOR
+    )
+    created.set_result(CreateTopicsResponse(topics=[rejected]))
     hosting.advance(2000)
-    assert waiting.result().coordinators[0].error_message == "", "words are for answers about one coordinator"
+    assert answers(waiting.result(), 4) == [("g", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]

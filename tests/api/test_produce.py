@@ -9,7 +9,7 @@ import pytest
 from barnabas.api import produce
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import ProduceRequest, ProduceResponse
+from barnabas.protocol.messages import ProduceRequest, ProduceResponse, RegisterBrokerRecord
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
@@ -17,6 +17,13 @@ from barnabas.records.record import iter_records
 from tests.replication.hosting import NODE, Hosting, batch, topic_id
 
 LATEST = 13
+SECOND = RegisterBrokerRecord(
+    broker_id=2,
+    fenced=False,
+    end_points=[
+        RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="second", port=9, security_protocol=0),
+    ],
+)
 
 
 def request(*partitions: tuple[str, int, Any], acks: int = -1, id_: bytes = ZERO_UUID, **fields: Any) -> ProduceRequest:
@@ -250,10 +257,7 @@ class TestTransactions:
 
 class TestLeaders:
     def test_the_new_leader_is_named_from_version_10(self, hosting: Hosting) -> None:
-        from barnabas.protocol.messages import RegisterBrokerRecord
-
-        endpoint = RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="second", port=9, security_protocol=0)
-        hosting.replay(RegisterBrokerRecord(broker_id=2, end_points=[endpoint]))
+        hosting.replay(SECOND)
         id_ = hosting.create_topic("t", replicas=(NODE, 2))
         hosting.change(id_, leader=2)
         for version in (9, 10, 12):
@@ -266,6 +270,33 @@ class TestLeaders:
             else:
                 assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (2, 1)
                 assert [(e.node_id, e.host, e.port) for e in response.node_endpoints] == [(2, "second", 9)]
+
+    @pytest.mark.parametrize("version", [9, 10, 12, 13])
+    def test_the_leader_of_a_partition_without_a_replica_here_is_named(self, hosting: Hosting, version: int) -> None:
+        hosting.replay(SECOND)
+        id_ = hosting.create_topic("t", replicas=(2,), leader=2)
+        asked = request(("t", 0, batch(b"a")), ("t", 7, batch(b"b")), id_=id_)
+        response = produce.handle(hosting.context(0, version), asked)
+        assert isinstance(response, ProduceResponse)
+        here, unknown = answers(response)
+        assert (here.error_code, unknown.error_code) == (
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        )
+        assert (here.current_leader.leader_id, unknown.current_leader.leader_id) == (2 if version > 9 else -1, -1)
+        assert [e.node_id for e in response.node_endpoints] == ([2] if version > 9 else [])
+
+    @pytest.mark.parametrize("version", [9, 10])
+    def test_the_leader_that_takes_over_while_a_request_waits_is_named(self, hosting: Hosting, version: int) -> None:
+        hosting.replay(SECOND)
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        waiting: Any = produce.handle(hosting.context(0, version), request(("t", 0, batch(b"a"))))
+        hosting.change(id_, leader=2)
+        hosting.spin()
+        (answer,) = answers(waiting.result())
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        named = (answer.current_leader.leader_id, [e.host for e in waiting.result().node_endpoints])
+        assert named == ((2, ["second"]) if version > 9 else (-1, []))
 
     def test_acks_all_waits_for_the_followers(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))

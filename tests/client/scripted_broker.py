@@ -107,6 +107,8 @@ _request_names = {
     ApiKey.METADATA: "MetadataRequest",
     ApiKey.FETCH: "FetchRequest",
     ApiKey.PRODUCE: "ProduceRequest",
+    ApiKey.VOTE: "VoteRequest",
+    ApiKey.FETCH_SNAPSHOT: "FetchSnapshotRequest",
 }
 
 

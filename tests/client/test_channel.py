@@ -208,3 +208,15 @@ def test_a_channel_that_is_closed_while_it_connects() -> None:
             await connecting
 
     play(HELLO, then=then)
+
+
+def test_the_version_of_a_request_is_known_before_it_is_made() -> None:
+    async def then(channel: Channel) -> None:
+        assert await channel.version_for(messages.MetadataRequest) == 12
+        assert await channel.version_for(messages.MetadataRequest, 5) == 5
+        with pytest.raises(KafkaError) as refused:
+            await channel.version_for(messages.VoteRequest)
+        assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
+        assert await ask(channel) == "c"
+
+    play(HELLO, answer(metadata("c")), then=then)

@@ -34,6 +34,11 @@ INCARNATION = b"i" * 16
 CLUSTER_ID = "test-cluster"
 
 
+def directory_of(broker_id: int) -> bytes:
+    """The directory of a broker; broker 1 is on the node of the sole voter."""
+    return DIRECTORY if broker_id == 1 else DIRECTORY[1:] + bytes([broker_id])
+
+
 class Settled:
     """A future that is set and read in one thread, without a loop."""
 
@@ -195,7 +200,7 @@ class ControllerHarness:
         self.loader = MetadataLoader(
             driver.log,
             quorum_high_watermark=lambda: driver.node.high_watermark,
-            kraft_version=driver.node.kraft_version,
+            kraft_version=lambda: driver.node.kraft_version,
             loop=self.loop,
         )
         self.loader.add_publisher(lambda delta, image: self.commits.append((delta, image)))
@@ -268,7 +273,7 @@ class ControllerHarness:
                 )
                 for name, f in supported_features().items()
             ],
-            log_dirs=[DIRECTORY],
+            log_dirs=[directory_of(broker_id)],
             **fields,
         )
         epoch: int = self.send(ApiKey.BROKER_REGISTRATION, request).broker_epoch

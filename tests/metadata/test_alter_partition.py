@@ -12,7 +12,7 @@ from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING, 
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.memory_log import ControllerHarness, directory_of
 
 INELIGIBLE, INVALID = ErrorCode.INELIGIBLE_REPLICA, ErrorCode.INVALID_REQUEST
 
@@ -183,7 +183,8 @@ def test_an_unknown_topic_fails_alone() -> None:
 
 def test_the_leader_that_completes_a_reassignment_may_lose_its_leadership() -> None:
     cluster = Cluster()
-    cluster.write(replicas=[4, 1, 2, 3], adding_replicas=[4], removing_replicas=[1, 2, 3])
+    directories = [directory_of(broker_id) for broker_id in (4, 1, 2, 3)]
+    cluster.write(replicas=[4, 1, 2, 3], directories=directories, adding_replicas=[4], removing_replicas=[1, 2, 3])
     (result,) = cluster.ask(cluster.proposal(1, 2, 3, 4))
     assert result == messages.AlterPartitionResponse.PartitionData(
         partition_index=0, error_code=ErrorCode.NEW_LEADER_ELECTED

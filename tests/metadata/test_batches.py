@@ -15,7 +15,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.record_batch import read_header
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.memory_log import ControllerHarness, directory_of
 
 SESSION_MS = 50_000
 
@@ -277,7 +277,13 @@ def test_the_epoch_of_a_broker_is_the_offset_of_its_record_after_many_batches(th
         request.Feature(name=name, min_supported_version=0, max_supported_version=40)
         for name in harness.controller.image.cluster.brokers[1].supported_features
     ]
-    asked = request(broker_id=1, cluster_id="test-cluster", incarnation_id=b"x" * 16, features=features)
+    asked = request(
+        broker_id=1,
+        cluster_id="test-cluster",
+        incarnation_id=b"x" * 16,
+        features=features,
+        log_dirs=[directory_of(1)],
+    )
     future = harness.later(ApiKey.BROKER_REGISTRATION, asked)
     harness.loop.run_all()
     assert sizes(harness, end) == [3, 3, 2]

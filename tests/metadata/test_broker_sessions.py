@@ -46,3 +46,27 @@ def test_a_broker_not_heard_from_gets_one_full_timeout() -> None:
     assert sessions.stale(cluster(1), 1000) == []
     assert sessions.stale(cluster(1), 1099) == []
     assert sessions.stale(cluster(1), 1100) == [1]
+
+
+def test_a_session_that_is_ended_is_stale_at_once() -> None:
+    sessions = BrokerSessions(100)
+    sessions.touch(1, 50, 5)
+    sessions.touch(2, 50, 5)
+    sessions.expire(1, 60)
+    assert sessions.stale(cluster(1, 2), 60) == [1]
+    sessions.touch(1, 61, 5)
+    assert sessions.stale(cluster(1, 2), 61) == []
+
+
+def test_another_incarnation_need_not_wait_once_the_connection_of_the_heartbeats_has_ended() -> None:
+    sessions = BrokerSessions(100)
+    sessions.touch(1, 0, 5)
+    sessions.disconnected.add(1)
+    assert not sessions.is_alive(1, 1)
+    # Its session goes on all the same.
+    assert sessions.stale(cluster(1), 99) == []
+    sessions.touch(1, 2, 5)
+    assert sessions.is_alive(1, 3)
+    sessions.disconnected.add(1)
+    sessions.forget(1)
+    assert sessions.disconnected == set()

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.cluster_control import register_broker, register_controller
 from barnabas.metadata.cluster_image import Endpoint, VersionRange
 from barnabas.metadata.directory_ids import UNASSIGNED
-from barnabas.metadata.metadata_version import supported_features
+from barnabas.metadata.features_image import FeaturesImage
+from barnabas.metadata.metadata_version import (
+    CONTROLLER_REGISTRATION_SINCE,
+    DIRECTORY_ASSIGNMENT_SINCE,
+    supported_features,
+)
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import CLUSTER_ID, INCARNATION, ControllerHarness
+from tests.metadata.memory_log import CLUSTER_ID, INCARNATION, ControllerHarness, directory_of
 
 OTHER = b"o" * 16
 
@@ -30,7 +36,7 @@ def request(broker_id: int = 2, **fields: Any) -> messages.BrokerRegistrationReq
             for name, (low, high) in sorted(levels.items(), reverse=True)
         ],
         rack="r",
-        log_dirs=[b"z" * 16, b"a" * 16],
+        log_dirs=fields.pop("log_dirs", [b"z" * 16, b"a" * 16]),
         **fields,
     )
 
@@ -87,6 +93,41 @@ def test_a_feature_that_a_broker_does_not_name_is_at_level_zero_there() -> None:
         harness.send(ApiKey.BROKER_REGISTRATION, bare)
 
 
+@pytest.mark.parametrize(
+    ("directories", "fault"),
+    [
+        ([], "No directories specified in request"),
+        ([b"a" * 16, bytes(15) + b"\x63"], "Reserved directory ID in request"),
+        ([b"a" * 16, b"a" * 16], "Duplicate directory ID in request"),
+        ([b"a" * 16, directory_of(3)], "Broker 3 is already registered with directory ZGRkZGRkZGRkZGRkZGRkAw"),
+    ],
+)
+def test_a_broker_must_name_directories_that_are_its_own(directories: list[bytes], fault: str) -> None:
+    harness = ControllerHarness()
+    harness.register(3)
+    assert refusal(harness, log_dirs=directories) == (ErrorCode.INVALID_REGISTRATION, fault)
+    register(harness, log_dirs=[b"a" * 16])
+    # The same broker may have the same directories in its next life.
+    harness.now_ms += harness.settings.broker_session_timeout_ms
+    register(harness, log_dirs=[b"a" * 16], incarnation_id=OTHER)
+
+
+def test_a_broker_of_a_cluster_without_names_of_directories_need_not_name_any() -> None:
+    view = ControllerHarness().active._view()
+    features = FeaturesImage(DIRECTORY_ASSIGNMENT_SINCE - 1)
+    register_broker(view._replace(image=view.image._replace(features=features)), request(log_dirs=[]))
+
+
+def test_controllers_register_only_where_the_metadata_has_them() -> None:
+    view = ControllerHarness().active._view()
+    asked = messages.ControllerRegistrationRequest(controller_id=1)
+    assert len(register_controller(view, asked).records) == 1
+    features = FeaturesImage(CONTROLLER_REGISTRATION_SINCE - 1)
+    with pytest.raises(KafkaError) as caught:
+        register_controller(view._replace(image=view.image._replace(features=features)), asked)
+    assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
+
+
 def test_the_same_incarnation_keeps_its_epoch_and_its_state() -> None:
     harness = ControllerHarness()
     epoch = harness.register(2)
@@ -118,6 +159,33 @@ def test_another_incarnation_of_a_fenced_or_combined_node_need_not_wait(broker_i
     if broker_id == 2:
         harness.heartbeat(2, epoch, want_fence=True)
     assert register(harness, broker_id, incarnation_id=OTHER) > epoch
+
+
+def test_another_incarnation_need_not_wait_for_one_whose_connection_has_ended() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    active = harness.controller.active
+    assert active is not None
+    active.broker_disconnected(2, epoch - 1)
+    assert refusal(harness, incarnation_id=OTHER)[0] is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    active.broker_disconnected(2, epoch)
+    assert register(harness, incarnation_id=OTHER) > epoch
+    with pytest.raises(KafkaError) as caught:
+        harness.heartbeat(2, epoch)
+    assert caught.value.code is ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_a_broker_that_has_died_is_fenced_at_once() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    active = harness.controller.active
+    assert active is not None
+    for other in (2, 3):
+        active.broker_has_died(other, epoch + 1)
+    assert not harness.controller.image.cluster.brokers[2].fenced
+    active.broker_has_died(2, epoch)
+    assert harness.controller.image.cluster.brokers[2].fenced
+    assert not harness.heartbeat(2, epoch).is_fenced
 
 
 def test_a_replaced_broker_leads_nothing_and_its_epoch_is_its_records_offset() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from barnabas.metadata.bootstrap import bootstrap_records
-from barnabas.metadata.cluster_image import BrokerRegistration, VersionRange
+from barnabas.metadata.cluster_image import BrokerRegistration, ControllerRegistration, VersionRange
 from barnabas.metadata.controller_view import ControllerView
 from barnabas.metadata.feature_control import update_features
 from barnabas.metadata.features_image import FeaturesImage
+from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.primitives import ZERO_UUID
+from barnabas.raft.voter_set_history import VotersFrom
+from barnabas.raft.voters import Voter, VoterSet
 from tests.metadata.memory_log import ControllerHarness
 
 OLD = FeaturesImage(29, {"group.version": 1})
@@ -51,6 +55,32 @@ def test_every_broker_must_support_the_level() -> None:
     assert "Broker 1 only supports versions 31-33" in update(view(ahead), ("metadata.version", 30))[1]
     assert update(view(ahead), ("metadata.version", 31))[1] == ""
     assert "Broker 1 does not support this feature." in update(view({}), ("share.version", 1))[1]
+
+
+def test_every_controller_must_support_the_level_and_every_voter_must_have_registered() -> None:
+    made = view()
+    update_to = ("metadata.version", 33)
+
+    def with_controllers(levels: dict[int, VersionRange], metadata_version: int = 29) -> ControllerView:
+        controllers = {
+            i: ControllerRegistration(i, b"i" * 16, (), {"metadata.version": offered}) for i, offered in levels.items()
+        }
+        image = made.image._replace(
+            cluster=made.image.cluster._replace(controllers=controllers), features=FeaturesImage(metadata_version)
+        )
+        return made._replace(image=image)
+
+    # This controller is number 1, whatever its registration says.
+    assert update(with_controllers({1: VersionRange(7, 8), 2: VersionRange(7, 33)}), update_to)[1] == ""
+    behind = with_controllers({2: VersionRange(7, 32)})
+    assert "Controller 2 only supports versions 7-32" in update(behind, update_to)[1]
+    assert "Controller 2 does not support this feature." in update(behind, ("share.version", 1))[1]
+    assert update(behind, ("group.version", 0), kind=2)[1] == ""
+    made.quorum.history.add(VotersFrom(made.quorum.end_offset, VoterSet.of([Voter(1, ZERO_UUID), Voter(3, ZERO_UUID)])))
+    missing = "controller 3 has not registered, and may not support this feature"
+    assert missing in update(with_controllers({}), update_to)[1]
+    # Before controllers registered nobody could know.
+    assert update(with_controllers({}, CONTROLLER_REGISTRATION_SINCE - 1), update_to)[1] == ""
 
 
 def test_level_zero_needs_no_support() -> None:

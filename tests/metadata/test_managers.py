@@ -30,6 +30,7 @@ SERVED = {
     ApiKey.UNREGISTER_BROKER,
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.CONTROLLER_REGISTRATION,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS,
 }
 
 
@@ -56,5 +57,12 @@ def test_a_controller_that_has_answered_no_client_has_imported_no_managers_but_t
     imported = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "cluster_control" in imported
     managers = {"create_topics", "delete_topics", "create_partitions", "configuration_control", "client_quota_control"}
-    managers |= {"scram_control", "elect_leaders", "reassignments", "feature_control", "describe_quorum"}
+    managers |= {
+        "scram_control",
+        "elect_leaders",
+        "assign_replicas",
+        "reassignments",
+        "feature_control",
+        "describe_quorum",
+    }
     assert not managers & set(imported)

@@ -207,6 +207,29 @@ def test_a_snapshot_during_the_catch_up_replaces_what_was_read() -> None:
     assert node.topics() == ["t3"]
 
 
+def test_a_snapshot_that_replaces_the_log_while_it_is_read_is_read_next(
+    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+    node = Node(topics=10, loop=loop)
+
+    async def story() -> None:
+        node.commit(3)
+        assert node.heard == [2]
+        node.commit(21)
+        await asyncio.sleep(0)
+        assert node.heard == [2]
+        snapshot, data = snapshot_of(3, 4, end_offset=40)
+        node.log.snapshots[snapshot] = data
+        node.log.trim()
+        node.commit(40)
+        await asyncio.sleep(1)
+
+    loop.run_until_complete(story())
+    assert node.topics() == ["t3", "t4"]
+    assert node.heard == [2, 39], "no image of half a log"
+
+
 def test_a_long_log_is_read_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
     node = Node(topics=10, loop=loop)

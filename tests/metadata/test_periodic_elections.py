@@ -30,7 +30,7 @@ def test_the_first_replica_leads_again_after_the_interval() -> None:
     runner = quiet(leader_imbalance_check_interval_ms=5000)
     run(runner, "create a assign=1+2,2+1", "heartbeat 1 fence", "heartbeat 1", "write-change a:0 isr=2,1", "advance 1")
     assert run(runner, "advance 4999") == []
-    assert run(runner, "advance 1") == ["log PartitionChangeRecord partition_id=0 topic_id=#3 leader=1"]
+    assert run(runner, "advance 1") == ["log PartitionChangeRecord partition_id=0 topic_id=#4 leader=1"]
     assert run(runner, "advance 5000") == []
 
 
@@ -46,7 +46,7 @@ def test_a_topic_that_accepts_losses_later_gets_a_leader_then() -> None:
     run(runner, "config topic a set unclean.leader.election.enable=true", "advance 1")
     assert run(runner, "advance 6999") == []
     assert run(runner, "advance 1") == [
-        "log PartitionChangeRecord partition_id=0 topic_id=#3 isr=[2] leader=2 leader_recovery_state=1 "
+        "log PartitionChangeRecord partition_id=0 topic_id=#4 isr=[2] leader=2 leader_recovery_state=1 "
         "eligible_leader_replicas=[] last_known_elr=[]"
     ]
     assert runner.harness.controller.counts.unclean_elections == 1

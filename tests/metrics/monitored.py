@@ -20,13 +20,13 @@ class Monitored(Serving):
 
     def __init__(self, folder: Path, **settings: str) -> None:
         super().__init__(folder, barnabas_metrics_listen="127.0.0.1:0", **settings)
-        assert self.server.metrics is not None
-        self.dispatcher._observer = self.server.metrics.request_times
+        assert self.node.metrics is not None
+        self.dispatcher._observer = self.node.metrics.request_times
 
     def text(self) -> str:
         async def get() -> bytes:
-            assert self.server.metrics is not None
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.server.metrics.http.port)
+            assert self.node.metrics is not None
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.node.metrics.http.port)
             writer.write(b"GET /metrics HTTP/1.0\r\n\r\n")
             whole = await reader.read()
             writer.close()

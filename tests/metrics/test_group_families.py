@@ -16,7 +16,7 @@ def test_lag_in_records_and_seconds(node: Monitored) -> None:
     assert value(samples, "kafka_consumergroup_current_offset", **here) == 2
     assert value(samples, "kafka_consumergroup_lag", **here) == 4
     assert value(samples, "kafka_consumergroup_lag_sum", consumergroup="g", topic="t") == 4
-    cluster = {"cluster_name": node.server.cluster_id, "group": "g"}
+    cluster = {"cluster_name": node.node.cluster_id, "group": "g"}
     assert value(samples, "kafka_consumergroup_group_max_lag_seconds", **cluster) == 20
     assert value(samples, "kafka_consumergroup_group_sum_lag", **cluster) == 4
     assert (

@@ -64,8 +64,8 @@ def test_every_name_that_dashboards_query_is_there(node: Monitored) -> None:
 
 def test_two_scrapes_at_once_are_one(node: Monitored) -> None:
     async def both() -> tuple[bytes, bytes]:
-        assert node.server.metrics is not None
-        scraper = node.server.metrics._scraper
+        assert node.node.metrics is not None
+        scraper = node.node.metrics._scraper
         return await asyncio.gather(scraper.text(), scraper.text())
 
     first, second = node.loop.run_until_complete(both())

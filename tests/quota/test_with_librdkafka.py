@@ -14,15 +14,15 @@ from barnabas.protocol.messages import AlterClientQuotasRequest
 
 
 def limit(broker: barnabas.Broker, **limits: float) -> None:
-    server = broker._server
-    assert server is not None
+    node = broker._node
+    assert node is not None
     entry = AlterClientQuotasRequest.EntryData(
         entity=[AlterClientQuotasRequest.EntityData(entity_type="client-id", entity_name="limited")],
         ops=[AlterClientQuotasRequest.OpData(key=key, value=value) for key, value in limits.items()],
     )
 
     async def alter() -> None:
-        await server.controller.handle(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries=[entry]))
+        await node.broker.controller.handle(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries=[entry]))
 
     broker._call(alter)
 

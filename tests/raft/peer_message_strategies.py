@@ -28,7 +28,7 @@ log_ends = st.builds(LogEnd, epochs, offsets)
 errors = st.sampled_from([ErrorCode.NONE, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.INVALID_VOTER_KEY])
 
 votes = st.builds(Vote, epochs, keys, keys, log_ends, st.booleans())
-begun = st.builds(BeginEpoch, epochs, node_ids, keys)
+begun = st.builds(BeginEpoch, epochs, node_ids, keys, st.just(()))
 ended = st.builds(EndEpoch, epochs, node_ids, st.lists(keys, max_size=4).map(tuple))
 fetches = st.builds(FetchFrom, epochs, keys, offsets, epochs, st.integers(-1, 2**63 - 1), st.integers(0, 2**31 - 1))
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from barnabas.clock import Clock
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from barnabas.raft.answer_messages import NodeAddress, answer_message, read_answer, rejection
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.peer_messages import Answer, BeginEpoch, EndEpoch, FetchFrom, Request, Vote
+from barnabas.raft.peer_messages import (
+    Answer,
+    BeginEpoch,
+    EndEpoch,
+    FetchFrom,
+    FetchSnapshot,
+    Request,
+    SnapshotPiece,
+    Vote,
+)
 from barnabas.raft.quorum_state import QuorumTimeouts
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import RaftNode
@@ -18,8 +28,9 @@ from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.request_messages import Sender, read_request, request_message
 from barnabas.raft.roles import Role
 from barnabas.raft.seams import Batch, ReplicatedLog
+from barnabas.raft.snapshot_messages import piece_message, read_piece, read_snapshot_request, snapshot_request
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
-from barnabas.raft.voters import Voter, VoterSet
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.record_batch import read_header
 from barnabas.steps import sleep
 from tests.coordinator.virtual_loop import VirtualLoop
@@ -119,6 +130,23 @@ class Member(Generic[L]):
         self.told.append(("epoch", state.epoch))
 
     # Peers
+
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        return None
+
+    def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
+        """The network knows where all nodes are."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
+        data = snapshot_request(request, Sender(CLUSTER)).encode(1)
+        await self.quorum.travel(self.key.id, to)
+        asked = read_snapshot_request(FetchSnapshotRequest.decode(data, 1), CLUSTER)
+        data = piece_message(self.quorum.members[to].driver.answer_snapshot(asked), 1).encode(1)
+        await self.quorum.travel(to, self.key.id)
+        return read_piece(FetchSnapshotResponse.decode(data, 1))
 
     async def send(self, to: int, request: Request) -> Answer:
         version = VERSIONS[type(request)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.follower import Follower
-from barnabas.raft.peer_messages import EndEpoch, Fetched
+from barnabas.raft.peer_messages import EndEpoch, Fetched, Vote
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 from tests.raft.member_of_three import OBSERVER, ONE, THREE, TIMEOUTS, TWO, Member
@@ -71,3 +72,64 @@ def test_the_first_successor_stands_at_once_and_the_others_later(
         assert member.node.role is Role.FOLLOWER
         member.wait(1)
     assert member.node.role is Role.PROSPECTIVE
+
+
+def test_a_leader_that_refuses_twice_in_a_row_has_died() -> None:
+    member = Member(1)
+    fetch = member.follow(TWO, 2)
+    member.do(member.node.failed(fetch.request, is_refused=True))
+    assert member.node.role is Role.FOLLOWER
+    member.wait(TIMEOUTS.retry_backoff)
+    (fetch,) = member.sent
+    member.do(member.node.failed(fetch.request, is_refused=True))
+    assert member.node.role is Role.PROSPECTIVE
+    assert [type(each.request) for each in member.sent] == [Vote, Vote]
+
+
+@pytest.mark.parametrize("between", ["an answer", "a lost connection"])
+def test_refusals_count_only_in_a_row(between: str) -> None:
+    member = Member(1)
+    fetch = member.follow(TWO, 2)
+    for kind in ("a refusal", between, "a refusal"):
+        if kind == "an answer":
+            member.answer(fetch, Fetched(2, 2, high_watermark=1))
+        else:
+            member.do(member.node.failed(fetch.request, is_refused=kind == "a refusal"))
+            member.wait(TIMEOUTS.retry_backoff)
+        (fetch,) = member.sent
+    assert member.node.role is Role.FOLLOWER
+
+
+def test_an_observer_never_stands_for_election() -> None:
+    member = Member(1, key=OBSERVER)
+    member.follow(TWO, 2)
+    for _ in range(5):
+        for each in member.sent:
+            member.do(member.node.failed(each.request, is_refused=True))
+        member.wait(TIMEOUTS.retry_backoff)
+    assert member.node.role is Role.FOLLOWER
+
+
+def test_an_observer_whose_leader_does_not_answer_asks_another_node_and_the_leader_in_turn() -> None:
+    member = Member(4, key=OBSERVER)
+    fetch = member.follow(TWO, 4)
+    asked = []
+    for _ in range(4):
+        member.do(member.node.failed(fetch.request))
+        if not member.sent:
+            member.wait(TIMEOUTS.retry_backoff)
+        (fetch,) = member.sent
+        asked.append(fetch.to)
+    assert asked[1] == asked[3] == 2
+    member.do(member.node.failed(fetch.request))
+    (fetch,) = member.sent
+    member.answer(fetch, Fetched(5, 3, error=ErrorCode.FENCED_LEADER_EPOCH))
+    assert (member.node.leader_id, member.sent[0].to) == (3, 3)
+
+
+def test_a_voter_whose_leader_does_not_answer_waits_for_the_election() -> None:
+    member = Member(4)
+    fetch = member.follow(TWO, 4)
+    member.do(member.node.failed(fetch.request))
+    member.wait(TIMEOUTS.retry_backoff)
+    assert [each.to for each in member.sent] == [2]

@@ -98,9 +98,21 @@ def test_voters_that_do_not_fetch_are_informed_until_they_answer() -> None:
     assert second.request == BeginEpoch(5, 1, THREE)
     member.fetched(TWO, 1, 4)
     member.do(member.node.answered(3, second.request, EpochAnswer(5, 1)))
-    assert member.node.quorum.state.unaware() == []  # type: ignore[union-attr]
     member.wait(TIMEOUTS.fetch)
     assert member.sent == []
+
+
+def test_a_voter_that_is_silent_for_long_is_informed_again() -> None:
+    """It may have lost its directory, and knows nobody."""
+    member = Member(4)
+    member.lead()
+    member.fetched(THREE, 1, 4)
+    for _ in range(3):
+        member.wait(CHECK_MS // 3)
+        member.fetched(TWO, 1, 4)
+        assert member.sent == []
+    member.wait(TIMEOUTS.fetch)
+    assert [(message.to, type(message.request)) for message in member.sent] == [(3, BeginEpoch)]
 
 
 def test_a_leader_takes_office_once_its_first_record_is_committed() -> None:

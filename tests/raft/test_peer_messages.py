@@ -5,11 +5,21 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.raft.peer_messages import BeginEpoch, EndEpoch, EpochAnswer, Fetched, FetchFrom, LogEnd, Vote, VoteAnswer
+from barnabas.raft.peer_messages import (
+    BeginEpoch,
+    EndEpoch,
+    EpochAnswer,
+    Fetched,
+    FetchFrom,
+    FetchSnapshot,
+    LogEnd,
+    Vote,
+    VoteAnswer,
+)
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 from barnabas.raft.seams import SnapshotId
-from tests.raft.member_of_three import ONE, THREE, TWO, VOTERS, Member, batch
+from tests.raft.member_of_three import OBSERVER, ONE, THREE, TIMEOUTS, TWO, VOTERS, Member, batch
 
 OTHER_DISK = ReplicaKey(1, b"other disk".ljust(16))
 NOBODY = ReplicaKey(-1, TWO.directory_id)
@@ -198,3 +208,32 @@ def test_an_answer_of_an_older_epoch_is_dropped() -> None:
     ready = member.answer(fetch, Fetched(4, 2, batches=(batch(1, 4),)))
     assert ready.batches == ()
     assert member.node.leader_id == 3
+
+
+def test_the_leaders_high_watermark_is_known_beyond_the_own_log() -> None:
+    member = Member(1)
+    assert member.node.quorum_high_watermark == -1
+    fetch = member.follow(TWO, 4)
+    member.answer(fetch, Fetched(4, 2, 9))
+    assert (member.node.high_watermark, member.node.quorum_high_watermark) == (1, 9)
+    fetch = member.follow(THREE, 5)
+    member.answer(fetch, Fetched(5, 3, -1))
+    assert member.node.quorum_high_watermark == 9
+
+
+def test_a_follower_that_takes_a_snapshot_keeps_its_leader() -> None:
+    """It fetches no records meanwhile, and counts as heard all the same."""
+    member = Member(4)
+    member.lead()
+    member.flush()
+    for _ in range(4):
+        member.now_ms += TIMEOUTS.fetch
+        assert member.node.check_snapshot_request(FetchSnapshot(5, TWO, SnapshotId(1, 4), 0)) is ErrorCode.NONE
+        member.do(member.node.tick())
+    assert member.node.is_leader
+    error = member.node.check_snapshot_request(FetchSnapshot(4, TWO, SnapshotId(1, 4), 0))
+    assert error is ErrorCode.FENCED_LEADER_EPOCH
+    for _ in range(4):
+        member.node.check_snapshot_request(FetchSnapshot(5, OBSERVER, SnapshotId(1, 4), 0))
+        member.wait(TIMEOUTS.fetch)
+    assert not member.node.is_leader, "an observer is no majority"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +20,10 @@ from barnabas.raft.peer_messages import (
     EpochAnswer,
     Fetched,
     FetchFrom,
+    FetchSnapshot,
     LogEnd,
     Request,
+    SnapshotPiece,
     Vote,
     VoteAnswer,
 )
@@ -31,7 +33,7 @@ from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
-from barnabas.raft.voters import Voter, VoterSet
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.builder import build_batch
 from barnabas.records.record_batch import read_header
 from barnabas.steps import start
@@ -68,6 +70,12 @@ class Tape:
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return (epoch, self.end_offset)
+
+    def snapshot_size(self, snapshot: SnapshotId) -> int | None:
+        return 9 if snapshot == SnapshotId(4, 1) else None
+
+    def read_snapshot_piece(self, snapshot: SnapshotId, position: int, max_bytes: int) -> bytes:
+        return b"012345678"[position : position + max_bytes]
 
     def epoch_at(self, end_offset: int) -> int:
         return 0
@@ -230,11 +238,25 @@ class HeldPeers:
         self.loop = loop
         self.sent: list[tuple[int, Request]] = []
         self.answers: list[asyncio.Future[Answer]] = []
+        self.learned: dict[int, tuple[VoterEndpoint, ...]] = {}
+        self.is_closed = False
 
     async def send(self, to: int, request: Request) -> Answer:
         self.sent.append((to, request))
         self.answers.append(self.loop.create_future())
         return await self.answers[-1]
+
+    async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
+        raise AssertionError("no snapshot is asked for")
+
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        return None
+
+    def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
+        self.learned[node_id] = tuple(endpoints)
+
+    def close(self) -> None:
+        self.is_closed = True
 
     def answer(self, answer: Answer | Exception) -> None:
         """Answer the last request."""
@@ -327,21 +349,6 @@ def test_a_sole_voter_that_hears_of_a_later_epoch_leads_again() -> None:
     assert (raft.node.role, raft.node.epoch) == (Role.LEADER, 9)
 
 
-def test_a_follower_that_needs_a_snapshot_says_so_and_asks_again_at_its_fetch_timeout(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    raft, peers, loop = follower_of_two(Tape())
-    count = len(peers.sent)
-    peers.answer(Fetched(3, 2, 9, 9, snapshot=SnapshotId(9, 2)))
-    assert "node 1 needs the snapshot at 9 of its leader, and cannot read it yet" in caplog.text
-    loop.advance(1_999)
-    assert len(peers.sent) == count
-    loop.advance(1)
-    assert isinstance(peers.sent[-1][1], Vote)
-    peers.answer(VoteAnswer(3, 2))
-    assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 0, 0))
-
-
 def test_a_vote_is_on_disk_before_it_is_given() -> None:
     tape = Tape()
     raft, _, loop = one_of_two(tape)
@@ -368,6 +375,21 @@ def test_a_failed_disk_ends_the_node_and_no_vote_is_given() -> None:
     count = len(peers.sent)
     loop.advance(60_000)
     assert (raft.closed, len(peers.sent)) == (True, count)
+
+
+def test_a_step_that_fails_ends_the_node() -> None:
+    """A leader that would take committed records from it is a fault that nobody else hears of."""
+    loop, faults, tape = VirtualLoop(), list[BaseException](), Tape()
+    peers = HeldPeers(loop)
+    raft = driver(tape, Voter(*TWO), peers=peers, loop=loop, on_fault=faults.append)
+    raft.start()
+    start(raft.answer(BeginEpoch(3, 2, raft.node.key)), loop)
+    batches = tuple(build_batch([(0, None, b"v", ())], base_offset=n, leader_epoch=1) for n in range(3))
+    peers.answer(Fetched(3, 2, 3, batches=batches))
+    peers.answer(Fetched(3, 2, 3, diverging=LogEnd(0, 0)))
+    (fault,) = faults
+    assert "the leader would take committed records" in str(fault)
+    assert (raft.closed, peers.is_closed) == (True, True)
 
 
 def test_a_closed_driver_sends_nothing_and_answers_nobody() -> None:
@@ -466,3 +488,46 @@ def test_a_fetch_that_waits_is_rejected_at_the_close() -> None:
     error = waits.exception()
     assert isinstance(error, KafkaError)
     assert error.code is ErrorCode.BROKER_NOT_AVAILABLE
+
+
+def test_a_new_leader_says_where_it_is_before_it_is_asked() -> None:
+    raft, peers, loop = one_of_two(Tape())
+    endpoint = VoterEndpoint("CONTROLLER", "two.example", 9093)
+    start(raft.answer(BeginEpoch(3, 2, raft.node.key, (endpoint,))), loop)
+    assert peers.learned == {2: (endpoint,)}
+    assert peers.sent[-1][0] == 2
+    start(raft.answer(BeginEpoch(2, 2, raft.node.key, (endpoint._replace(port=1),))), loop)
+    assert peers.learned == {2: (endpoint,)}, "an old leader says nothing"
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (FetchSnapshot(1, TWO, SnapshotId(4, 1), 2, 3), SnapshotPiece(1, 1, SnapshotId(4, 1), 9, 2, b"234")),
+        (
+            FetchSnapshot(1, TWO, SnapshotId(5, 1), 0),
+            SnapshotPiece(1, 1, SnapshotId(5, 1), error=ErrorCode.SNAPSHOT_NOT_FOUND),
+        ),
+        (
+            FetchSnapshot(1, TWO, SnapshotId(4, 1), 9),
+            SnapshotPiece(1, 1, SnapshotId(4, 1), error=ErrorCode.POSITION_OUT_OF_RANGE),
+        ),
+        (
+            FetchSnapshot(1, TWO, SnapshotId(4, 1), 0, 0),
+            SnapshotPiece(1, 1, SnapshotId(4, 1), error=ErrorCode.INVALID_REQUEST),
+        ),
+        (
+            FetchSnapshot(2, TWO, SnapshotId(4, 1), 0),
+            SnapshotPiece(1, 1, SnapshotId(4, 1), error=ErrorCode.UNKNOWN_LEADER_EPOCH),
+        ),
+    ],
+    ids=["a piece", "no such snapshot", "behind the end", "nothing wanted", "another epoch"],
+)
+def test_the_leader_answers_pieces_of_its_snapshots(request_: FetchSnapshot, answer: SnapshotPiece) -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    assert raft.answer_snapshot(request_) == answer
+    raft.close()
+    with pytest.raises(KafkaError):
+        raft.answer_snapshot(request_)

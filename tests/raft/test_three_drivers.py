@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from barnabas.raft.leader import Leader
-from barnabas.raft.peer_messages import Answer, Request
+from barnabas.raft.peer_messages import Answer, FetchSnapshot, Request, SnapshotPiece
 from barnabas.raft.roles import Role
+from barnabas.raft.voters import VoterEndpoint
 from tests.raft.quorum_of_drivers import FLUSH_MS, ONE_WAY_MS, TIMEOUTS, Member, Quorum, SlowLog
 
 
@@ -48,6 +51,18 @@ class _Counting:
     async def send(self, to: int, request: Request) -> Answer:
         self.sent.append(request)
         return await self.peers.send(to, request)
+
+    async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
+        return await self.peers.fetch_snapshot(to, request)
+
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        return None
+
+    def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
+        self.peers.learn(node_id, endpoints)
+
+    def close(self) -> None:
+        self.peers.close()
 
 
 def test_records_reach_the_followers_without_waiting_for_the_next_fetch() -> None:

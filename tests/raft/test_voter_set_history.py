@@ -55,3 +55,12 @@ def test_only_voters_that_the_log_lacks_are_to_write() -> None:
     assert VoterSetHistory(voters(-1, 1)).is_to_write
     assert not VoterSetHistory(STATIC).is_to_write
     assert not history().is_to_write
+
+
+def test_a_snapshot_replaces_the_voters_or_leaves_those_of_the_configuration() -> None:
+    made = history()
+    made.begin_at(20, FOUR.voters)
+    assert (made.last, made.at(0)) == (VotersFrom(19, FOUR.voters), made.last)
+    made = history()
+    made.begin_at(20, None)
+    assert made.last == STATIC

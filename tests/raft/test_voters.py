@@ -32,3 +32,12 @@ def test_a_new_directory_is_another_voter() -> None:
 
 def test_a_static_voter_set_names_no_directories() -> None:
     assert VoterSet.of([Voter(1, ZERO_UUID)]).contains(1, A)
+
+
+def test_a_voter_is_reached_at_the_listener_of_a_name_or_at_its_first_one() -> None:
+    first, second = VoterEndpoint("CONTROLLER", "one", 1), VoterEndpoint("OTHER", "one", 2)
+    voters = VoterSet.of([Voter(1, A, (first, second)), Voter(2, B)])
+    assert voters.endpoint_of(1, "OTHER") == second
+    assert voters.endpoint_of(1, "THIRD") == first
+    assert voters.endpoint_of(2, "CONTROLLER") is None
+    assert voters.endpoint_of(3, "CONTROLLER") is None

@@ -56,6 +56,13 @@ class Node:
     def high_watermark_moved(self, partition: Partition) -> None:
         self._wake(partition)
 
+    def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
+        if has_moved:
+            self._wake(partition)
+
+    def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
+        return -1
+
     def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
         if wanted.topic_id != self.topic.topic_id:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -169,7 +176,7 @@ def batches_of(log: PartitionLog) -> dict[int, bytes]:
     return found
 
 
-def over_the_wire(response: FetchResponse) -> FetchResponse:
+def over_the_wire(response: FetchResponse, version: int = FETCH_VERSION) -> FetchResponse:
     """Return an answer as it arrives: its records are read now.
 
     Raises:
@@ -180,7 +187,7 @@ def over_the_wire(response: FetchResponse) -> FetchResponse:
             read: Callable[[], Any] | None = getattr(data.records, "read", None)
             if read is not None:
                 data.records = read()
-    return FetchResponse.decode(response.encode(FETCH_VERSION), FETCH_VERSION)
+    return FetchResponse.decode(response.encode(version), version)
 
 
 def registration(

@@ -14,9 +14,11 @@ from tests.replication.hosting import NODE, Hosting
 from tests.replication.test_fetch_reader import append_transaction, end_transaction
 
 
-def fetch(hosting: Hosting, offset: int = 0, *topics: str, min_bytes: int = 1, wait_ms: int = 500) -> Any:
+def fetch(
+    hosting: Hosting, offset: int = 0, *topics: str, min_bytes: int = 1, wait_ms: int = 500, version: int = 17
+) -> Any:
     """A Fetch of one partition of each topic; the answer is how many bytes were read, and the error codes."""
-    params = FetchParams(17, -1, wait_ms, min_bytes, 1 << 20, isolation_level=0)
+    params = FetchParams(version, -1, wait_ms, min_bytes, 1 << 20, isolation_level=0)
     wanted = [FetchPartition(topic, ZERO_UUID, 0, offset, 1 << 20) for topic in topics or ("t",)]
     return hosting.replicas.fetch(params, wanted, answer)
 
@@ -147,7 +149,7 @@ def test_a_deleted_partition_ends_the_wait(hosting: Hosting) -> None:
 
 def test_a_leader_that_steps_down_ends_the_wait(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t", replicas=(NODE, 2))
-    waiting = fetch(hosting)
+    waiting = fetch(hosting, version=10)
     hosting.change(id_, leader=2)
     hosting.spin()
     assert waiting.result() == (0, [ErrorCode.NOT_LEADER_OR_FOLLOWER])

@@ -370,11 +370,29 @@ class TestErrors:
         hosting.create_topic("t")
         assert [only(read(hosting, wants(current_leader_epoch=epoch))).error_code for epoch in (-2, -1, 0)] == [0, 0, 0]
 
-    def test_a_follower_sends_readers_to_the_leader(self, hosting: Hosting) -> None:
+    def test_a_follower_sends_old_readers_to_the_leader(self, hosting: Hosting) -> None:
         hosting.change(hosting.create_topic("t", replicas=(NODE, 2)), leader=2)
-        data = only(read(hosting, wants()))
+        assert only(read(hosting, wants(), version=10)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def test_a_follower_sends_a_follower_to_the_leader(self, hosting: Hosting) -> None:
+        hosting.change(hosting.create_topic("t", replicas=(NODE, 2, 3)), leader=2)
+        data = only(read(hosting, wants(current_leader_epoch=1), replica_id=3))
         assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (2, 1)
+
+    def test_a_consumer_reads_at_a_follower_up_to_its_high_watermark(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        for _ in range(3):
+            hosting.append("t", b"a")
+        hosting.change(id_, leader=2)
+        hosting.replicas.partition("t", 0).log.high_watermark = 2
+        assert (only(read(hosting, wants(), version=11)).high_watermark, offsets(only(read(hosting, wants())))) == (
+            2,
+            [0, 1],
+        )
+        assert only(read(hosting, wants(3))).error_code == 0, "not committed yet, as far as is known here"
+        assert only(read(hosting, wants(4))).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert only(read(hosting, wants(current_leader_epoch=0))).error_code == ErrorCode.FENCED_LEADER_EPOCH
 
     def test_a_partition_that_never_was_does_not_end_the_wait_for_others(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
@@ -443,8 +461,11 @@ def test_reads_are_counted_and_so_are_failures(hosting: Hosting) -> None:
         def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
             return partition
 
-        def high_watermark_moved(self, partition: Partition) -> None:
+        def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+        def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
+            return -1
 
     read(hosting, wants(0), wants(9))
     traffic = partition.topic.traffic

@@ -352,7 +352,7 @@ class TestReading:
     def test_another_leader_is_news(self, hosting: Hosting) -> None:
         id_ = hosting.create_topic("t", replicas=(NODE, 2))
         session_id = self.first(hosting, "t-0")
-        waiting = self.more(hosting, session_id, 1)
+        waiting = self.more(hosting, session_id, 1, version=10)
         hosting.change(id_, leader=2)
         hosting.spin()
         ((data,),) = ([part for topic in waiting.result().responses for part in topic.partitions],)

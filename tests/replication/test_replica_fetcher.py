@@ -364,6 +364,14 @@ def test_many_partitions_are_named_in_several_requests(monkeypatch: pytest.Monke
     assert [request.max_wait_ms for request in requests] == [0, 0, 70, 70]
 
 
+def test_many_logs_are_opened_over_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_fetcher, "LOGS_PER_REQUEST", 2)
+    pair = Pair(partitions=5)
+    requests = [pair.fetch() for _ in range(4)]
+    assert [len(named(request)) for request in requests] == [2, 2, 1, 0]
+    assert [request.max_wait_ms for request in requests] == [0, 0, 70, 70]
+
+
 def test_the_log_start_of_the_leader_may_be_within_a_batch(pair: Pair) -> None:
     pair.leader.append(b"a", b"b", b"c")
     pair.follower.log().truncate_fully_and_start_at(1)

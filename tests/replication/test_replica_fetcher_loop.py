@@ -12,6 +12,7 @@ from barnabas.api import fetch
 from barnabas.client.errors import ConnectionLost
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
+from barnabas.replication import replica_fetcher
 from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
 from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
 from barnabas.steps import sleep
@@ -192,6 +193,24 @@ def test_others_have_turns_between_many_partitions() -> None:
     world.advance(10)
     assert seen[-1] == 200
     assert max(after - before for before, after in itertools.pairwise(seen)) <= 40
+    world.close()
+
+
+def test_partitions_that_are_ready_do_not_wait_for_all_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_fetcher, "LOGS_PER_REQUEST", 3)
+    world = World(partitions=8)
+    for index in range(8):
+        world.leader.append(b"a", index=index)
+        world.follow(index)
+    for index in range(3):
+        world.follower.lead(registration(1, 1), index)  # The fetcher does not know it yet, and has nothing to fetch.
+    world.fetching.start()
+    world.advance(10)
+    assert [bool(world.follower.replica(index).open_log) for index in range(8)] == [False] * 3 + [True] * 5
+    assert [world.follower.batches(index) for index in range(3, 8)] == [
+        world.leader.batches(index) for index in range(3, 8)
+    ]
+    assert set(world.end_point.asked_ms) == {0}
     world.close()
 
 

@@ -5,10 +5,17 @@ import pytest
 from barnabas.log.disk import OsDisk
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import ConfigRecord, PartitionRecord, TopicRecord
+from barnabas.protocol.messages import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from tests.replication.hosting import NODE, Hosting, topic_id
+
+
+def test_the_epoch_of_this_broker_is_that_of_its_registration(hosting: Hosting) -> None:
+    """The image may have that of its life before."""
+    hosting.replay(*(RegisterBrokerRecord(broker_id=each, broker_epoch=5) for each in (NODE, 2)))
+    hosting.replicas.own_broker_epoch = lambda: 9
+    assert [hosting.replicas.broker_epoch(each) for each in (NODE, 2, 3)] == [9, 5, -1]
 
 
 def code_of(hosting: Hosting, topic: str, index: int) -> ErrorCode:

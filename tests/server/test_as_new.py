@@ -6,7 +6,7 @@ from pathlib import Path
 
 from barnabas.protocol.messages import FindCoordinatorRequest, IncrementalAlterConfigsRequest
 from tests.api.serving import Serving
-from tests.server.test_broker import commit, committed, fetched, topics
+from tests.server.asking import commit, committed, fetched, topics
 
 
 def test_a_reset_leaves_the_configuration_of_a_fresh_cluster(tmp_path: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import signal
 import socket
 import struct
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from barnabas.server import commands
 from tests.server.process import ENVIRONMENT, Node, command, run
@@ -95,40 +93,6 @@ def test_a_signal_that_arrives_twice_is_one_signal(tmp_path: Path) -> None:
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
-class StoppedLoop:
-    """Only what `_Signals` calls, with a clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.handlers: dict[signal.Signals, Callable[[], None]] = {}
-
-    def time(self) -> float:
-        return self.now
-
-    def create_future(self) -> asyncio.Future[None]:
-        return asyncio.Future(loop=asyncio.new_event_loop())
-
-    def add_signal_handler(self, number: signal.Signals, handler: Callable[..., None], *values: object) -> None:
-        self.handlers[number] = lambda: handler(*values)
-
-
-def test_a_later_signal_ends_the_process_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = StoppedLoop()
-    signals = commands._Signals(loop)  # type: ignore[arg-type]
-    ends: list[tuple[str, object]] = []
-    monkeypatch.setattr(signal, "signal", lambda number, handler: ends.append(("handler", (number, handler))))
-    monkeypatch.setattr(signal, "raise_signal", lambda number: ends.append(("raised", number)))
-    loop.handlers[signal.SIGINT]()
-    assert signals.asked.done()
-    loop.now = 0.9
-    loop.handlers[signal.SIGINT]()
-    assert ends == []
-    loop.now = 1.0
-    loop.handlers[signal.SIGTERM]()
-    assert ends == [("handler", (signal.SIGTERM, signal.SIG_DFL)), ("raised", signal.SIGTERM)]
-    signals.asked.get_loop().close()
-
-
 def has_ipv6() -> bool:
     try:
         with socket.socket(socket.AF_INET6) as free:
@@ -161,6 +125,18 @@ def test_the_tools_accept_the_address_that_is_printed(tmp_path: Path) -> None:
         (["--config", "no-file"], "cannot read no-file: no such file or directory"),
         (["--config", "/"], "cannot read /: it is a directory (is it --data-dir?)"),
         (["--data-dir"], "--data-dir needs a value: DIR"),
+        (["--nodes", "many"], "--nodes many: must be a number from 1 to 99"),
+        (["--nodes", "0"], "--nodes 0: must be a number from 1 to 99"),
+        (["--nodes", "3", "--port", "99999"], "--port 99999: must be a number from 0 to 65535"),
+        (["--nodes", "3", "--listen", ":9092"], "--listen is for one node; a cluster has --data-dir, --port and --set"),
+        (["--nodes", "3", "file"], "FILE is for one node; a cluster has --data-dir, --port and --set"),
+        (["--nodes", "3", "--set", "node.id=7"], "--set node.id: each node of a cluster has its own"),
+        (
+            ["--nodes", "3", "--set", "num.partition=2"],
+            "there is no setting num.partition; did you mean num.partitions?",
+        ),
+        (["--port", "9092"], "--port and --restart are for --nodes N; one node has --listen HOST:PORT"),
+        (["--restart"], "--port and --restart are for --nodes N; one node has --listen HOST:PORT"),
     ],
 )
 def test_a_wrong_command_line_prints_its_usage(
@@ -415,3 +391,58 @@ def test_help_names_every_command() -> None:
         assert re.search(rf"^\s+{name}\s", told.stdout, re.MULTILINE), name
     assert "--data-dir" in run("start", "--help").stdout
     assert run("start", "help").stdout == run("start", "--help").stdout
+
+
+def test_a_node_of_a_cluster_starts_only_on_a_formatted_directory(tmp_path: Path) -> None:
+    file = tmp_path / "broker.properties"
+    text = (Path(__file__).parent / "properties" / "kafka-4-broker.properties").read_text()
+    file.write_text(text.replace("/tmp/kraft-broker-logs", f"{tmp_path}/data"))
+    result = run("start", str(file))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == (
+        f"error: {tmp_path}/data is not formatted, and this node is not alone: "
+        "`barnabas storage format -t CLUSTER-ID -c FILE` formats it"
+    )
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("first", ["kafka-4-controller", "kafka-4"])
+def test_the_files_of_two_nodes_are_a_cluster(tmp_path: Path, first: str) -> None:
+    """A controller and a broker; or a node that is both, alone at first, and a broker that joins it."""
+    ports = {"9092": str(free_port()), "9093": str(free_port())}
+    nodes = []
+    try:
+        for file, options in ((first, ["--standalone"]), ("kafka-4-broker", [])):
+            text = (Path(__file__).parent / "properties" / f"{file}.properties").read_text()
+            text = re.sub(r":(909[23])\b", lambda found: f":{ports[found[1]]}", text)
+            written = tmp_path / f"{file}.properties"
+            written.write_text(re.sub(r"log\.dirs=.*", f"log.dirs={tmp_path}/{file}", text))
+            formatted = run("storage", "format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(written), *options)
+            assert formatted.returncode == 0, formatted.stderr
+            words = command("start", "--config", str(written), "--log-level", "error")
+            nodes.append(subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True))
+            # Both brokers would have one port for clients.
+            ports["9092"] = str(free_port())
+        ready = [node.stdout.readline() for node in nodes if node.stdout is not None]
+        assert all(line.startswith("barnabas ready on localhost:") for line in ready), ready
+        address = ready[1].split()[-1]
+        admin = AdminClient({"bootstrap.servers": address})
+        metadata = admin.list_topics(timeout=PATIENCE_SECONDS)
+        assert metadata.cluster_id == "4L6g3nShT-eMCtK--X86sw"
+        assert sorted(metadata.brokers) == ([2] if first == "kafka-4-controller" else [1, 2])
+        copies = len(metadata.brokers)
+        admin.create_topics([NewTopic("orders", 4, copies)])["orders"].result(PATIENCE_SECONDS)
+        producer = Producer({"bootstrap.servers": address, "transactional.id": "till"})
+        producer.init_transactions(PATIENCE_SECONDS)
+        for _ in range(2):
+            producer.begin_transaction()
+            for partition in range(4):
+                producer.produce("orders", "x", partition=partition)
+            producer.commit_transaction(PATIENCE_SECONDS)
+        for node in reversed(nodes):
+            node.terminate()
+            assert node.wait(PATIENCE_SECONDS) == 0
+    finally:
+        for node in nodes:
+            node.kill()
+            node.communicate()

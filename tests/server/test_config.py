@@ -46,6 +46,10 @@ def test_every_field_is_a_setting() -> None:
         "listeners",
         "controller_listeners",
         "advertised_listeners",
+        "advertised_controller_listeners",
+        "quorum_voters",
+        "quorum_bootstrap_servers",
+        "is_alone",
         "log_dirs",
     }
     made = config()

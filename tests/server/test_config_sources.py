@@ -153,3 +153,17 @@ def test_files_as_people_have_them(file: str, unknown: tuple[str, ...], without_
     assert config.log_dirs == ("/tmp/kraft-combined-logs",)
     assert config.listeners[-1].port == 9092
     assert [listener.port % 10_000 for listener in config.controller_listeners] in ([9093], [29093 % 10_000])
+
+
+@pytest.mark.parametrize(
+    ("file", "role", "node_id", "listeners"),
+    [
+        ("kafka-4-broker.properties", "broker", 2, [("PLAINTEXT", "localhost", 9092)]),
+        ("kafka-4-controller.properties", "controller", 1, [("CONTROLLER", "", 9093)]),
+    ],
+)
+def test_the_files_for_one_role(file: str, role: str, node_id: int, listeners: list[tuple[str, str, int]]) -> None:
+    config = ConfigSources(str(PROPERTIES / file), {}).config()
+    assert (config.process_roles, config.node_id, config.unknown) == ((role,), node_id, ())
+    assert [each[:3] for each in (*config.listeners, *config.controller_listeners)] == listeners
+    assert (config.is_alone, config.quorum_bootstrap_servers) == (False, (("localhost", 9093),))

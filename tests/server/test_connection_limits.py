@@ -14,8 +14,9 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.messages import IncrementalAlterConfigsRequest
 from barnabas.quota.connection_quotas import ConnectionLimits, ConnectionQuotas
 from barnabas.server import request_memory
-from barnabas.server.broker import BrokerServer, CannotStart
+from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
+from barnabas.server.node import Node
 from barnabas.server.request_memory import RequestMemory
 from tests.api.serving import Serving
 from tests.server.listening import connect, echo, listening, next_response, on_both_loops, until
@@ -224,20 +225,20 @@ def test_settings_of_one_listener(tmp_path: Path) -> None:
     }
     config = BrokerConfig.from_properties(properties)
     assert config.unknown == ()
-    server = make_server(config)
-    server.connections.configure()
-    assert server.connections.quotas.limits.listeners["SECOND"] == (7, 9)
-    assert server.connections.quotas.limits.protected_listener == "PLAINTEXT"
+    node = make_node(config)
+    node.broker.connections.configure()
+    assert node.broker.connections.quotas.limits.listeners["SECOND"] == (7, 9)
+    assert node.broker.connections.quotas.limits.protected_listener == "PLAINTEXT"
 
 
-def make_server(config: BrokerConfig) -> BrokerServer:
+def make_node(config: BrokerConfig) -> Node:
     import random
 
     from barnabas.log.disk import OsDisk
 
     loop = asyncio.new_event_loop()
     loop.close()
-    return BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=lambda: 0, random=random.Random(1))
+    return Node(config, loop=loop, disk=OsDisk(), now_ms=lambda: 0, random=random.Random(1))
 
 
 @pytest.mark.parametrize(
@@ -337,9 +338,9 @@ def test_the_default_bounds_the_memory_and_follows_the_largest_request(tmp_path:
         config = BrokerConfig.from_properties(
             {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), **given}
         )
-        server = make_server(config)
-        server.connections.configure()
-        return None if server.connections.memory is None else server.connections.memory.limit_bytes
+        node = make_node(config)
+        node.broker.connections.configure()
+        return None if node.broker.connections.memory is None else node.broker.connections.memory.limit_bytes
 
     assert limit() == 256 << 20
     assert limit(socket_request_max_bytes=str(1 << 30)) == 1 << 30

@@ -45,7 +45,8 @@ def manager_of(disk: SimDisk) -> LogManager:
 def open_directory(directory: DataDirectory, manager: LogManager) -> None:
     loop = asyncio.new_event_loop()
     try:
-        loop.run_until_complete(directory.open(manager, random.Random(1), 0, lambda: 0))
+        directory.open(manager, random.Random(1), 0)
+        loop.run_until_complete(directory.recover(manager, lambda: 0))
     finally:
         loop.close()
 
@@ -72,6 +73,10 @@ def test_what_may_be_a_data_directory(paths: tuple[str, ...]) -> None:
         (("a", "b", "c", "d", "e", "lost+found/"), "a broker's: a, b, c and 2 more"),
         (("bad\nname",), r"a broker's: bad\\nname"),
         (("backup-2024/",), "a broker's: backup-2024"),
+        (
+            ("cluster.properties", "node-1/"),
+            r"/disk/data holds a cluster on this machine \(`barnabas start --nodes N` starts it, or pass another",
+        ),
         (
             (f"orders-0/{SEGMENT}", f"orders-1/{SEGMENT}"),
             r"holds partitions \(orders-0, orders-1\) but no meta\.properties, which names their cluster \(restore",
@@ -107,6 +112,56 @@ def test_a_file_is_not_a_directory() -> None:
 def test_the_directory_of_another_node_is_left_alone(settings: dict[str, str], words: str) -> None:
     with pytest.raises(CannotStart, match=words):
         DataDirectory(disk_with("meta.properties"), config(**settings)).check()
+
+
+QUORUM = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+    "log.dirs": "/disk/data",
+}
+STATIC = {**QUORUM, "controller.quorum.voters": "1@a:9093,2@b:9093"}
+DYNAMIC = {**QUORUM, "controller.quorum.bootstrap.servers": "a:9093,b:9093"}
+BROKER = {**DYNAMIC, "process.roles": "broker", "listeners": "PLAINTEXT://:9092"}
+CONTROLLER = {**STATIC, "process.roles": "controller", "listeners": "CONTROLLER://:9093"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (STATIC, "this node is not alone: `barnabas storage format -t CLUSTER-ID -c FILE` formats it"),
+        (CONTROLLER, "this node is not alone: `barnabas storage format -t CLUSTER-ID -c FILE` formats it"),
+        (BROKER, "this node is not alone: `barnabas storage format -t CLUSTER-ID -c FILE` formats it"),
+        (DYNAMIC, "-c FILE` with --no-initial-controllers formats it for a quorum that exists, with --standalone"),
+        ({**DYNAMIC, "cluster.id": "abc"}, "-c FILE` with --no-initial-controllers formats it for a quorum that"),
+    ],
+)
+def test_a_node_of_a_cluster_does_not_found_a_second_one(settings: dict[str, str], words: str) -> None:
+    disk = SimDisk()
+    directory = DataDirectory(disk, BrokerConfig.from_properties(settings))
+    with pytest.raises(CannotStart) as refused:
+        directory.check()
+    assert words in str(refused.value)
+    # The directory may lose its identity between the check and the lock.
+    manager = manager_of(disk)
+    with pytest.raises(CannotStart, match="is not formatted"):
+        open_directory(directory, manager)
+    manager.close()
+    assert not disk.exists("/disk/data/meta.properties")
+
+
+@pytest.mark.parametrize("settings", [STATIC, BROKER])
+def test_a_node_that_is_told_its_cluster_formats_its_directory_without_voters(settings: dict[str, str]) -> None:
+    disk = SimDisk()
+    config = BrokerConfig.from_properties({**settings, "cluster.id": "4L6g3nShT-eMCtK--X86sw"})
+    directory, manager = DataDirectory(disk, config), manager_of(disk)
+    directory.check()
+    open_directory(directory, manager)
+    manager.close()
+    assert directory.meta is not None
+    assert directory.meta.cluster_id == "4L6g3nShT-eMCtK--X86sw"
+    assert not any(path.endswith("-0000000000.checkpoint") for path in disk.paths())
 
 
 def test_a_directory_that_cannot_be_read_is_named() -> None:

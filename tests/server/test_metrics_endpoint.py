@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.server.broker import CannotStart
+from barnabas.server.cannot_start import CannotStart
 from barnabas.server.metrics_endpoint import MetricsEndpoint
 from tests.api.serving import Serving
 from tests.metrics.monitored import Monitored, value
@@ -15,7 +15,7 @@ from tests.metrics.monitored import Monitored, value
 
 def test_metrics_are_off_unless_asked_for(tmp_path: Path) -> None:
     node = Serving(tmp_path)
-    assert node.server.metrics is None
+    assert node.node.metrics is None
     node.close()
 
 

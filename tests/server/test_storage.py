@@ -41,6 +41,13 @@ def test_the_files_are_kafkas() -> None:
     assert read_bootstrap(SimDisk(), "/data") is None
 
 
+def test_an_interrupted_attempt_with_other_voters_leaves_none_of_them() -> None:
+    disk = formatted()
+    disk.remove("/data/meta.properties")
+    format_directory(disk, "/data", "abc", 3, CONFIG, random.Random(1), standalone=False)
+    assert disk.paths() == ["/data/bootstrap.checkpoint", "/data/meta.properties"]
+
+
 def test_a_formatted_directory_is_not_formatted_again() -> None:
     with pytest.raises(CannotStart, match=r"log directory /data is already formatted \(--ignore-formatted skips it\)"):
         format_directory(formatted(), "/data", None, 3, CONFIG, random.Random(1))

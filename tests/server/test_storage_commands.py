@@ -8,9 +8,135 @@ import pytest
 
 from barnabas.log.disk import OsDisk
 from barnabas.protocol.messages import FeatureLevelRecord
-from barnabas.protocol.primitives import uuid_from_str
+from barnabas.protocol.primitives import uuid_from_str, uuid_to_str
+from barnabas.raft.voters import VoterEndpoint, VoterSet
+from barnabas.records.control import ControlRecordType, parse_control_record
+from barnabas.records.record import iter_records
 from barnabas.server.storage import read_bootstrap
 from barnabas.server.storage_commands import run_storage
+
+VOTER_1 = "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg"
+VOTER_2 = "2@[::1]:9094:MvDxzVmcRsaTz33bUuRU6A"
+CLUSTER = "4L6g3nShT-eMCtK--X86sw"
+PAIR = f"{VOTER_1},{VOTER_2}"
+BOTH = (
+    "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+    "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\n"
+)
+STATIC = BOTH + "controller.quorum.voters=1@localhost:9093,2@localhost:9094\n"
+DYNAMIC = BOTH + "controller.quorum.bootstrap.servers=localhost:9093,localhost:9094\n"
+BROKER = (
+    "process.roles=broker\nnode.id=7\ncontroller.listener.names=CONTROLLER\nlisteners=PLAINTEXT://:9092\n"
+    "controller.quorum.bootstrap.servers=localhost:9093\n"
+)
+
+
+def written(tmp_path: Path, text: str) -> str:
+    """Return the path of a properties file for the directory `data`."""
+    file = tmp_path / "server.properties"
+    file.write_text(f"{text}log.dirs={tmp_path}/data\n")
+    return str(file)
+
+
+def voters_in(tmp_path: Path) -> VoterSet | None:
+    """Return the voters that a formatted directory names, None if it names none."""
+    checkpoint = tmp_path / "data" / "__cluster_metadata-0" / "00000000000000000000-0000000000.checkpoint"
+    if not checkpoint.exists():
+        return None
+    records = (parse_control_record(record) for record in iter_records(checkpoint.read_bytes()))
+    return next(VoterSet.from_record(r.value) for r in records if r.type is ControlRecordType.KRAFT_VOTERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (STATIC, []),
+        (STATIC, ["-N"]),
+        (STATIC, ["-f", "kraft.version=0"]),
+        (DYNAMIC, ["-N"]),
+        (BROKER, []),
+        (BROKER, ["-N"]),
+    ],
+)
+def test_a_node_of_a_cluster_begins_without_voters(tmp_path: Path, text: str, options: list[str]) -> None:
+    assert run_storage(["format", "-t", CLUSTER, "-c", written(tmp_path, text), *options]) == 0
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["bootstrap.checkpoint", "meta.properties"]
+
+
+def test_a_standalone_controller_is_the_only_voter(tmp_path: Path) -> None:
+    text = DYNAMIC + "advertised.listeners=PLAINTEXT://h:9092,CONTROLLER://kafka.internal:19093\n"
+    assert run_storage(["format", "-t", CLUSTER, "-c", written(tmp_path, text), "--standalone"]) == 0
+    voters = voters_in(tmp_path)
+    assert voters is not None
+    (voter,) = voters.voters
+    assert (voter.id, voter.endpoints) == (1, (VoterEndpoint("CONTROLLER", "kafka.internal", 19093),))
+    assert f"directory.id={uuid_to_str(voter.directory_id)}" in (tmp_path / "data" / "meta.properties").read_text()
+
+
+@pytest.mark.parametrize(("text", "named"), [(DYNAMIC, True), (BROKER, False), (BOTH, True)])
+def test_initial_controllers(tmp_path: Path, text: str, named: bool) -> None:
+    options = ["-I", PAIR, "-f", "kraft.version=1"]
+    assert run_storage(["format", "-t", CLUSTER, "-c", written(tmp_path, text), *options]) == 0
+    voters = voters_in(tmp_path)
+    assert voters is not None
+    assert [(voter.id, *voter.endpoints) for voter in voters.voters] == [
+        (1, VoterEndpoint("CONTROLLER", "localhost", 9093)),
+        (2, VoterEndpoint("CONTROLLER", "::1", 9094)),
+    ]
+    assert ("JEXY6aqzQY-32P5TStzaFg" in (tmp_path / "data" / "meta.properties").read_text()) is named
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (
+            STATIC,
+            ["-s"],
+            "--standalone is for a quorum that can change, but controller.quorum.voters names one that does",
+        ),
+        (
+            STATIC,
+            ["-I", PAIR],
+            "--initial-controllers is for a quorum that can change, but controller.quorum.voters names",
+        ),
+        (
+            STATIC,
+            ["-f", "kraft.version=1"],
+            "needs --standalone, --initial-controllers or --no-initial-controllers, with",
+        ),
+        (BROKER, ["-f", "kraft.version=1"], "--feature kraft.version=1: needs --standalone"),
+        (DYNAMIC, [], "needs one of --standalone, --initial-controllers and --no-initial-controllers"),
+        (
+            DYNAMIC,
+            ["-s", "-f", "kraft.version=0"],
+            "such a quorum is named by controller.quorum.voters; remove the opt",
+        ),
+        (BROKER, ["-s"], "--standalone is for controllers, but this node is a broker alone"),
+        (STATIC.replace("1@localhost:9093,", ""), [], "names the nodes 2, but not this controller"),
+    ],
+)
+def test_options_that_contradict_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, options: list[str], words: str
+) -> None:
+    assert run_storage(["format", "-t", CLUSTER, "-c", written(tmp_path, text), *options]) == 1
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.count("\n") == 1
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("text", [STATIC, BROKER])
+def test_the_nodes_of_a_cluster_have_one_id(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        run_storage(["format", "-c", written(tmp_path, text)])
+    assert end.value.code == 2
+    assert "error: --cluster-id is missing: all nodes of a cluster have the same" in capsys.readouterr().err
+
+
+def test_one_kind_of_first_voters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run_storage(["format", "-t", CLUSTER, "-c", written(tmp_path, DYNAMIC), "-s", "-N"])
+    assert "--no-initial-controllers: not allowed with argument -s" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_random_uuid_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,9 +271,14 @@ def test_an_older_release_and_levels_of_features(tmp_path: Path) -> None:
         ),
         (["-f", "foo=1"], "--feature foo=1: there is no feature foo (the features are eligible.leader"),
         (["-f", "group.version=2"], "--feature group.version=2: the level must be from 0 to 1"),
-        (["-f", "kraft.version=0"], "--feature kraft.version=0: the level must be from 1 to 1"),
-        (["-N"], "--no-initial-controllers is not supported yet"),
-        (["-I", "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg"], "--initial-controllers is not supported yet"),
+        (["-f", "kraft.version=2"], "--feature kraft.version=2: the level must be from 0 to 1"),
+        (["-f", "kraft.version=0"], "--feature kraft.version=0: such a quorum is named by controller.quorum.voters"),
+        (["-N"], "--no-initial-controllers is for a node that joins a quorum, but the settings name no other node"),
+        (["-I", "1@localhost:9093:foo"], "must be ID@HOST:PORT:DIRECTORY-ID (`barnabas storage random-uuid` prints"),
+        (["-I", "1@localhost:JEXY6aqzQY-32P5TStzaFg"], "must be ID@HOST:PORT:DIRECTORY-ID"),
+        (["-I", "1@localhost:9093:AAAAAAAAAAAAAAAAAAAAAA"], "must be ID@HOST:PORT:DIRECTORY-ID"),
+        (["-I", f"{VOTER_1},1@b:9:MvDxzVmcRsaTz33bUuRU6A"], "--initial-controllers names node 1 twice"),
+        (["-I", f"{VOTER_1},2@b:9:JEXY6aqzQY-32P5TStzaFg"], "names directory JEXY6aqzQY-32P5TStzaFg twice"),
         (["-S", "SCRAM-SHA-256=[name=alice,password=hunter2]"], "--add-scram is not supported yet"),
     ],
 )
@@ -166,7 +297,8 @@ def test_files_as_people_have_them(tmp_path: Path, capsys: pytest.CaptureFixture
     text = (Path(__file__).parent / "properties" / file).read_text()
     config = tmp_path / "server.properties"
     config.write_text(text.replace("/tmp/kraft-combined-logs", f"{tmp_path}/data"))
-    assert run_storage(["format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(config), "--standalone"]) == 0
+    standalone = [] if "quorum.voters" in text else ["--standalone"]
+    assert run_storage(["format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(config), *standalone]) == 0
     node = 7 if file == "hand-made.properties" else 1
     assert capsys.readouterr().out == f"Formatted {tmp_path}/data for node {node} of cluster 4L6g3nShT-eMCtK--X86sw.\n"
 

@@ -119,7 +119,7 @@ def test_letters_are_given_up_when_the_topic_never_comes(writing: Writing, caplo
     writing.hosting.advance(1)
     assert done.result() is None
     assert writing.settings.creations == ATTEMPTS
-    assert "has no leader here yet" in caplog.text
+    assert "dlq is not in the metadata yet" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""LocalPersister: creates the topic and retries while the coordinator is not available."""
+"""StatePersister: creates the topic and retries while the coordinator is not available."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.share.persister import ATTEMPTS, LocalPersister
+from barnabas.share.persister import ATTEMPTS, StatePersister
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
@@ -59,7 +59,7 @@ class Host:
         )
         self.has_topic = has_topic
         self.creations: list[asyncio.Future[None]] = []
-        self.persister = LocalPersister(
+        self.persister = StatePersister(
             self.coordinator,  # type: ignore[arg-type]
             self.loop,
             has_topic=lambda: self.has_topic,

@@ -182,6 +182,35 @@ def test_a_group_without_a_state_starts_where_its_reset_says(sharing: Sharing, r
     assert got == ([] if first is None else [(0, first, 1, 1)])
 
 
+@pytest.mark.parametrize("ends", ["known", "another leader", "deleted"])
+def test_a_new_leader_waits_until_it_knows_where_a_group_starts(sharing: Sharing, ends: str) -> None:
+    hosting = sharing.hosting
+    topic_id = hosting.create_topic("two", replicas=(1, 2))
+    sharing.topic_id = bytes(topic_id)
+    sharing.settings.values["share.auto.offset.reset"] = "latest"
+    sharing.persister.state = state(-1)
+    hosting.append("two", b"x")
+    hosting.change(topic_id, leader=1)
+    waiting = sharing.fetch(wait_ms=2_000)
+    hosting.advance(1_000)
+    if ends == "known":
+        hosting.replicas.partition("two", 0).update_follower(2, 1)
+        hosting.advance(50)
+        assert sharing.shared.next_fetch_offset() == 1
+        hosting.append("two", b"y")
+        hosting.replicas.partition("two", 0).update_follower(2, 2)
+        hosting.advance(10)
+        assert sharing.got(waiting) == [(0, 1, 1, 1)]
+        return
+    if ends == "another leader":
+        hosting.change(topic_id, leader=2)
+    else:
+        hosting.delete_topic(topic_id)
+        sharing.manager.topics_deleted([bytes(topic_id)])
+    hosting.advance(1_000)
+    assert sharing.errors(waiting) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+
+
 @pytest.mark.parametrize(
     ("text", "ms"),
     [("PT1H", 3_600_000), ("P1D", 86_400_000), ("PT1.5S", 1_500), ("P2DT3H4M", 183_840_000), ("-PT1M", -60_000)],

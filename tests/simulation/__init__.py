@@ -10,7 +10,9 @@
 - `workload`: producers, readers and group members that write down all they were told; `transactions` and `creator` hold more of them.
 - `checkers`: one property a module, judged on what was written down.
 - `one_broker`: draws a run of one broker from a seed, and plays it.
+- `cluster`: draws a run of a cluster from a seed, and plays it: `cluster_node`, `cluster_faults`, `cluster_client` are its parts.
+- `final_reading`: what clients see when all is over; `end_watcher` sees it all the time.
 - `deliberate_bugs`: faults that are switched on here only, to see that each checker can fail.
 
-`make simulate SEED=7` replays one run, `make simulate` plays new ones.
+`make simulate SEED=7` replays one run, `make simulate` plays new ones; with NODES=3 it plays a cluster.
 """

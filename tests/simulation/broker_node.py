@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from barnabas.server.broker import BrokerServer
 from barnabas.server.config import BrokerConfig
+from barnabas.server.node import Node as ServerNode
 from tests.simulation.disk import SimDisk
 from tests.simulation.node import Node
 
@@ -27,7 +27,7 @@ class BrokerNode(Node):
         server: that of the present process, or of the last.
     """
 
-    server: BrokerServer
+    server: ServerNode
 
     def __init__(
         self, world: World, name: str, host: str, properties: dict[str, str], disk: SimDisk | None = None
@@ -51,7 +51,7 @@ class BrokerNode(Node):
         if not self.is_up:
             self.boot()
         self.note("starts")
-        self.server = BrokerServer(
+        self.server = ServerNode(
             BrokerConfig.from_properties(self.properties),
             loop=self.loop,
             disk=self.disk,

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
 from barnabas.protocol.messages import RequestHeader, ResponseHeader
+
+
+class Asks(Protocol):
+    """What workers ask: one broker, or the broker of a cluster that the request is for."""
+
+    async def request(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
+        """Send one request and return its answer."""
+
+
+Connect = Callable[[str], Asks]
+"""Makes what a worker asks, for a client id."""
 
 
 class Client:

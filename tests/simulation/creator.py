@@ -14,44 +14,53 @@ from barnabas.protocol.messages import (
     MetadataRequest,
     MetadataResponse,
 )
-from tests.simulation.client import Client
+from tests.simulation.client import Asks, Connect
 from tests.simulation.history import History
 from tests.simulation.workload import LOST, NOT_YET
 
+NOT_NOW = {ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.TOPIC_ALREADY_EXISTS}
+"""Fewer brokers are there than copies are wanted; or an attempt whose answer was lost between brokers has created the topic."""
+
 
 class Creator:
-    """Creates new-1, new-2 … until stopped."""
+    """Creates new-1, new-2 … until stopped.
 
-    def __init__(self, history: History, rng: random.Random) -> None:
-        self._history, self._rng = history, rng
+    Args:
+        replicas: of each topic.
+        pause_seconds: the longest pause between two.
+    """
+
+    def __init__(self, history: History, rng: random.Random, replicas: int = 1, pause_seconds: float = 0.5) -> None:
+        self._history, self._rng, self._replicas = history, rng, replicas
+        self._pause_seconds = pause_seconds
         self._number = 0
 
-    async def run(self, address: tuple[str, int], loop: Any) -> None:
-        client = Client(address, "creator")
+    async def run(self, connect: Connect, loop: Any) -> None:
+        client = connect("creator")
         while True:
             self._number += 1
             name = f"new-{self._number}"
             try:
-                error = await create_topic(client, name, 1)
+                error = await create_topic(client, name, 1, self._replicas)
             except LOST:
                 error = None
             if error == ErrorCode.NONE:
                 self._history.created_topics.append(name)
                 loop.note(f"{name} is created", is_detail=True)
-            elif error is not None and error not in NOT_YET:
+            elif error is not None and error not in NOT_YET | NOT_NOW:
                 raise AssertionError(f"the creation of {name} was answered {ErrorCode(error).name}")
-            await asyncio.sleep(self._rng.random() * 0.5)
+            await asyncio.sleep(self._rng.random() * self._pause_seconds)
 
 
-async def create_topic(client: Client, name: str, partitions: int) -> int:
+async def create_topic(client: Asks, name: str, partitions: int, replicas: int = 1) -> int:
     """Ask once, and return the error code."""
-    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
     answer = await client.request(ApiKey.CREATE_TOPICS, 5, request, CreateTopicsResponse)
     return int(answer.topics[0].error_code)
 
 
-async def topics(client: Client) -> set[str]:
+async def topics(client: Asks) -> set[str]:
     """Return the names of all topics."""
     answer = await client.request(ApiKey.METADATA, 9, MetadataRequest(topics=None), MetadataResponse)
     return {topic.name for topic in answer.topics}

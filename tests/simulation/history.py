@@ -82,6 +82,28 @@ class History:
     final_topics: set[str] | None = None
     """All that exist at the end; None if the run broke off before."""
     lost_unflushed_writes: bool = False
+    deleted_ids: dict[bytes, None] = field(default_factory=dict)
+    """The ids of the topics that one client has created and deleted under the same name."""
+    recreated: dict[int, bytes] = field(default_factory=dict)
+    """What is promised of the present topic of that name: the values by offset."""
+    final_recreated: list[tuple[int, bytes]] | None = None
+    """What it has at the end; None if there is no such topic, or the run broke off before."""
+    moves: int = 0
+    """How many moves of partitions were accepted."""
+    lost_identities: list[str] = field(default_factory=list)
+    """Producers whose former records a leader did not know; on one broker a power cut may be the reason."""
+    leaders_seen: dict[tuple[Partition, int], set[int]] = field(default_factory=dict)
+    """Who led a partition in an epoch, as the nodes' images said at any time."""
+    controllers_seen: dict[int, set[int]] = field(default_factory=dict)
+    """Who led the quorum in an epoch."""
+    ends_seen: dict[tuple[str, Partition], list[int]] = field(default_factory=dict)
+    """The end offsets that each client was told, in order."""
+    images_seen: dict[int, dict[str, list[str]]] = field(default_factory=dict)
+    """By metadata offset: a digest of the image there, and the nodes that had it."""
+    final_replicas: dict[Partition, dict[str, list[tuple[int, bytes]]]] = field(default_factory=dict)
+    """By node: the batches of its replica at the end, below the high watermark, as (base offset, bytes)."""
+    stalls: list[str] = field(default_factory=list)
+    """What did not go on in time, when nothing disturbed the cluster any more."""
     recoveries: list[tuple[float, str]] = field(default_factory=list)
     """For each start after a crash: virtual seconds it took, and what went wrong, if anything."""
     crashes: list[str] = field(default_factory=list)

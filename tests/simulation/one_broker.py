@@ -15,34 +15,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import (
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-)
 from barnabas.server.cannot_start import CannotStart
 from tests.simulation import checkers
 from tests.simulation.client import Client
-from tests.simulation.creator import Creator, create_topic, topics
+from tests.simulation.creator import Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS
+from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.timeline import Timeline
-from tests.simulation.transactions import (
-    READ_COMMITTED,
-    CommittedReader,
-    Refused,
-    Transactor,
-    end_offset,
-    read_committed,
-)
+from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Crash, Stuck
-from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader, fetch
+from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World
 
-EARLIEST, LATEST = -2, -1
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
@@ -173,7 +159,7 @@ class OneBroker:
             self.clients.kill("ends its work")
         if await self.start():
             self.clients.boot()
-            await self.clients.run(self.read_everything(self.broker.address))
+            await self.clients.run(self.read_everything())
             await self.broker.stop()
 
     async def start(self) -> bool:
@@ -218,6 +204,9 @@ class OneBroker:
             self.broker.kill()
             self.history.kill()
 
+    def connect(self, client_id: str) -> Client:
+        return Client(self.broker.address, client_id)
+
     async def workers(self) -> None:
         """Run in the clients' process."""
         readers = [Reader(partition, self.history) for partition in self.partitions]
@@ -225,7 +214,7 @@ class OneBroker:
         if self.transactors:
             workers.append(CommittedReader(self.shared, self.history))
         loop = asyncio.get_running_loop()
-        await asyncio.gather(*(worker.run(self.broker.address, loop) for worker in workers))
+        await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
 
     # Faults
 
@@ -263,67 +252,9 @@ class OneBroker:
                 raise AssertionError(f"the topic could not be created: {ErrorCode(error).name}")
             await asyncio.sleep(0.1)
 
-    async def read_everything(self, address: tuple[str, int]) -> None:
-        client = Client(address, "final")
-        for partition in self.partitions:
-            start, end = [await self.bound(client, partition, time) for time in (EARLIEST, LATEST)]
-            self.history.final_bounds[partition] = (start, end)
-            records: list[tuple[int, bytes]] = []
-            offset = start
-            while offset < end:
-                error, found = await fetch(client, partition, offset)
-                if error or not found:
-                    self.history.errors.append(f"{partition} cannot be read at {offset} of {end}: error {error}")
-                    break
-                records += found
-                offset = found[-1][0] + 1
-            self.history.final_logs[partition] = records
-        for committer in self.committers:
-            offset = await self.committed(client, committer.group, committer.partition)
-            self.history.final_commits[committer.group, committer.partition] = offset
-        self.history.final_topics = await topics(client)
-        await self.read_transactions(client)
-
-    async def read_transactions(self, client: Client) -> None:
-        """What read_committed readers see once every transactional id has been taken over, which aborts what is open."""
-        if self.history.lost_unflushed_writes:
-            return  # a partition may remember a transaction that its coordinator has lost, and wait for ever
-        for transactor in self.transactors:
-            self.history.final_transactional_offsets[transactor.name] = await transactor.take_over(client)
-        for partition in self.shared if self.transactors else ():
-            end, stable = [await end_offset(client, *partition, isolation) for isolation in (0, READ_COMMITTED)]
-            if stable < end:
-                self.history.held_back.append(f"{partition} is stable up to {stable} of {end}")
-            self.history.final_committed[partition] = await read_committed(client, *partition)
-
-    async def bound(self, client: Client, partition: Partition, time: int) -> int:
-        wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=time)
-        topic = ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[wanted])
-        while True:
-            answer = await client.request(
-                ApiKey.LIST_OFFSETS, 5, ListOffsetsRequest(topics=[topic]), ListOffsetsResponse
-            )
-            result = answer.topics[0].partitions[0]
-            if result.error_code not in NOT_YET:
-                assert not result.error_code, ErrorCode(result.error_code).name
-                return int(result.offset)
-            await asyncio.sleep(0.1)
-
-    async def committed(self, client: Client, group: str, partition: Partition) -> int:
-        topic = OffsetFetchRequest.OffsetFetchRequestTopics(name=partition.topic, partition_indexes=[partition.index])
-        wanted = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=[topic])
-        committer = Committer(group, partition, History(), self.rng)
-        while True:
-            await committer.find(client)
-            answer = await client.request(
-                ApiKey.OFFSET_FETCH, 8, OffsetFetchRequest(groups=[wanted]), OffsetFetchResponse
-            )
-            result = answer.groups[0]
-            error = result.error_code or result.topics[0].partitions[0].error_code
-            if error not in NOT_YET:
-                assert not error, ErrorCode(error).name
-                return int(result.topics[0].partitions[0].committed_offset)
-            await asyncio.sleep(0.1)
+    async def read_everything(self) -> None:
+        reading = FinalReading(self.connect("final"), self.history)
+        await reading.read(self.partitions, self.committers, self.transactors, self.shared)
 
 
 def run(seed: int, bug: str | None = None) -> Result:

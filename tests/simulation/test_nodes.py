@@ -280,7 +280,7 @@ def test_a_clock_that_jumps_is_its_nodes_own() -> None:
 
 def test_each_connection_comes_from_its_nodes_address() -> None:
     async def story(world: World, a: Side, b: Side) -> None:
-        peers = [{c.info.peer_host for c in side.broker.server.listeners[0].connections} for side in (a, b)]
+        peers = [{c.info.peer_host for c in side.broker.server.broker.listeners[0].connections} for side in (a, b)]
         assert peers == [{a.node.host}, {b.node.host}]
         assert len({node.host for node in world.nodes}) == 4
 
@@ -295,7 +295,7 @@ def test_one_broker_asks_another_through_its_channel() -> None:
             return a.broker.run(channel.request(MetadataRequest(topics=[])))
 
         assert (await ask()).brokers[0].port == b.broker.address[1]
-        assert a.broker.host in {c.info.peer_host for c in b.broker.server.listeners[0].connections}
+        assert a.broker.host in {c.info.peer_host for c in b.broker.server.broker.listeners[0].connections}
         b.broker.pause()
         with pytest.raises(RequestTimedOut):
             await ask()

@@ -29,7 +29,7 @@ from barnabas.protocol.messages import (
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
-from tests.simulation.client import Client
+from tests.simulation.client import Asks, Connect
 from tests.simulation.history import Batch, Commit, History, Partition
 
 LOST = (OSError, TimeoutError, asyncio.IncompleteReadError)
@@ -48,21 +48,37 @@ NOT_YET = {
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.REQUEST_TIMED_OUT,
+    # Only several brokers answer with these.
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.NETWORK_EXCEPTION,
 }
 
 
 class Producer:
-    """Sends numbered values to one partition until stopped."""
+    """Sends numbered values to one partition until stopped.
 
-    def __init__(self, name: str, partition: Partition, history: History, rng: random.Random) -> None:
+    Args:
+        pause_seconds: the longest pause between two batches, beside the short ones that it makes now and then.
+    """
+
+    def __init__(
+        self, name: str, partition: Partition, history: History, rng: random.Random, pause_seconds: float = 0.0
+    ) -> None:
         self.name, self.partition, self.history, self.rng = name, partition, history, rng
+        self.pause_seconds = pause_seconds
         self.identity: tuple[int, int] | None = None
         self.sequence = 0
         self.sent = 0
         self.pending: Batch | None = None
 
-    async def run(self, address: tuple[str, int], loop: Any) -> None:
-        client = Client(address, self.name)
+    async def run(self, connect: Connect, loop: Any) -> None:
+        client = connect(self.name)
         while True:
             try:
                 await self.step(client, loop)
@@ -70,8 +86,10 @@ class Producer:
                 await asyncio.sleep(self.rng.random() * 0.2)
             if self.rng.random() < 0.3:
                 await asyncio.sleep(self.rng.random() * 0.1)
+            if self.pause_seconds:
+                await asyncio.sleep(self.rng.random() * self.pause_seconds)
 
-    async def step(self, client: Client, loop: Any) -> None:
+    async def step(self, client: Asks, loop: Any) -> None:
         if self.identity is None:
             request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
             answer = await client.request(ApiKey.INIT_PRODUCER_ID, 4, request, InitProducerIdResponse)
@@ -84,6 +102,7 @@ class Producer:
         if error in NOT_YET:
             await asyncio.sleep(0.05)
         elif error in IDENTITY_LOST:
+            self.history.lost_identities.append(f"{self.name} was told {ErrorCode(error).name}")
             self.identity = None
         elif error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             batch.acknowledged_at, batch.base_offset = loop.time(), base_offset
@@ -106,7 +125,7 @@ class Producer:
         self.history.batches.append(self.pending)
         return self.pending
 
-    async def send(self, client: Client, batch: Batch, loop: Any) -> tuple[int, int]:
+    async def send(self, client: Asks, batch: Batch, loop: Any) -> tuple[int, int]:
         assert self.identity is not None
         records = build_batch(
             [(loop.now_ms(), None, value, []) for value in batch.values],
@@ -129,8 +148,8 @@ class Committer:
         self.group, self.partition, self.history, self.rng = group, partition, history, rng
         self.offset = 0
 
-    async def run(self, address: tuple[str, int], loop: Any) -> None:
-        client = Client(address, self.group)
+    async def run(self, connect: Connect, loop: Any) -> None:
+        client = connect(self.group)
         while True:
             try:
                 await self.find(client)
@@ -139,11 +158,11 @@ class Committer:
                 pass
             await asyncio.sleep(self.rng.random() * 0.2)
 
-    async def find(self, client: Client) -> None:
+    async def find(self, client: Asks) -> None:
         request = FindCoordinatorRequest(coordinator_keys=[self.group])
         await client.request(ApiKey.FIND_COORDINATOR, 4, request, FindCoordinatorResponse)
 
-    async def step(self, client: Client) -> None:
+    async def step(self, client: Asks) -> None:
         self.offset += 1
         commit = Commit(self.group, self.partition, self.offset)
         self.history.commits.append(commit)
@@ -169,8 +188,8 @@ class Reader:
     def __init__(self, partition: Partition, history: History) -> None:
         self.partition, self.history = partition, history
 
-    async def run(self, address: tuple[str, int], loop: Any) -> None:
-        client = Client(address, "reader")
+    async def run(self, connect: Connect, loop: Any) -> None:
+        client = connect("reader")
         seen: dict[int, bytes] = {}
         offset = 0
         while True:
@@ -191,7 +210,7 @@ class Reader:
 
 
 async def fetch(
-    client: Client, partition: Partition, offset: int, wait_ms: int = 0
+    client: Asks, partition: Partition, offset: int, wait_ms: int = 0
 ) -> tuple[int, list[tuple[int, bytes]]]:
     """One Fetch of one partition: its error code, and the records from `offset` on."""
     wanted = FetchRequest.FetchPartition(

@@ -60,18 +60,20 @@ class World:
 
     def add_node(self, name: str) -> Node:
         """Add a machine with a process that does nothing until it is asked to, as clients are."""
-        return self._add(Node(self, name, self._next_host()))
+        return self.add(Node(self, name, self._next_host()))
 
     def add_broker(
         self, name: str, properties: dict[str, str] | None = None, disk: SimDisk | None = None
     ) -> BrokerNode:
         """Add a machine for a broker; `start` starts it."""
-        return self._add(BrokerNode(self, name, self._next_host(), properties or {}, disk))
+        return self.add(BrokerNode(self, name, self._next_host(), properties or {}, disk))
 
     def _next_host(self) -> str:
         return f"127.0.0.{len(self.nodes) + 1}"
 
-    def _add(self, node: N) -> N:
+    def add(self, node: N) -> N:
+        """Add a machine of any kind; the n-th must have the host 127.0.0.n."""
+        assert node.host == self._next_host(), f"{node.name} has the host {node.host}"
         self.nodes.append(node)
         return node
 

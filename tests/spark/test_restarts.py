@@ -50,7 +50,7 @@ def broker_of(kind: str, folder: Path) -> Any:
     [
         ("barnabas", 12),
         pytest.param("barnabas", 30, marks=pytest.mark.long),
-        pytest.param("kafka", 30, marks=pytest.mark.conform),
+        pytest.param("kafka", 30, marks=[pytest.mark.conform, pytest.mark.long]),
     ],
 )
 def test_a_broker_that_is_away_for_a_time(spark: Any, tmp_path: Path, kind: str, away_s: float) -> None:

@@ -16,9 +16,9 @@ from barnabas.protocol.messages import IncrementalAlterConfigsRequest
 @pytest.mark.slow
 def test_librdkafka_pushes_its_metrics() -> None:
     with barnabas.Broker(config={"barnabas.metrics.listen": "127.0.0.1:0"}) as broker:
-        server = broker._server
-        assert server is not None
-        assert server.metrics is not None
+        node = broker._node
+        assert node is not None
+        assert node.metrics is not None
         resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
             resource_type=16,
             resource_name="all",
@@ -30,11 +30,11 @@ def test_librdkafka_pushes_its_metrics() -> None:
 
         async def subscribe() -> None:
             request = IncrementalAlterConfigsRequest(resources=[resource])
-            await server.controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+            await node.broker.controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
 
         broker._call(subscribe)
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "pushing"})
-        url = f"http://127.0.0.1:{server.metrics.http.port}/metrics"
+        url = f"http://127.0.0.1:{node.metrics.http.port}/metrics"
         found: dict[str, str] = {}
         while not found:
             producer.produce("t", b"x")
@@ -46,5 +46,5 @@ def test_librdkafka_pushes_its_metrics() -> None:
                         found = dict(sample.labels)
         assert found["client_id"] == "pushing"
         assert found["software_name"]
-        assert server.client_metrics is not None
-        assert server.client_metrics.export_errors == 0
+        assert node.broker.client_metrics is not None
+        assert node.broker.client_metrics.export_errors == 0

@@ -29,6 +29,10 @@ class Partitions:
         self.written: list[tuple[str, int]] = []
         self.markers: set[Marker] = set()
         self.held: list[asyncio.Future[Any]] | None = None
+        self.dropped: list[int] = []
+
+    def drop(self, producer_id: int) -> None:
+        self.dropped.append(producer_id)
 
     def exists(self, partition: tuple[str, int]) -> bool:
         return partition not in self.missing
@@ -142,6 +146,7 @@ def test_a_coordinator_that_has_moved_stops_writing() -> None:
     subject.loop.advance(RETRY_BACKOFF_MS * 2)
     assert subject.partitions.written == []
     assert ended.result() is False
+    assert subject.partitions.dropped == [5], "what waits for another broker is not sent"
 
 
 def test_a_marker_that_is_fenced_in_an_older_epoch_of_the_coordinator_is_tried_in_the_new_one() -> None:

@@ -35,6 +35,9 @@ class Partitions:
     def exists(self, partition: tuple[str, int]) -> bool:
         return True
 
+    def drop(self, producer_id: int) -> None:
+        """Nothing waits here."""
+
     async def write(self, marker: Marker, partition: tuple[str, int]) -> None:
         if self.error is not None:
             raise KafkaError(self.error)

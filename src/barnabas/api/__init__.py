@@ -1,7 +1,8 @@
 """The APIs this broker serves, in key order: one module each, imported at its first request.
 
-`APIS` alone decides what is served: `dispatch` finds handlers here, ApiVersions advertises these ranges, and a test compares the
-table with the message schemas. Kafka has keys that are missing here: they are not advertised, and `dispatch` returns an error for them.
+`APIS` alone decides what a broker's listener serves: `dispatch` finds handlers here, ApiVersions advertises these ranges, and a test
+compares the table with the message schemas. Kafka has keys that are missing here: they are not advertised, and `dispatch` returns an
+error for them. `controller_apis` is the same for a controller's listener.
 
 - Produce is advertised from version 0 although versions 0 to 2 are rejected: else librdkafka drops compression (KAFKA-18659).
 - InitProducerId ends at 5: version 6 (KIP-939) is unstable, as in Kafka, and served only if the broker's settings allow two-phase
@@ -14,6 +15,7 @@ Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 __all__ = ["APIS", "Api", "max_version"]
@@ -121,9 +123,9 @@ TELEMETRY = frozenset({71, 72})
 """Advertised only if `RECEIVER` is set, so that the metrics have a reader, as in Kafka with its plugin."""
 
 
-def max_version(key: int, config: Switches) -> int:
-    """Return the highest version of an API that this broker serves and advertises."""
+def max_version(key: int, config: Switches, apis: Mapping[int, Api] = APIS) -> int:
+    """Return the highest version of an API that this node serves and advertises."""
     unstable = UNSTABLE.get(key)
     if unstable is not None and any(config.bool_value(name) for name in unstable[1]):
         return unstable[0]
-    return APIS[key].max_version
+    return apis[key].max_version

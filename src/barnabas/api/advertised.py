@@ -6,6 +6,7 @@ Metadata, FindCoordinator, DescribeCluster and the leader hints of Produce name 
 - With `advertised.listeners=auto` it is, for this node, the address that the client dialled. That address works, through a port
   mapping too.
 - For another broker it is the registered address of the listener with that name. Callers leave out a broker without one, as in Kafka.
+- A fenced broker has no address for clients. Only DescribeCluster shows those it has registered.
 - Behind address translation the dialled port may differ from the bound one, and the socket cannot know. Then set
   `advertised.listeners`.
 
@@ -22,8 +23,10 @@ from barnabas.api.context import RequestContext
 __all__ = ["advertised_endpoint", "name_leaders"]
 
 
-def advertised_endpoint(context: RequestContext, broker_id: int) -> tuple[str, int] | None:
-    """Return host and port of a broker for this client, None if it is unknown or lacks the connection's listener."""
+def advertised_endpoint(
+    context: RequestContext, broker_id: int, *, include_fenced: bool = False
+) -> tuple[str, int] | None:
+    """Return host and port of a broker for this client, None if it is unknown, fenced, or lacks the connection's listener."""
     services, connection = context.services, context.connection
     if broker_id == services.node_id:
         advertised = services.config.advertised_listeners
@@ -35,7 +38,7 @@ def advertised_endpoint(context: RequestContext, broker_id: int) -> tuple[str, i
                 return listener.host or connection.local_host, listener.port or connection.local_port
         return None
     broker = services.image().cluster.brokers.get(broker_id)
-    if broker is None:
+    if broker is None or (broker.fenced and not include_fenced):
         return None
     endpoint = broker.listener(connection.listener_name)
     return None if endpoint is None else (endpoint.host, endpoint.port)

@@ -1,7 +1,7 @@
-"""ApiVersions (API key 18, versions 0-5): the APIs, versions and features that this broker serves.
+"""ApiVersions (API key 18, versions 0-5): the APIs, versions and features that this broker or controller serves.
 
-- The APIs are the table in `barnabas.api`, Produce from version 0 (see there). `dispatch` answers an unknown version with a
-  version 0 body.
+- The APIs are those of the listener's kind: the table in `barnabas.api` or `barnabas.api.controller_apis`, Produce from version 0 (see
+  there). `dispatch` answers an unknown version with a version 0 body.
 - Client telemetry is listed only where `/metrics` is served: without a receiver every client would ask for a subscription in vain.
 - Finalized features are those of the metadata image, except `transaction.version`, `group.version`, `share.version` and
   `streams.version`: each is left out unless the API it needs is in the table, because clients trust the finalized level, not
@@ -22,7 +22,7 @@ from functools import cache
 from typing import NamedTuple
 
 from barnabas.api import APIS, RECEIVER, TELEMETRY, max_version
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import supported_features
 from barnabas.protocol.errors import ErrorCode
@@ -46,7 +46,7 @@ _PROMISES = {
 }
 
 
-def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle(context: AnyContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     version, services = context.version, context.services
     if version >= 3:
         if not (
@@ -57,9 +57,10 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
         context.connection.client_software_version = request.client_software_version
     if version >= 5 and _is_for_another(context, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    config = services.config
-    keys = tuple(APIS) if config.str_value(RECEIVER) else tuple(key for key in APIS if key not in TELEMETRY)
-    response = ApiVersionsResponse(api_keys=_ranges(keys, tuple(max_version(key, config) for key in keys)))
+    config, apis = services.config, services.apis
+    keys = apis if config.str_value(RECEIVER) else tuple(key for key in apis if key not in TELEMETRY)
+    served = tuple((key, apis[key].min_version, max_version(key, config, apis)) for key in keys)
+    response = ApiVersionsResponse(api_keys=_ranges(served))
     if version >= 3:
         image = services.image()
         response.supported_features = _supported(version)
@@ -68,17 +69,17 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
     return response
 
 
-def _is_for_another(context: RequestContext, request: ApiVersionsRequest) -> bool:
+def _is_for_another(context: AnyContext, request: ApiVersionsRequest) -> bool:
     if request.cluster_id is not None and request.cluster_id != context.services.cluster_id:
         return True
     return request.node_id >= 0 and request.node_id != context.services.node_id
 
 
 @cache
-def _ranges(keys: tuple[int, ...], max_versions: tuple[int, ...]) -> list[ApiVersionsResponse.ApiVersion]:
+def _ranges(served: tuple[tuple[int, int, int], ...]) -> list[ApiVersionsResponse.ApiVersion]:
     return [
-        ApiVersionsResponse.ApiVersion(api_key=key, min_version=APIS[key].min_version, max_version=highest)
-        for key, highest in zip(keys, max_versions, strict=True)
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+        for key, lowest, highest in served
     ]
 
 

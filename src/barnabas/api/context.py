@@ -1,24 +1,25 @@
-"""The arguments of a handler: the request's context, its connection, and the broker's services.
+"""The arguments of a handler: the request's context, its connection, and the services of the broker or the controller.
 
 A handler is a function or coroutine `handle(context, request)`. It returns the response, or a future of it if it must wait for a
 commit, a high watermark or more data, or None if the client wants no response (Produce with acks=0). It never blocks and never touches
 the socket; attributes of the context are its only messages to the connection (`close_connection`, `holds_order`).
 
-- `RequestContext` lives as long as its request.
+- `RequestContext` and `ControllerContext` live as long as their request. Handlers of both kinds of listener take an `AnyContext`.
 - `ConnectionInfo` lives as long as the connection; ApiVersions sets the client's software.
-- `BrokerServices` lives as long as the broker; `server.broker` makes the only one.
+- `BrokerServices` and `ControllerServices` live as long as the broker and the controller of a node, which have one each.
 
-Source: Kafka's `RequestContext`, and the constructor of `KafkaApis`, which lists the same services.
+Source: Kafka's `RequestContext`, and the constructors of `KafkaApis` and `ControllerApis`, which list the same services.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.api import APIS, Api
 from barnabas.group.sender import Sender
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
+    from barnabas.metadata.local_controller import LocalController
     from barnabas.metadata.recent_deletions import RecentDeletions
     from barnabas.quota.client_quotas import ClientQuotas
     from barnabas.quota.quota_manager import MutationQuota
+    from barnabas.raft.raft_driver import RaftDriver
     from barnabas.replication.fetch_session import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
     from barnabas.share.share_coordinator import ShareCoordinator
@@ -39,7 +42,18 @@ if TYPE_CHECKING:
     from barnabas.transaction.producer_id_manager import ProducerIdManager
     from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
-__all__ = ["BrokerServices", "ConnectionInfo", "Controller", "Endpoint", "RequestContext", "Settings"]
+__all__ = [
+    "AnyContext",
+    "BrokerServices",
+    "Client",
+    "ConnectionInfo",
+    "Controller",
+    "ControllerContext",
+    "ControllerServices",
+    "Endpoint",
+    "RequestContext",
+    "Settings",
+]
 
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -81,6 +95,8 @@ class Settings(Protocol):
     @property
     def broker_rack(self) -> str | None: ...
     @property
+    def is_alone(self) -> bool: ...
+    @property
     def offsets_topic_num_partitions(self) -> int: ...
     @property
     def offsets_topic_replication_factor(self) -> int: ...
@@ -94,8 +110,18 @@ class Settings(Protocol):
     def list_value(self, name: str) -> tuple[str, ...]: ...
 
 
+class Client(NamedTuple):
+    """The client for which a broker sends a request to the controller."""
+
+    client_id: str | None
+    host: str
+    correlation_id: int
+
+
 class Controller(Protocol):
-    """The active controller for handlers; `metadata.local_controller.LocalController` is one."""
+    """The active controller for handlers: `metadata.local_controller.LocalController`, or the way to it over the network,
+    `server.controller_channel.ControllerChannel`.
+    """
 
     def handle(
         self,
@@ -107,7 +133,22 @@ class Controller(Protocol):
         deadline_ms: int | None = None,
         mutation_quota: MutationQuota | None = None,
         is_long: bool = False,
-    ) -> asyncio.Future[Any]: ...
+        client: Client | None = None,
+    ) -> asyncio.Future[Any]:
+        """Return the response; `client` is None if the broker asks in its own name."""
+        ...
+
+
+class Heartbeats(Protocol):
+    """What a controller does with the connections over which heartbeats come; `server.failure_probes.FailureProbes` is one."""
+
+    def heard(
+        self,
+        broker_id: int,
+        broker_epoch: int,
+        connection_id: str,
+        when_closed: Callable[[Callable[[str], None]], None],
+    ) -> None: ...
 
 
 class ShareGroupServices(Protocol):
@@ -182,17 +223,21 @@ class ConnectionInfo:
 
 @dataclass(slots=True, kw_only=True)
 class BrokerServices:
-    """The services that handlers use.
+    """The services that handlers of a broker's listeners use.
 
     Attributes:
+        apis: the APIs that these listeners serve.
         image: returns the current committed metadata; call it again after a wait.
         now_ms: wall clock, epoch milliseconds.
         client_metrics: returns the client telemetry, made at the first call.
         monotonic_ns: a clock for durations, in nanoseconds.
         creating_topics: topics that Metadata, FindCoordinator or StreamsGroupHeartbeat requests are creating.
+        missing_topics: coordinators' topics that the controller could not create, and the last reason.
         refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
     """
 
+    listener_kind: ClassVar[str] = "broker"
+    apis: ClassVar[Mapping[int, Api]] = APIS
     node_id: int
     cluster_id: str
     config: Settings
@@ -214,10 +259,45 @@ class BrokerServices:
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
     creating_topics: dict[str, Creation] = field(default_factory=dict)
+    missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
-class RequestContext:
+@dataclass(slots=True, kw_only=True)
+class ControllerServices:
+    """The services that handlers of a controller's listeners use.
+
+    Attributes:
+        apis: the APIs that these listeners serve.
+        controller: of this node, active or not.
+        driver: this node's part of the quorum.
+        heartbeats: hears of the brokers' heartbeats.
+        image: returns the current committed metadata; call it again after a wait.
+        now_ms: wall clock, epoch milliseconds.
+        monotonic_ns: a clock for durations, in nanoseconds.
+    """
+
+    listener_kind: ClassVar[str] = "controller"
+    apis: Mapping[int, Api]
+    node_id: int
+    cluster_id: str
+    config: Settings
+    config_resolver: ConfigResolver
+    controller: LocalController
+    driver: RaftDriver
+    heartbeats: Heartbeats
+    image: Callable[[], MetadataImage]
+    now_ms: Callable[[], int]
+    loop: asyncio.AbstractEventLoop
+    random: random.Random
+    quotas: ClientQuotas
+    monotonic_ns: Callable[[], int]
+
+
+Services = TypeVar("Services")
+
+
+class _Context(Generic[Services]):
     """What belongs to one request beside its body.
 
     Attributes:
@@ -244,7 +324,7 @@ class RequestContext:
 
     def __init__(
         self,
-        services: BrokerServices,
+        services: Services,
         connection: ConnectionInfo,
         api_key: int,
         version: int,
@@ -270,6 +350,21 @@ class RequestContext:
 
     def __repr__(self) -> str:
         return (
-            f"<RequestContext api_key={self.api_key} version={self.version} correlation_id={self.correlation_id}"
+            f"<{type(self).__name__} api_key={self.api_key} version={self.version} correlation_id={self.correlation_id}"
             f" client_id={self.client_id!r}>"
         )
+
+
+class RequestContext(_Context[BrokerServices]):
+    """A request on a broker's listener."""
+
+    __slots__ = ()
+
+
+class ControllerContext(_Context[ControllerServices]):
+    """A request on a controller's listener."""
+
+    __slots__ = ()
+
+
+AnyContext = RequestContext | ControllerContext

@@ -7,10 +7,10 @@ Version 1 adds pattern types (KIP-290), 2 is flexible, 3 adds user resources (KI
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 
 
-def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
+def handle(context: AnyContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")

@@ -4,8 +4,8 @@
   segments. An offset at or below the log start changes nothing.
 - An offset that is negative or above the high watermark is OFFSET_OUT_OF_RANGE, a topic with only the clean-up policy compact
   POLICY_VIOLATION, an internal topic INVALID_TOPIC_EXCEPTION.
-- The low watermark in the response is the log start. With followers it will be the smallest log start of all replicas, and
-  timeout_ms will limit the wait for them.
+- The low watermark in the response is the smallest log start of all replicas in service. The response waits until it is there, at most
+  timeout_ms; then the partition has REQUEST_TIMED_OUT. See `replication.delayed_delete_records`.
 
 Version 1 adds nothing, 2 is flexible (KIP-107, KIP-482).
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
+from barnabas.replication.delayed_delete_records import AwaitedDeletion, DelayedDeleteRecords
 from barnabas.steps import in_slices
 
 INVALID_LOW_WATERMARK = -1
@@ -27,25 +28,46 @@ _Partition = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """Delete records in each partition; an error in one does not stop the others."""
+    """Delete records in each partition; an error in one does not stop the others. Wait for the followers."""
     response = DeleteRecordsResponse()
+    waiting: list[tuple[AwaitedDeletion, _Partition]] = []
     topics = in_slices(request.topics, per_turn=DELETIONS_PER_TURN)
     async for topic in topics:
         answered = []
         async for asked in in_slices(topic.partitions, topics):
             index = asked.partition_index
             try:
-                low = _delete(context, topic.name, index, asked.offset)
-                answered.append(_Partition(partition_index=index, low_watermark=low))
+                deletion = _delete(context, topic.name, index, asked.offset)
+                answer = _Partition(partition_index=index, low_watermark=deletion.low_watermark)
+                answered.append(answer)
+                if deletion.error_code is None:
+                    waiting.append((deletion, answer))
             except KafkaError as error:
                 answered.append(
                     _Partition(partition_index=index, low_watermark=INVALID_LOW_WATERMARK, error_code=int(error.code))
                 )
         response.topics.append(DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=answered))
+    if waiting:
+        await _wait(context, [deletion for deletion, _ in waiting], request.timeout_ms)
+        for deletion, answer in waiting:
+            answer.error_code = int(deletion.error_code or ErrorCode.NONE)
+            answer.low_watermark = deletion.low_watermark
     return response
 
 
-def _delete(context: RequestContext, topic: str, index: int, offset: int) -> int:
+async def _wait(context: RequestContext, deletions: list[AwaitedDeletion], timeout_ms: int) -> None:
+    """Wait until each deletion is settled."""
+    services = context.services
+    operation = DelayedDeleteRecords(services.loop, deletions)
+    operation.notified(0)  # Followers may have fetched while the others were deleted.
+    if not operation.is_finished:
+        keys = [deletion.partition for deletion in deletions]
+        services.replica_manager.delayed_deletions.watch(operation, keys, max(timeout_ms, 0))
+    await operation.future
+
+
+def _delete(context: RequestContext, topic: str, index: int, offset: int) -> AwaitedDeletion:
+    """Delete the records here; the result is settled if no other replica has them."""
     partition = context.services.replica_manager.partition(topic, index)
     if partition.topic.is_internal:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot delete records of internal topic {topic}")
@@ -62,4 +84,6 @@ def _delete(context: RequestContext, topic: str, index: int, offset: int) -> int
     low_watermark = log.delete_records_before(offset)
     if low_watermark != before:
         context.services.replica_manager.log_start_moved(partition)
-    return low_watermark
+    deletion = AwaitedDeletion(partition, offset)
+    deletion.settle()
+    return deletion

@@ -24,7 +24,7 @@ def handle(context: RequestContext, request: DescribeClusterRequest) -> Describe
     services = context.services
     brokers = []
     for broker in services.image().cluster.brokers.values():
-        endpoint = advertised_endpoint(context, broker.id)
+        endpoint = advertised_endpoint(context, broker.id, include_fenced=True)
         if endpoint is None or (broker.fenced and not request.include_fenced_brokers):
             continue
         brokers.append(

@@ -4,7 +4,7 @@
   metrics subscriptions. Every setting is listed, because clients expect Kafka's defaults too (`kafka-configs --describe --all`,
   librdkafka's test 0092).
 - Synonyms and documentation only on request. Secret values are null.
-- Each broker describes only itself: the name of another one is INVALID_REQUEST, in Kafka's words. Errors are per resource.
+- Each node describes only itself: the name of another one is INVALID_REQUEST, in Kafka's words. Errors are per resource.
 - Loggers are this program's own, with Python's levels under Kafka's names.
 - A group has one more entry, listed only for a request that names it: `barnabas.rebalances`, the rebalances that its coordinator has
   seen, as JSON (decision 7). Other brokers return NOT_COORDINATOR.
@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext, RequestContext
 from barnabas.coordinator.append_error import append_error
 from barnabas.metadata import topic_names
 from barnabas.metadata.config_entries import ConfigEntry
@@ -38,7 +38,7 @@ _Result = DescribeConfigsResponse.DescribeConfigsResult
 _Row = DescribeConfigsResponse.DescribeConfigsResourceResult
 
 
-async def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+async def handle(context: AnyContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse()
     async for asked in in_slices(request.resources, per_turn=RESOURCES_PER_TURN):
         wanted = await _distinct(asked.configuration_keys)
@@ -49,7 +49,9 @@ async def handle(context: RequestContext, request: DescribeConfigsRequest) -> De
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
-        if asked.resource_type == ConfigResourceType.GROUP and REBALANCES in (wanted or ()):
+        is_of_group = asked.resource_type == ConfigResourceType.GROUP and REBALANCES in (wanted or ())
+        # A controller has no groups.
+        if is_of_group and isinstance(context, RequestContext):
             await _add_rebalances(context, request, result)
     return response
 
@@ -80,7 +82,7 @@ async def _add_rebalances(context: RequestContext, request: DescribeConfigsReque
     result.configs.append(_row(entry, request))
 
 
-def _entries(context: RequestContext, asked: _Asked, wanted: Collection[str] | None) -> Sequence[ConfigEntry]:
+def _entries(context: AnyContext, asked: _Asked, wanted: Collection[str] | None) -> Sequence[ConfigEntry]:
     name = asked.resource_name
     resolver, image = context.services.config_resolver, context.services.image()
     kind = asked.resource_type
@@ -116,7 +118,7 @@ def _invalid(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _check_broker(context: RequestContext, name: str, conjunction: str) -> None:
+def _check_broker(context: AnyContext, name: str, conjunction: str) -> None:
     try:
         broker_id = int(name)
     except ValueError:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
 
@@ -20,9 +20,7 @@ _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResul
 _Info = DescribeUserScramCredentialsResponse.CredentialInfo
 
 
-def handle(
-    context: RequestContext, request: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
+def handle(context: AnyContext, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
     by_user: dict[str, list[_Info]] = {}
     for (name, mechanism), credential in sorted(context.services.image().scram.credentials.items()):
         by_user.setdefault(name, []).append(_Info(mechanism=mechanism, iterations=credential.iterations))

@@ -32,10 +32,17 @@ import logging
 import struct
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
-from barnabas.api import APIS, max_version
-from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext, Settings
+from barnabas.api import max_version
+from barnabas.api.context import (
+    AnyContext,
+    BrokerServices,
+    ConnectionInfo,
+    ControllerContext,
+    ControllerServices,
+    RequestContext,
+)
 from barnabas.api.error_response import error_response
 from barnabas.api.let_go import let_go
 from barnabas.api.throttling import Accounting, settle
@@ -103,7 +110,7 @@ class RefusedRequest(Exception):
 class Observer(Protocol):
     """A counter of requests."""
 
-    def answered(self, context: RequestContext, response: Any, output: Output | None, total_ns: int) -> None:
+    def answered(self, context: AnyContext, response: Any, output: Output | None, total_ns: int) -> None:
         """Count a request; `response` is None for a Produce with acks=0, `total_ns` includes the wait."""
         ...
 
@@ -148,32 +155,35 @@ class Route:
         return f"<Route api={self.name} versions={self.min_version}-{self.max_version}>"
 
 
-def _not_served(context: RequestContext, request: Any) -> Any:
+def _not_served(context: AnyContext, request: Any) -> Any:
     raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This API is not served yet.")
 
 
-def _resolve(key: int, config: Settings) -> Route:
+def _resolve(key: int, services: BrokerServices | ControllerServices) -> Route:
     """Make an API's route, and import the handler's module, at the API's first request."""
     description = api(key)
-    served = APIS.get(key)
+    served = services.apis.get(key)
     if served is not None:
         module = importlib.import_module(f"barnabas.api.{served.module}")
-        return Route(description, module.handle, served.min_served, max_version(key, config))
-    if "broker" not in description.listeners:
-        raise RefusedRequest(f"{description.name} is served on controller listeners only")
+        return Route(description, module.handle, served.min_served, max_version(key, services.config, services.apis))
+    if services.listener_kind not in description.listeners:
+        raise RefusedRequest(f"{description.name} is served on {' and '.join(description.listeners)} listeners only")
     return Route(description, _not_served, description.min_version, description.latest_stable)
 
 
 class Dispatcher:
-    """The dispatcher of one broker.
+    """The dispatcher of one broker, or of one controller.
 
     Args:
-        services: for the handlers.
+        services: for the handlers; they decide which APIs are served.
         observer: counts requests, for metrics.
     """
 
-    def __init__(self, services: BrokerServices, observer: Observer | None = None) -> None:
+    def __init__(self, services: BrokerServices | ControllerServices, observer: Observer | None = None) -> None:
         self._services = services
+        kind = RequestContext if isinstance(services, BrokerServices) else ControllerContext
+        # Each kind of services has its own kind of context.
+        self._make_context = cast("Callable[..., AnyContext]", kind)
         self._quotas = services.quotas
         self._observer = observer
         self._routes: dict[int, Route] = {}
@@ -186,12 +196,12 @@ class Dispatcher:
         """
         route = self._routes.get(key)
         if route is None:
-            route = self._routes[key] = _resolve(key, self._services.config)
+            route = self._routes[key] = _resolve(key, self._services)
         return route
 
     def dispatch(
         self, connection: ConnectionInfo, frame: memoryview
-    ) -> tuple[RequestContext, Output | asyncio.Future[Any] | None]:
+    ) -> tuple[AnyContext, Output | asyncio.Future[Any] | None]:
         """Handle one request.
 
         Args:
@@ -212,7 +222,7 @@ class Dispatcher:
             raise RefusedRequest(f"request header: {error.message}") from None
         key, version = header.api_key, header.api_version
         route = self._routes.get(key) or self.route(key)
-        context = RequestContext(self._services, connection, key, version, header.correlation_id, header.client_id)
+        context = self._make_context(self._services, connection, key, version, header.correlation_id, header.client_id)
         if not route.min_version <= version <= route.max_version:
             if key == _API_VERSIONS:
                 context.version = 0
@@ -246,7 +256,7 @@ class Dispatcher:
             return context, response
         return context, self._encoded(context, response)
 
-    def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Output | None:
+    def complete(self, context: AnyContext, future: asyncio.Future[Any]) -> Output | None:
         """Return the bytes of a response that had to wait; `future` is done. Raises as `dispatch`, and if it was cancelled."""
         if future.cancelled():
             raise RefusedRequest(f"{context!r} was cancelled")
@@ -255,7 +265,7 @@ class Dispatcher:
             raise error
         return self._encoded(context, future.result() if error is None else self._failed(context, error))
 
-    async def _answer_long(self, context: RequestContext, route: Route, body: bytearray) -> _Encoded:
+    async def _answer_long(self, context: AnyContext, route: Route, body: bytearray) -> _Encoded:
         """Handle a request, with its decoding and encoding in the executor."""
         run = self._services.loop.run_in_executor
         request = context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
@@ -275,11 +285,11 @@ class Dispatcher:
         await let_go(request)
         return encoded
 
-    async def _answer_list(self, context: RequestContext, handled: Any) -> Any:
+    async def _answer_list(self, context: AnyContext, handled: Any) -> Any:
         response = await handled if isinstance(handled, Awaitable) else handled
         return await self._encode_apart(context, response) if _elements(response) > LARGE_RESPONSE else response
 
-    async def _encode_apart(self, context: RequestContext, response: Any) -> _Encoded:
+    async def _encode_apart(self, context: AnyContext, response: Any) -> _Encoded:
         self._charge(context, response)
         output = None
         if response is not None:
@@ -287,7 +297,7 @@ class Dispatcher:
         self._observe(context, response, output)
         return _Encoded(output)
 
-    def _encoded(self, context: RequestContext, response: Any) -> Output | None:
+    def _encoded(self, context: AnyContext, response: Any) -> Output | None:
         if type(response) is _Encoded:
             return response.output
         if context.accounting is None:
@@ -298,7 +308,7 @@ class Dispatcher:
         self._observe(context, response, output)
         return output
 
-    def _charge(self, context: RequestContext, response: Any) -> None:
+    def _charge(self, context: AnyContext, response: Any) -> None:
         """Charge the client's quotas; they may set the throttle time of the response, so this precedes its encoding."""
         accounting, services = context.accounting, self._services
         if accounting is not None:
@@ -307,12 +317,12 @@ class Dispatcher:
                 settle(context, context.request, response, services.now_ms())
         context.request = None
 
-    def _observe(self, context: RequestContext, response: Any, output: Output | None) -> None:
+    def _observe(self, context: AnyContext, response: Any, output: Output | None) -> None:
         accounting = context.accounting
         if accounting is not None and self._observer is not None:
             self._observer.answered(context, response, output, self._services.monotonic_ns() - accounting.started_ns)
 
-    def encode(self, context: RequestContext, response: Any) -> Output:
+    def encode(self, context: AnyContext, response: Any) -> Output:
         """Encode length, response header and body, in as few parts as possible."""
         try:
             return self._encode(context, response)
@@ -321,7 +331,7 @@ class Dispatcher:
             logger.error("%r has a response that cannot be encoded: %s", context, error.message)
             raise RefusedRequest("its response cannot be encoded") from None
 
-    def _encode(self, context: RequestContext, response: Any) -> Output:
+    def _encode(self, context: AnyContext, response: Any) -> Output:
         version = context.version
         head = bytearray(_PREFIX.pack(0, context.correlation_id))
         if response_header_version(context.api_key, version):
@@ -340,7 +350,7 @@ class Dispatcher:
         _SIZE.pack_into(head, 0, size - 4)
         return parts
 
-    def _failed(self, context: RequestContext, error: BaseException) -> Any:
+    def _failed(self, context: AnyContext, error: BaseException) -> Any:
         request = context.request
         if isinstance(error, KafkaError):
             code, message = error.code, error.message
@@ -355,7 +365,7 @@ class Dispatcher:
         return error_response(context.api_key, context.version, request, code, message)
 
     def _unknown_api_versions(self) -> Any:
-        own = APIS[_API_VERSIONS]
+        own = self._services.apis[_API_VERSIONS]
         response = self._routes[_API_VERSIONS].response
         entry = response.ApiVersion(api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version)
         return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])

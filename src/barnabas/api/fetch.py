@@ -5,8 +5,10 @@
 - Waits up to max_wait_ms for min_bytes; an error in any partition ends the wait. Both byte limits are capped by fetch.max.bytes.
 - `replication.fetch_session` explains fetch sessions.
 - Records are sent as a slice of the segment's file; an empty partition has zero-length records, not null.
-- OFFSET_OUT_OF_RANGE and the other errors have offsets -1, as in Kafka. There is no down-conversion (KIP-724), and the preferred read
-  replica is always -1: consumers do not read from followers.
+- OFFSET_OUT_OF_RANGE and the other errors have offsets -1, as in Kafka. There is no down-conversion (KIP-724).
+- From version 11 on a consumer may read from any replica, up to the high watermark that this replica knows. With
+  `replica.selector.class` a leader sends a consumer to a replica in its rack (KIP-392). A consumer that is ahead of a follower's log gets
+  OFFSET_OUT_OF_RANGE there, and goes back to the leader.
 - A follower reads up to the log end, and its fetch moves the high watermark. A node without a replica gets UNKNOWN_LEADER_EPOCH if it
   sent the current leader epoch, else NOT_LEADER_OR_FOLLOWER.
 
@@ -25,12 +27,14 @@ from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
 from barnabas.api.throttling import fetch_bytes_limit, throttled_fetch
 from barnabas.group.pieces import pieces
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
 from barnabas.steps import PIECE, turn
 
 SESSION_VERSION = 7
+RACK_VERSION = 11
 TOPIC_ID_VERSION = 13
 REPLICA_STATE_VERSION = 15
 NODE_ENDPOINTS_VERSION = 16
@@ -119,6 +123,8 @@ def _fetch(
         request.isolation_level,
         session.session is not None,
         replica_epoch=replica_epoch,
+        rack=_rack(context, request, replica_id),
+        listener=context.connection.listener_name,
     )
 
     def throttled(read: FetchRead) -> FetchResponse | None:
@@ -130,7 +136,7 @@ def _fetch(
         if replica_id < 0 and read.bytes_read:
             _count_bytes_out(read)
         if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
-            name_leaders(context, response, (data.current_leader.leader_id for _, data in read.results))
+            _point_to_leaders(context, read, response)
         return response
 
     def respond(read: FetchRead) -> FetchResponse:
@@ -145,6 +151,32 @@ def _fetch(
     answer: FetchResponse | Awaitable[FetchResponse]
     answer = services.replica_manager.fetch(params, session.partitions, respond, session.session)
     return answer
+
+
+def _rack(context: RequestContext, request: FetchRequest, replica_id: int) -> str:
+    """Return the rack of a consumer that this broker may send elsewhere; empty for others."""
+    if replica_id >= 0 or context.version < RACK_VERSION or not context.services.replica_manager.names_replicas_by_rack:
+        return ""
+    return request.rack_id
+
+
+def _point_to_leaders(context: RequestContext, read: FetchRead, response: FetchResponse) -> None:
+    """Name the leaders of the partitions that this broker does not lead; it need not have replicas of them (KIP-951)."""
+    topics = context.services.image().topics
+    leaders = set()
+    for wanted, data in read.results:
+        if (
+            data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            and wanted.partition is None
+            and wanted.topic is not None
+        ):
+            found = topics.partition(wanted.topic, wanted.index)
+            if found is not None:
+                data.current_leader = FetchResponse.LeaderIdAndEpoch(
+                    leader_id=found.leader, leader_epoch=found.leader_epoch
+                )
+        leaders.add(data.current_leader.leader_id)
+    name_leaders(context, response, leaders)
 
 
 def _count_bytes_out(read: FetchRead) -> None:

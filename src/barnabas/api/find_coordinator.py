@@ -2,9 +2,9 @@
 
 - It is the leader of the key's partition of the coordinator's topic: key type 0, groups, `__consumer_offsets`; 1, transactional ids,
   `__transaction_state`; 2, share partitions, `__share_group_state`. Its address is the one that Metadata would return.
-- The first request that needs the topic creates it with the topic's own settings, with at most as many replicas as live brokers.
-  Kafka meanwhile returns COORDINATOR_NOT_AVAILABLE. Here the response waits at most a second until the topic has leaders, so
-  that a client's first group or transaction needs no retry.
+- The first request that needs the topic creates it with the topic's own settings (`topic_creation`). Kafka meanwhile returns
+  COORDINATOR_NOT_AVAILABLE. Here the response waits at most a second until the topic has leaders, so that a client's first group or
+  transaction needs no retry. If the topic exists and the key's partition has no leader, the client retries, as in Kafka.
 - INVALID_REQUEST for type 2 before version 6 or with a key that is not group:topic-id:partition, and for any other type.
 
 Version 1 adds the key type, 3 is flexible, 4 adds several keys (KIP-699), 6 share groups (KIP-932).
@@ -41,15 +41,16 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Fi
     topic = TOPICS.get(kind)
     if topic is None or (kind == SHARE and context.version < SHARE_SINCE):
         return _response(context, [_missing(key, ErrorCode.INVALID_REQUEST) for key in keys])
-    if any(_is_valid(kind, key) for key in keys):
-        await _leaders(context, topic)
+    if _image_of(context, topic) is None and any(_is_valid(kind, key) for key in keys):
+        await _create(context, topic)
     return _response(context, [_coordinator(context, kind, topic, key) async for key in in_slices(keys)])
 
 
-async def _leaders(context: RequestContext, topic: str) -> None:
-    """Create the topic if it does not exist, and wait a while until each of its partitions has a leader."""
-    if _image_of(context, topic) is None:
-        await create_topics(context, [topic])
+async def _create(context: RequestContext, topic: str) -> None:
+    """Create the topic, and wait a while until each of its partitions has a leader."""
+    codes = await create_topics(context, [topic])
+    if codes[topic] != ErrorCode.LEADER_NOT_AVAILABLE:
+        return
     for _ in range(CREATION_WAIT_MS // CREATION_POLL_MS):
         if _has_leaders(_image_of(context, topic)):
             return

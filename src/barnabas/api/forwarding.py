@@ -1,7 +1,8 @@
 """Forward a request to the active controller.
 
-The controller gets the client's principal and deadline too. On one node it is a call away; in a cluster it will be an Envelope away
-(KIP-590), behind the same `Controller` protocol.
+The controller gets the client's principal and deadline too. On one node it is a call away; in a cluster an Envelope (KIP-590), behind
+the same `Controller` protocol. A controller's listener passes what it gets to the controller of its own node, which returns
+NOT_CONTROLLER if it is not the active one.
 
 Source: Kafka's `ForwardingManager`.
 """
@@ -11,13 +12,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext, Client
 from barnabas.api.throttling import mutation_quota
 
-__all__ = ["forward"]
+__all__ = ["client_of", "forward"]
 
 
-def forward(context: RequestContext, request: Any) -> asyncio.Future[Any]:
+def forward(context: AnyContext, request: Any) -> asyncio.Future[Any]:
     """Return the controller's response; the request's `timeout_ms`, if it has one, becomes the deadline."""
     services = context.services
     timeout_ms = getattr(request, "timeout_ms", None)
@@ -29,4 +30,10 @@ def forward(context: RequestContext, request: Any) -> asyncio.Future[Any]:
         deadline_ms=None if timeout_ms is None else services.now_ms() + timeout_ms,
         mutation_quota=mutation_quota(context),
         is_long=context.is_long,
+        client=client_of(context),
     )
+
+
+def client_of(context: AnyContext) -> Client:
+    """Return the client of a request, for the controller."""
+    return Client(context.client_id, context.connection.peer_host, context.correlation_id)

@@ -171,7 +171,7 @@ def _append(
                     waiting.append((AwaitedCommit(partition, info.last_offset + 1), answer))
             except KafkaError as error:
                 failed = True
-                answer = _refused(version, index, reached, error)
+                answer = _refused(index, reached, error)
             except RecordsToOpen as large:
                 assert partition is not None, "records for no partition"
                 large.copy()
@@ -202,7 +202,7 @@ async def _append_opened(
             info = await _append_large(context, partition, request.acks, guard, large)
         except KafkaError as error:
             failed = True
-            answers[place] = _refused(context.version, index, partition, error)
+            answers[place] = _refused(index, partition, error)
             continue
         answer = answers[place] = _PartitionProduceResponse(
             index=index,
@@ -242,11 +242,9 @@ def _respond(
     if request.acks == 0:
         context.close_connection = failed
         return None
-    version = context.version
     response = ProduceResponse(responses=answered)
-    if failed and version >= LEADER_HINT_VERSION:
-        answers = (answer for topic in answered for answer in topic.partition_responses)
-        name_leaders(context, response, (answer.current_leader.leader_id for answer in answers))
+    if failed:
+        _point_to_leaders(context, response)
     if waiting is not None:
         answer_later: ProduceResponse | asyncio.Future[ProduceResponse]
         answer_later = _after_commit(context, request.timeout_ms, waiting, response)
@@ -324,7 +322,7 @@ def _wrong_acks(context: RequestContext, request: ProduceRequest) -> ProduceResp
                 partition = _find(context, data, wanted.index) or _missing(context, data, None, wanted.index)
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, partition.topic.name)
             except KafkaError as error:
-                answers.append(_refused(context.version, wanted.index, None, error))
+                answers.append(_refused(wanted.index, None, error))
         answer = _TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers)
         response.responses.append(answer)
     return response
@@ -341,7 +339,7 @@ def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, inde
     return context.services.replica_manager.partition(name, index)
 
 
-def _refused(version: int, index: int, partition: Partition | None, error: KafkaError) -> Any:
+def _refused(index: int, partition: Partition | None, error: KafkaError) -> Any:
     """Return a failed partition's part of the response.
 
     Args:
@@ -351,7 +349,7 @@ def _refused(version: int, index: int, partition: Partition | None, error: Kafka
     log = None
     if partition is not None and error.code not in EXPECTED_APPEND_ERRORS:
         log = partition.open_log
-    answer = _PartitionProduceResponse(
+    return _PartitionProduceResponse(
         index=index,
         error_code=int(error.code),
         base_offset=-1,
@@ -362,11 +360,26 @@ def _refused(version: int, index: int, partition: Partition | None, error: Kafka
         ],
         error_message=error.client_message,
     )
-    if version >= LEADER_HINT_VERSION and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
-        answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
-            leader_id=partition.leader, leader_epoch=partition.leader_epoch
-        )
-    return answer
+
+
+def _point_to_leaders(context: RequestContext, response: ProduceResponse) -> None:
+    """Name the leaders of the partitions that this broker does not lead; it need not have replicas of them (KIP-951)."""
+    if context.version < LEADER_HINT_VERSION:
+        return
+    topics = context.services.image().topics
+    leaders = set()
+    for topic in response.responses:
+        by_name = context.version < TOPIC_ID_VERSION
+        found = topics.by_name.get(topic.name) if by_name else topics.by_id.get(topic.topic_id)
+        for answer in topic.partition_responses:
+            partition = None if found is None else found.partitions.get(answer.index)
+            if partition is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                )
+                leaders.add(partition.leader)
+    response.node_endpoints.clear()
+    name_leaders(context, response, leaders)
 
 
 def _all_refused(context: RequestContext, request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:
@@ -397,7 +410,9 @@ def _after_commit(
                 answer.error_code = int(commit.error_code)
                 answer.base_offset = -1
                 answer.log_append_time_ms = -1
+        if any(commit.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER for commit in commits):
+            _point_to_leaders(context, response)
         return response
 
-    commits = [commit for commit, _ in waiting]
-    return context.services.replica_manager.await_commits(commits, max(timeout_ms, 0), respond)
+    own = [commit for commit, _ in waiting]
+    return context.services.replica_manager.await_commits(own, max(timeout_ms, 0), respond)

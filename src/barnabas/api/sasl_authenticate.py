@@ -7,12 +7,12 @@ Version 1 adds the session lifetime (KIP-368), 2 is flexible.
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
-def handle(context: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+def handle(context: AnyContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",

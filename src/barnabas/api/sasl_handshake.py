@@ -7,10 +7,10 @@ Version 1 announces SaslAuthenticate (KIP-152). Never flexible.
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslHandshakeRequest, SaslHandshakeResponse
 
 
-def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+def handle(context: AnyContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

@@ -6,8 +6,7 @@ the member's next heartbeats find the topics in the metadata.
 - A topic is asked for once while it is being created (`creating_topics`).
 - A topic that was rejected is not asked for again for twice the group's heartbeat interval; heartbeats until then return the reason.
 - A topic that exists already counts as created.
-- A replication factor that the topology leaves open is the broker's, lowered to the number of live brokers, so that a single node
-  works with any default.
+- A replication factor that the topology leaves open is the broker's default; a single node has one replica (`topic_creation`).
 
 Source: Kafka's `KafkaApis.handleStreamsGroupHeartbeat`, `DefaultAutoTopicCreationManager.createStreamsInternalTopics`.
 """
@@ -20,6 +19,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.api.context import BrokerServices, RequestContext
+from barnabas.api.forwarding import client_of
+from barnabas.api.topic_creation import automatic_replication_factor
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.group.streams.topic_configuration import (
     BROKER_DEFAULT,
@@ -76,7 +77,11 @@ def _create(context: RequestContext, topics: list[ConfiguredInternalTopic], unti
     )
     logger.info("creating the internal topics %s", ", ".join(topic.name for topic in topics))
     future: asyncio.Future[Any] = services.controller.handle(
-        ApiKey.CREATE_TOPICS, _VERSION, request, principal=context.connection.principal
+        ApiKey.CREATE_TOPICS,
+        _VERSION,
+        request,
+        principal=context.connection.principal,
+        client=client_of(context),
     )
     for topic in topics:
         services.creating_topics[topic.name] = future
@@ -104,8 +109,10 @@ async def _note_outcome(
 def _creatable(context: RequestContext, topic: ConfiguredInternalTopic) -> CreateTopicsRequest.CreatableTopic:
     creatable = topic.creatable()
     if creatable.replication_factor == BROKER_DEFAULT:
-        live = max(1, len(context.services.image().cluster.live_brokers()))
-        creatable.replication_factor = min(context.services.config.default_replication_factor, live)
+        services = context.services
+        creatable.replication_factor = automatic_replication_factor(
+            services, services.config.default_replication_factor
+        )
     return creatable
 
 

@@ -12,7 +12,7 @@ That holds in every version: it slows down clients that are too old to pause by 
 | Fetch | plus the size of its response; over quota the response is empty and costs no bytes |
 | ShareFetch | plus the size of its records; the member has acquired them, so it gets them over quota too |
 | CreateTopics, CreatePartitions, DeleteTopics | plus the partitions it creates or deletes, counted by the controller |
-| between brokers | nothing |
+| between nodes | nothing |
 
 The accounting exists only while a client has a quota or metrics are served; without both a request pays for two attribute reads.
 
@@ -29,7 +29,7 @@ from barnabas.protocol.messages import FetchResponse
 from barnabas.replication.fetch_session import grouped
 
 if TYPE_CHECKING:
-    from barnabas.api.context import RequestContext
+    from barnabas.api.context import AnyContext, RequestContext
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_reader import FetchRead
     from barnabas.replication.fetch_session import FetchContext
@@ -38,9 +38,17 @@ __all__ = ["Accounting", "fetch_bytes_limit", "mutation_quota", "settle", "throt
 
 NANOS_TO_PERCENT = 100.0 / 1e9
 
-# Requests between brokers; `fetch` recognises followers by their replica id.
+# Requests between nodes; `fetch` recognises followers by their replica id, and `peer_requests` exempts what the quorum's nodes send.
+# The request in an envelope is charged by itself.
 _EXEMPT = frozenset(
     {
+        ApiKey.ENVELOPE,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.CONTROLLER_REGISTRATION,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
         ApiKey.WRITE_TXN_MARKERS,
         ApiKey.INITIALIZE_SHARE_GROUP_STATE,
         ApiKey.READ_SHARE_GROUP_STATE,
@@ -83,7 +91,7 @@ def user_name(principal: str) -> str:
     return principal.partition(":")[2]
 
 
-def settle(context: RequestContext, request: Any, response: Any, now_ms: int) -> None:
+def settle(context: AnyContext, request: Any, response: Any, now_ms: int) -> None:
     """Charge a request whose response is about to leave, and set the response's throttle time.
 
     Args:
@@ -112,7 +120,8 @@ def settle(context: RequestContext, request: Any, response: Any, now_ms: int) ->
     if throttle_ms:
         by.throttled(user, client_id, throttle_ms, now_ms)
     if accounting.mutation is not None:
-        throttle_ms = max(throttle_ms, accounting.mutation.throttle_ms())
+        # A controller on another node counts the mutations itself, and its response has the throttle time.
+        throttle_ms = max(throttle_ms, accounting.mutation.throttle_ms(), getattr(response, "throttle_time_ms", 0))
     if throttle_ms:
         accounting.throttle_ms = throttle_ms
         # A few responses, such as DescribeQuorum's, have no field for it; then only the muted connection slows the client.
@@ -162,7 +171,7 @@ def throttled_fetch(
     return response
 
 
-def mutation_quota(context: RequestContext) -> MutationQuota | None:
+def mutation_quota(context: AnyContext) -> MutationQuota | None:
     """Return the quota that the controller charges with partitions, None if no client has quotas."""
     accounting = context.accounting
     if accounting is None or not context.services.quotas.is_enabled:

@@ -6,7 +6,9 @@ Metadata creates a missing topic that a client requests, FindCoordinator the int
 - TOPIC_ALREADY_EXISTS from the controller counts as created.
 - A coordinator's topic has its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*).
 - A Metadata request's creation counts against the client's mutation quota, which throttles the client and rejects nothing.
-- The replication factor is at most the number of live brokers, so that a single node works with any default.
+- On a node that is a cluster of its own the replication factor is at most the number of live brokers, so that it works with any default.
+  In a larger cluster it is the configured one: the first brokers of a start wait for the others, and no internal topic is born with one
+  replica. Meanwhile the controller returns INVALID_REPLICATION_FACTOR, and a line of the log says once what a topic waits for.
 - Each topic that a Metadata request creates is a line of the log that names the client: a mistyped name should not surprise anybody.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
@@ -19,6 +21,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
+from barnabas.api.forwarding import client_of
 from barnabas.api.throttling import mutation_quota
 from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE, is_internal
@@ -28,7 +31,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
 from barnabas.steps import in_background, in_pieces, in_slices, shielded
 
-__all__ = ["begin_creation", "create_internal_topic", "create_topics"]
+__all__ = ["automatic_replication_factor", "begin_creation", "create_internal_topic", "create_topics"]
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +118,7 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
             _request(services, names),
             principal=principal,
             mutation_quota=quota,
+            client=None if client is None else client_of(client),
         )
         if client is not None:
             await _log(client, [topic.name for topic in response.topics if not topic.error_code])
@@ -123,8 +127,19 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
     finally:
         for name in names:
             services.creating_topics.pop(name, None)
-    codes.update({topic.name: topic.error_code for topic in response.topics if topic.error_code not in _CREATED})
+    for topic in response.topics:
+        if topic.error_code not in _CREATED:
+            codes[topic.name] = topic.error_code
+            if is_internal(topic.name):
+                _warn_once(services, topic.name, topic.error_message or ErrorCode(topic.error_code).default_message)
     return codes
+
+
+def _warn_once(services: BrokerServices, name: str, reason: str) -> None:
+    """Say why a coordinator's topic is missing, without which its groups and transactions wait; once for each reason."""
+    if services.missing_topics.get(name) != reason:
+        services.missing_topics[name] = reason
+        logger.warning("Cannot create the internal topic %s yet: %s", name, reason)
 
 
 async def _log(client: RequestContext, created: list[str]) -> None:
@@ -143,20 +158,26 @@ async def _log(client: RequestContext, created: list[str]) -> None:
 
 
 def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:
-    live = max(1, len(services.image().cluster.live_brokers()))
     return CreateTopicsRequest(
-        topics=[_creatable(services, name, live) for name in names], timeout_ms=services.config.request_timeout_ms
+        topics=[_creatable(services, name) for name in names], timeout_ms=services.config.request_timeout_ms
     )
 
 
-def _creatable(services: BrokerServices, name: str, live: int) -> CreateTopicsRequest.CreatableTopic:
+def automatic_replication_factor(services: BrokerServices, configured: int) -> int:
+    """Return the replication factor of a topic that is created for a request."""
+    if not services.config.is_alone:
+        return configured
+    return min(configured, max(1, len(services.image().cluster.live_brokers())))
+
+
+def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.CreatableTopic:
     config = services.config
     internal = _INTERNAL.get(name)
     if internal is None:
         return CreateTopicsRequest.CreatableTopic(
             name=name,
             num_partitions=config.num_partitions,
-            replication_factor=min(config.default_replication_factor, live),
+            replication_factor=automatic_replication_factor(services, config.default_replication_factor),
         )
     settings = {**internal.settings, "segment.bytes": str(config.int_value(f"{internal.prefix}.segment.bytes"))}
     if internal.has_min_isr:
@@ -164,6 +185,8 @@ def _creatable(services: BrokerServices, name: str, live: int) -> CreateTopicsRe
     return CreateTopicsRequest.CreatableTopic(
         name=name,
         num_partitions=config.int_value(f"{internal.prefix}.num.partitions"),
-        replication_factor=min(config.int_value(f"{internal.prefix}.replication.factor"), live),
+        replication_factor=automatic_replication_factor(
+            services, config.int_value(f"{internal.prefix}.replication.factor")
+        ),
         configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
     )

@@ -17,9 +17,9 @@ import asyncio
 import contextlib
 import socket
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
-from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, RequestTimedOut
+from barnabas.client.errors import ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.message import Message
@@ -78,6 +78,14 @@ class Channel:
             version = connection.exchange.version_for(message, highest)
         return await connection.request(message, version, self._timeout_ms if timeout_ms is None else timeout_ms)
 
+    async def version_for(self, message_class: type[Message] | Message, highest: int | None = None) -> int:
+        """Connect if there is no connection, and return the version in which a request would be sent; see `Exchange.version_for`.
+
+        Raises:
+            BrokerNotAvailable, ConnectionLost, RequestTimedOut: there is no connection.
+        """
+        return (await self._connected()).exchange.version_for(message_class, highest)
+
     def close(self) -> None:
         """Close the connection; requests under way end with ConnectionLost, and so does every later one."""
         self._is_closed = True
@@ -110,15 +118,8 @@ class Channel:
         connecting = self._loop.create_connection(lambda: connection, self.host, self.port)
         try:
             await asyncio.wait_for(connecting, self._timeout_ms / 1000)
-        except TimeoutError:
-            raise BrokerNotAvailable(
-                f"cannot reach {self.address}: no answer within {self._timeout_ms} ms: a firewall, or the wrong host?"
-            ) from None
-        except socket.gaierror:
-            raise BrokerNotAvailable(f"cannot reach {self.address}: the host name does not resolve") from None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise BrokerNotAvailable(f"cannot reach {self.address}: {reason}") from None
+            raise cannot_connect(self.address, error, self._timeout_ms) from None
         try:
             await self._negotiate(connection)
         except BaseException:
@@ -192,8 +193,8 @@ class _Connection(asyncio.BufferedProtocol):
     # asyncio's calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), transport
-        self._transport = transport
+        # A stream has a transport that writes; uvloop's is of no class of asyncio.
+        self._transport = cast("asyncio.Transport", transport)
         connected = transport.get_extra_info("socket")
         if connected is not None:
             with contextlib.suppress(OSError):

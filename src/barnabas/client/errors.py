@@ -11,6 +11,9 @@ All three messages name the address.
 
 from __future__ import annotations
 
+import os
+import socket
+
 from barnabas.protocol.errors import ErrorCode, RetriableError
 
 
@@ -35,8 +38,29 @@ class ConnectionLost(ClientError):
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
 
 
+class ConnectionRefused(BrokerNotAvailable):
+    """The machine is up, and nothing listens there; a user reads the same as of any address that cannot be reached."""
+
+    def __str__(self) -> str:
+        return f"{BrokerNotAvailable.__name__}: {self.message}"
+
+
 class RequestTimedOut(ClientError):
     """The deadline passed before the broker answered."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+def cannot_connect(address: str, error: OSError, timeout_ms: int) -> BrokerNotAvailable:
+    """Return the error of an attempt to connect that failed with `error`, or ended after `timeout_ms`."""
+    if isinstance(error, TimeoutError):
+        reason = f"no answer within {timeout_ms} ms: a firewall, or the wrong host?"
+    elif isinstance(error, socket.gaierror):
+        reason = "the host name does not resolve"
+    else:
+        # asyncio puts a tuple into the text of an error.
+        reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
+    if isinstance(error, ConnectionRefusedError):
+        return ConnectionRefused(f"cannot reach {address}: {reason}")
+    return BrokerNotAvailable(f"cannot reach {address}: {reason}")

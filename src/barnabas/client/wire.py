@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.client.closeable import Closeable
-from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
+from barnabas.client.errors import ClientError, ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
 from barnabas.protocol import messages
 from barnabas.protocol.errors import MalformedMessage
@@ -195,15 +195,8 @@ class BlockingConnection(Closeable):
     def _connect(self) -> socket.socket:
         try:
             connected = socket.create_connection((self.host, self.port), timeout=self.timeout_ms / 1000)
-        except TimeoutError:
-            raise BrokerNotAvailable(
-                f"cannot reach {self.address}: no answer within {self.timeout_ms} ms: a firewall, or the wrong host?"
-            ) from None
-        except socket.gaierror:
-            raise BrokerNotAvailable(f"cannot reach {self.address}: the host name does not resolve") from None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise BrokerNotAvailable(f"cannot reach {self.address}: {reason}") from None
+            raise cannot_connect(self.address, error, self.timeout_ms) from None
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(OSError):
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)

@@ -17,6 +17,7 @@ class BrokerSessions:
     Attributes:
         applied: the offset of the metadata log up to which each broker has read.
         settled: the unfenced brokers that have been offered every partition without a leader.
+        disconnected: the brokers whose last heartbeat came over a connection that has ended.
         shut_down_offset: for a broker that shuts down, the offset at which the others know that it leads nothing.
     """
 
@@ -25,19 +26,29 @@ class BrokerSessions:
         self.last_contact_ms: dict[int, int] = {}
         self.applied: dict[int, int] = {}
         self.settled: set[int] = set()
+        self.disconnected: set[int] = set()
         self.shut_down_offset: dict[int, int] = {}
 
     def touch(self, broker_id: int, now_ms: int, applied: int) -> None:
         self.last_contact_ms[broker_id] = now_ms
         self.applied[broker_id] = applied
+        self.disconnected.discard(broker_id)
+
+    def expire(self, broker_id: int, now_ms: int) -> None:
+        """End a session at once: the broker's process has ended."""
+        self.last_contact_ms[broker_id] = now_ms - self.timeout_ms
 
     def forget(self, broker_id: int) -> None:
         self.last_contact_ms.pop(broker_id, None)
         self.applied.pop(broker_id, None)
         self.settled.discard(broker_id)
+        self.disconnected.discard(broker_id)
         self.shut_down_offset.pop(broker_id, None)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:
+        """Return whether another incarnation of a broker must wait: this one's session lasts, and its connection too."""
+        if broker_id in self.disconnected:
+            return False
         last = self.last_contact_ms.get(broker_id)
         return last is not None and now_ms - last < self.timeout_ms
 

@@ -2,7 +2,7 @@
 
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
   register again; another incarnation with the same id replaces it once the old one is fenced, or shuts down in
-  order, or its session has expired.
+  order, or its session has expired, or the connection of its heartbeats has ended.
 - A new incarnation names the epoch of the one before if that one stopped in order. If it does not, the broker has crashed: it leaves
   every ISR and every ELR.
 - A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
@@ -12,6 +12,8 @@
 Differences from Kafka, where a broker may stop at once in both cases
 - A broker that leads nothing, but is in ISRs, waits too: else leaders wait for it until they read of it.
 - After another controller has taken over, the brokers have to read all that it found appended.
+- A broker that is started again after a crash need not wait for the session of the process that died: the connection of its heartbeats
+  has ended. If that process lives after all, the controller rejects its next heartbeat.
 
 Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
 """
@@ -21,6 +23,8 @@ from __future__ import annotations
 from barnabas.metadata.batches import Batches
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.directory_ids import is_reserved
+from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE, DIRECTORY_ASSIGNMENT_SINCE
 from barnabas.metadata.partition_leaders import (
     is_active,
     is_in_any_isr,
@@ -32,6 +36,7 @@ from barnabas.metadata.partition_leaders import (
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import uuid_to_str
 
 FENCE, UNFENCE = 1, -1
 
@@ -58,6 +63,7 @@ def register_broker(
                 "self-resolve once the heartbeat manager expires the broker's session."
             )
             raise KafkaError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
+    _check_directories(view, request)
     _check_features(view, request)
     response = messages.BrokerRegistrationResponse()
     if existing is not None and same_incarnation:
@@ -77,6 +83,29 @@ def _new_incarnation(
     view.sessions.forget(request.broker_id)
     response.broker_epoch = view.quorum.end_offset + len(records)
     return [*records, _registration_record(request, response.broker_epoch, None)]
+
+
+def _check_directories(view: ControllerView, request: messages.BrokerRegistrationRequest) -> None:
+    """Reject directories that could be mistaken for others; each has an id of its own in the whole cluster (KIP-858)."""
+    if _metadata_version(view) < DIRECTORY_ASSIGNMENT_SINCE:
+        return
+    directories, fault = request.log_dirs, None
+    if not directories:
+        fault = "No directories specified in request"
+    elif any(is_reserved(directory) for directory in directories):
+        fault = "Reserved directory ID in request"
+    elif len(set(directories)) != len(directories):
+        fault = "Duplicate directory ID in request"
+    for broker in view.image.cluster.brokers.values():
+        for directory in directories:
+            if fault is None and broker.id != request.broker_id and directory in broker.directories:
+                fault = f"Broker {broker.id} is already registered with directory {uuid_to_str(directory)}"
+    if fault is not None:
+        raise KafkaError(ErrorCode.INVALID_REGISTRATION, fault)
+
+
+def _metadata_version(view: ControllerView) -> int:
+    return view.image.features.metadata_version or 0
 
 
 def _check_features(view: ControllerView, request: messages.BrokerRegistrationRequest) -> None:
@@ -227,7 +256,14 @@ def fence_stale(view: ControllerView) -> Batches | None:
 def register_controller(
     view: ControllerView, request: messages.ControllerRegistrationRequest
 ) -> ControllerResult[messages.ControllerRegistrationResponse]:
-    """Answer one ControllerRegistration: where this controller listens, and what it supports (KIP-919)."""
+    """Answer one ControllerRegistration: where this controller listens, and what it supports (KIP-919).
+
+    Raises:
+        KafkaError: UNSUPPORTED_VERSION before metadata.version 3.7-IV0.
+    """
+    if _metadata_version(view) < CONTROLLER_REGISTRATION_SINCE:
+        message = "The current MetadataVersion is too old to support controller registrations."
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
     record = messages.RegisterControllerRecord
     registration = record(
         controller_id=request.controller_id,

@@ -3,8 +3,6 @@
 - Each topic succeeds or fails by itself; the answer keeps the request's order.
 - -1 partitions or replicas mean the broker's default (KIP-464); with a manual assignment both must be -1.
 - `validate_only` gives the same answer without records.
-- Internal topics are clamped: on fewer brokers than their replication factor wants they get as many replicas as there
-  are brokers, since otherwise the first consumer group of a one-node cluster could never form.
 - Version 7 answers with the topic id and with the effective settings.
 
 Sources: Kafka's `ReplicationControlManager.createTopics`, KIP-4, KIP-464, KIP-516, KIP-525.
@@ -181,8 +179,6 @@ def _placed_partitions(
     brokers = list(view.image.cluster.brokers.values())
     count = _count(view, topic)
     factor = view.settings.default_replication_factor if factor == USE_DEFAULT else factor
-    if topic_names.is_internal(topic.name):
-        factor = min(factor, max(1, len(view.image.cluster.live_brokers())))
     placement = place(brokers, count, factor, view.random)
     if placement.error is not None:
         return [], placement.error

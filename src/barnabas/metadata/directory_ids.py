@@ -10,6 +10,13 @@ from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 # From a time when directories had no names, not assigned yet, and offline.
 MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid(bytes(15) + b"\1"), Uuid(bytes(15) + b"\2")
+_RESERVED = 100
+"""The first ids, which no directory may have."""
+
+
+def is_reserved(directory_id: bytes) -> bool:
+    """Return whether an id may not be that of a directory."""
+    return int.from_bytes(directory_id) < _RESERVED
 
 
 def default_directory(broker: BrokerRegistration | None) -> bytes:

@@ -1,6 +1,7 @@
 """UpdateFeatures: raise or lower the levels that the cluster has finalized.
 
-- A level must be supported by this controller and by every registered broker.
+- A level must be supported by this controller, by every registered broker, and by every other controller. A voter that has not
+  registered may not support it.
 - The upgrade type must allow the change: 1 an upgrade, 2 a safe downgrade, 3 an unsafe one.
 - metadata.version can be lowered only if no level on the way changed a format, so that no metadata is lost.
 - All updates of a request are made or none: the first error becomes the error of the whole response, without results.
@@ -14,11 +15,12 @@ Sources: KIP-584, KIP-778, KIP-1022; Kafka's `FeatureControlManager`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from barnabas.metadata.configuration_control import elr_safety_records
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
 from barnabas.metadata.features_image import ELR_FEATURE, KRAFT_VERSION, METADATA_VERSION
-from barnabas.metadata.metadata_version import DID_METADATA_CHANGE, supported_features
+from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE, DID_METADATA_CHANGE, supported_features
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
@@ -84,7 +86,7 @@ def _check(view: ControllerView, name: str, level: int, kind: int) -> ApiError:
     if level != 0 and not supported.min <= level <= supported.max:
         why = f"Local controller {view.settings.node_id} only supports versions {supported.min}-{supported.max}"
         return ApiError(refused, invalid + why)
-    for why in _broker_objections(view, name, level):
+    for why in chain(_broker_objections(view, name, level), _controller_objections(view, name, level)):
         return ApiError(refused, invalid + why)
     if level < current:
         if kind == UPGRADE:
@@ -117,6 +119,23 @@ def _broker_objections(view: ControllerView, name: str, level: int) -> Iterator[
             yield f"Broker {broker.id} does not support this feature."
         elif not offered.min <= level <= offered.max:
             yield f"Broker {broker.id} only supports versions {offered.min}-{offered.max}"
+
+
+def _controller_objections(view: ControllerView, name: str, level: int) -> Iterator[str]:
+    image, own = view.image, view.settings.node_id
+    if (image.features.metadata_version or 0) < CONTROLLER_REGISTRATION_SINCE:
+        return
+    for controller in image.cluster.controllers.values():
+        offered = controller.supported_features.get(name)
+        if controller.id == own or level == 0:
+            continue
+        if offered is None:
+            yield f"Controller {controller.id} does not support this feature."
+        elif not offered.min <= level <= offered.max:
+            yield f"Controller {controller.id} only supports versions {offered.min}-{offered.max}"
+    for voter in view.quorum.voters.ids():
+        if voter != own and voter not in image.cluster.controllers:
+            yield f"controller {voter} has not registered, and may not support this feature"
 
 
 def _check_metadata_downgrade(current: int, level: int, kind: int) -> ApiError:

@@ -53,6 +53,7 @@ class LocalController:
     Attributes:
         active: the controller, while this node is the active one.
         counts: what it has done, over all times of activity.
+        when_active: called when this node has become the active one.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class LocalController:
         self.driver = driver
         self.active: QuorumController | None = None
         self.counts = ControllerCounts()
+        self.when_active: Callable[[], None] | None = None
         self._configs = configs
         self._loader = loader
         self._create_future = create_future
@@ -113,6 +115,7 @@ class LocalController:
         deadline_ms: int | None = None,
         mutation_quota: PartitionQuota | None = None,
         is_long: bool = False,
+        client: object = None,
     ) -> asyncio.Future[Any]:
         """Answer a request.
 
@@ -120,6 +123,7 @@ class LocalController:
             deadline_ms: until when the request may begin, by the wall clock; None for no limit but the minute in which it must end.
             mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
             is_long: the request takes too long for one turn of the loop.
+            client: nothing here depends on it; a request to another node's controller names it.
 
         Returns:
             A future of the response; it also carries every exception. It fails with a `KafkaError` when the whole
@@ -195,6 +199,8 @@ class LocalController:
         )
         self.active.begin(self._bootstrap)
         self._answer_early()
+        if self.when_active is not None:
+            self.when_active()
 
     def _deactivate(self) -> None:
         active, self.active = self.active, None

@@ -34,6 +34,10 @@ def manager_of(api_key: int) -> Manager | None:
             from barnabas.metadata.alter_partition import alter_partition
 
             return alter_partition
+        case ApiKey.ASSIGN_REPLICAS_TO_DIRS:
+            from barnabas.metadata.assign_replicas import assign_replicas_to_dirs
+
+            return assign_replicas_to_dirs
         case ApiKey.CREATE_TOPICS:
             from barnabas.metadata.create_topics import create_topics
 

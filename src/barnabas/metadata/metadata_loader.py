@@ -8,7 +8,8 @@
   image as a delta from nothing.
 - Catch-up gate: nothing is published before everything up to the quorum's high watermark has been read. A node that lags behind
   would otherwise act on an old image, and for example take the logs of new topics for strays.
-- A snapshot replaces the image: what it lacks is deleted, and publishers see that.
+- A snapshot replaces the image: what it lacks is deleted, and publishers see that. It may come at any time, on a follower that was left
+  behind.
 - The changes that this node's own controller appended are not decoded again. It hands them over (`appended`) with the append, and they
   are published when they are committed. After a resignation they count for nothing (`forget_appended`): what of them is committed
   later is read from the log.
@@ -72,7 +73,7 @@ class MetadataLoader:
     Args:
         quorum_high_watermark: what the quorum's leader has committed, -1 while unknown. On a node that lags behind this is more than the
             log of this node holds.
-        kraft_version: of the quorum; no record of the image has it.
+        kraft_version: returns that of the quorum; no record of the image has it.
         loop: gives other work a turn between slices; without one everything is read at once.
 
     Attributes:
@@ -88,11 +89,12 @@ class MetadataLoader:
         log: ReplicatedLog,
         *,
         quorum_high_watermark: Callable[[], int],
-        kraft_version: int = 0,
+        kraft_version: Callable[[], int] = lambda: 0,
         loop: Loop | None = None,
     ) -> None:
         empty = MetadataImage()
-        self.image = empty._replace(features=empty.features._replace(kraft_version=kraft_version))
+        self.image = empty._replace(features=empty.features._replace(kraft_version=kraft_version()))
+        self._kraft_version = kraft_version
         self.loaded_bytes = 0
         self.is_caught_up = False
         self._log = log
@@ -184,13 +186,27 @@ class MetadataLoader:
             for loaded in self._batches.load((batch,)):
                 await self._replay(self._delta, loaded.records)
                 self._provenance = MetadataProvenance(loaded.last_offset, loaded.epoch, loaded.append_time_ms)
-            if self._closed:
+            if self._closed or self._is_replaced():
                 return
+        if self._is_replaced():
+            return
         self._next_offset = end_offset
         if self.is_caught_up or self._next_offset >= self._quorum_high_watermark():
-            self._publish(self._delta, self._delta.apply(self._provenance), size)
+            self._publish(self._delta, self._image(), size)
         else:
             self.loaded_bytes += size
+
+    def _image(self) -> MetadataImage:
+        """Return the image of what has been read."""
+        image, level = self._delta.apply(self._provenance), self._kraft_version()
+        if image.features.kraft_version == level:
+            return image
+        # An observer learns it from the log, or from a snapshot.
+        return image._replace(features=image.features._replace(kraft_version=level))
+
+    def _is_replaced(self) -> bool:
+        """Return whether a snapshot of the leader has replaced the log meanwhile; it is to be read next."""
+        return self._log.start_offset > self._next_offset
 
     async def _read_snapshot(self, snapshot: SnapshotId) -> None:
         """Replace what is known by a snapshot."""

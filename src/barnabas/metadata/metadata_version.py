@@ -48,6 +48,10 @@ FEATURES: dict[str, FeatureRange] = {
     "transaction.version": FeatureRange(0, 2, 2),
 }
 KRAFT_VERSION = FeatureRange(0, 1, 1)
+CONTROLLER_REGISTRATION_SINCE = 15
+"""3.7-IV0, the first metadata.version with which controllers register (KIP-919)."""
+DIRECTORY_ASSIGNMENT_SINCE = 17
+"""3.7-IV2, the first metadata.version with directories in registrations and partitions (KIP-858)."""
 OLDEST_FORMAT = 21
 """The lowest metadata.version that a fresh directory may have: 3.9-IV0, the first with kraft.version 1."""
 

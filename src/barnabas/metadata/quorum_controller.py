@@ -386,6 +386,21 @@ class QuorumController:
         if self.is_active:
             run_on_the_spot(self._write_due(), self._loop)
 
+    def broker_disconnected(self, broker_id: int, broker_epoch: int) -> None:
+        """Note that the connection has ended over which a registration's last heartbeat came."""
+        if self._is_registered(broker_id, broker_epoch):
+            self.sessions.disconnected.add(broker_id)
+
+    def broker_has_died(self, broker_id: int, broker_epoch: int) -> None:
+        """Fence a registration whose process has ended, without waiting for its session."""
+        if self._is_registered(broker_id, broker_epoch):
+            self.sessions.expire(broker_id, self._clock.monotonic_ms())
+            self.tick()
+
+    def _is_registered(self, broker_id: int, broker_epoch: int) -> bool:
+        broker = self._latest.cluster.brokers.get(broker_id)
+        return broker is not None and broker.epoch == broker_epoch
+
     async def _write_due(self) -> None:
         while self.is_active and not self._is_computing and (batches := self._due(self._view())) is not None:
             self._is_computing = True

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["CONTENT_TYPE", "Family", "family", "labels", "number", "summary"]
+__all__ = ["CONTENT_TYPE", "Family", "family", "histogram", "labels", "number", "summary"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
@@ -51,6 +51,21 @@ def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Family
     if not lines:
         return ""
     return "\n".join((f"# HELP {name} {text}", f"# TYPE {name} {kind}", *lines, ""))
+
+
+def histogram(name: str, text: str, buckets: Iterable[tuple[float, int]], total: float) -> Family:
+    """Format a histogram without labels.
+
+    Args:
+        buckets: upper bound of each, the last infinite, and the observations in this one alone.
+        total: the sum of the observations.
+    """
+    lines, count = [], 0
+    for bound, more in buckets:
+        count += more
+        lines.append(f'{name}_bucket{{le="{number(bound)}"}} {count}')
+    lines += [f"{name}_sum {number(total)}", f"{name}_count {count}"]
+    return "\n".join((f"# HELP {name} {text}", f"# TYPE {name} histogram", *lines, ""))
 
 
 def summary(name: str, text: str, rows: Iterable[tuple[str, Iterable[tuple[float, float]], float, int]]) -> Family:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext
 from barnabas.api.dispatch import Output
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.schema import StructSpec, message_spec
@@ -115,7 +115,7 @@ class RequestTimes:
     def __repr__(self) -> str:
         return f"<RequestTimes {sum(times.count for times in self.by_key.values())} requests>"
 
-    def answered(self, context: RequestContext, response: object, output: Output | None, total_ns: int) -> None:
+    def answered(self, context: AnyContext, response: object, output: Output | None, total_ns: int) -> None:
         """Count a request and its response, which is None for a Produce with acks=0."""
         times = self.by_key.get(context.api_key)
         if times is None:

@@ -8,7 +8,9 @@ must be cut off, made durable, appended, applied, sent and answered, in that ord
                       `leader`, `resigned`, `follower`; `roles` is the table of the moves that are allowed
     local_log         where the log ends, what of it is durable, where it differs from another
     peer_messages     what voters ask and answer; `request_manager` keeps one request under way to each
-    request_messages  the same as Kafka's messages, and back; `answer_messages` for the answers
+    request_messages  the same as Kafka's messages, and back; `answer_messages` for the answers, `snapshot_messages` for snapshots
+    request_checks    which error a request has for a node of a role
+    snapshot_fetch    a snapshot on its way from the leader, piece after piece (KIP-630)
     ballot, quorum    who granted a vote; the arithmetic of majorities
     fetch_purgatory   fetches that wait for news
     voter_set_history who votes from which offset on; `start_of_epoch` the records that begin an epoch
@@ -21,6 +23,5 @@ Invariants (each asserted where it could break)
 - A flush counts for the log as it was when the flush began; after a truncation it counts for nothing.
 - Election state is durable before anything that relies on it leaves the node.
 
-Limits: the server passes no `Peers` to `RaftDriver` yet, and without them `start` rejects a quorum with other voters. A snapshot is not
-read from the leader yet. Voters are not added, removed or updated yet: a role keeps the voters that were in force when it began.
+Limit: voters are not added, removed or updated yet: a role keeps the voters that were in force when it began.
 """

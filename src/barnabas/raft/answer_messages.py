@@ -44,6 +44,7 @@ PeerResponse = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse 
 FIRST_ADDRESS_VERSION = 1
 FIRST_FETCH_ADDRESS_VERSION = 17
 
+E = TypeVar("E", BeginQuorumEpochResponse, EndQuorumEpochResponse)
 N = TypeVar("N")
 
 
@@ -69,7 +70,9 @@ def answer_message(request: Request, answer: Answer, version: int, leader: NodeA
         case EpochAnswer():
             addresses = addresses if version >= FIRST_ADDRESS_VERSION else []
             assert isinstance(request, BeginEpoch | EndEpoch), f"{answer} does not answer {request}"
-            return _begun(answer, addresses) if isinstance(request, BeginEpoch) else _ended(answer, addresses)
+            if isinstance(request, BeginEpoch):
+                return _epoch_answer(BeginQuorumEpochResponse, answer, addresses)
+            return _epoch_answer(EndQuorumEpochResponse, answer, addresses)
         case Fetched():
             return _fetched(answer, addresses if version >= FIRST_FETCH_ADDRESS_VERSION else [])
 
@@ -88,23 +91,14 @@ def _vote(answer: VoteAnswer, addresses: list[NodeAddress]) -> VoteResponse:
     )
 
 
-def _begun(answer: EpochAnswer, addresses: list[NodeAddress]) -> BeginQuorumEpochResponse:
-    partition = BeginQuorumEpochResponse.PartitionData(
+def _epoch_answer(kind: type[E], answer: EpochAnswer, addresses: list[NodeAddress]) -> E:
+    """Return the answer to BeginQuorumEpoch or EndQuorumEpoch: two messages of one shape."""
+    partition = kind.PartitionData(
         partition_index=PARTITION, error_code=answer.error, leader_id=answer.leader_id, leader_epoch=answer.epoch
     )
-    return BeginQuorumEpochResponse(
-        topics=[BeginQuorumEpochResponse.TopicData(topic_name=TOPIC, partitions=[partition])],
-        node_endpoints=_endpoints(BeginQuorumEpochResponse.NodeEndpoint, addresses),
-    )
-
-
-def _ended(answer: EpochAnswer, addresses: list[NodeAddress]) -> EndQuorumEpochResponse:
-    partition = EndQuorumEpochResponse.PartitionData(
-        partition_index=PARTITION, error_code=answer.error, leader_id=answer.leader_id, leader_epoch=answer.epoch
-    )
-    return EndQuorumEpochResponse(
-        topics=[EndQuorumEpochResponse.TopicData(topic_name=TOPIC, partitions=[partition])],
-        node_endpoints=_endpoints(EndQuorumEpochResponse.NodeEndpoint, addresses),
+    return kind(
+        topics=[kind.TopicData(topic_name=TOPIC, partitions=[partition])],
+        node_endpoints=_endpoints(kind.NodeEndpoint, addresses),
     )
 
 

@@ -1,10 +1,29 @@
-"""The votes of one election, or of one pre-vote."""
+"""The votes of one election, or of one pre-vote; and the vote of a node that follows nobody."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from barnabas.raft.election_state import NO_NODE
 from barnabas.raft.quorum import ElectionOutcome, election_outcome
+from barnabas.raft.replica_key import ReplicaKey
+
+
+def grants_without_leader(
+    candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int, *, is_up_to_date: bool, pre_vote: bool
+) -> bool:
+    """Return whether a node that does not follow anyone gives a candidate its vote.
+
+    Args:
+        voted: whom it voted for in this epoch.
+        leader_id: the leader that it knows of this epoch; -1 if it knows none.
+    """
+    if pre_vote:
+        return is_up_to_date
+    if voted is not None:
+        return voted.names(candidate)
+    # A leader of this epoch was elected: another candidate comes too late.
+    return leader_id == NO_NODE and is_up_to_date
 
 
 class Ballot:

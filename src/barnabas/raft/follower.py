@@ -14,13 +14,22 @@ from barnabas.raft.roles import Role
 
 @dataclass(slots=True)
 class Follower:
-    """Attributes: `deadline_ms` when the leader counts as gone; `has_fetched` whether it has ever answered a Fetch."""
+    """The follower of one leader.
+
+    Attributes:
+        deadline_ms: when the leader counts as gone.
+        has_fetched: whether it has ever answered a Fetch.
+        refusals: how often nothing has listened at the leader's address since it last answered.
+        asks_others: whether the next Fetch goes to another node than the leader, which did not answer the last one.
+    """
 
     epoch: int
     leader_id: int
     deadline_ms: int
     voted: ReplicaKey | None = None
     has_fetched: bool = False
+    asks_others: bool = False
+    refusals: int = 0
     role: Role = Role.FOLLOWER
 
     @property

@@ -41,6 +41,16 @@ class ReplicaProgress(NamedTuple):
         return self._replace(last_fetch_ms=fetched, last_caught_up_ms=caught_up)
 
 
+class QuorumDescription(NamedTuple):
+    """What DescribeQuorum answers."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[ReplicaProgress, ...]
+    observers: tuple[ReplicaProgress, ...]
+
+
 @dataclass(slots=True)
 class Leader:
     """State of one epoch's leader.
@@ -52,7 +62,7 @@ class Leader:
         deadline_ms: when the silence of a majority ends this leader; of no meaning for a sole voter.
 
     Attributes:
-        acknowledged: the voters that know of this leader.
+        heard_at: when each voter showed that it knows of this leader.
         begin_at_ms: when those that may not are informed again.
     """
 
@@ -66,14 +76,13 @@ class Leader:
     high_watermark: int = -1
     progress: dict[int, ReplicaProgress] = field(default_factory=dict)
     observers: dict[ReplicaKey, ReplicaProgress] = field(default_factory=dict)
-    acknowledged: set[int] = field(default_factory=set)
+    heard_at: dict[int, int] = field(default_factory=dict)
     heard: set[int] = field(default_factory=set)
     role: Role = Role.LEADER
     voted: ReplicaKey | None = None
 
     def __post_init__(self) -> None:
         self.progress = {each.id: ReplicaProgress(each.id, each.directory_id) for each in self.voters.voters}
-        self.acknowledged.add(self.key.id)
 
     @property
     def leader_id(self) -> int:
@@ -91,9 +100,13 @@ class Leader:
     def grants(self, candidate: ReplicaKey, *, is_up_to_date: bool, pre_vote: bool) -> bool:
         return False
 
-    def unaware(self) -> list[int]:
-        """The voters that may not know of this leader."""
-        return [voter for voter in self.progress if voter not in self.acknowledged]
+    def unaware(self, now_ms: int) -> list[int]:
+        """Return the voters that may not know of this leader: those that never showed it, or not for long.
+
+        A voter that has lost its directory knows nobody.
+        """
+        since_ms, others = now_ms - self.check_ms, (voter for voter in self.progress if voter != self.key.id)
+        return [voter for voter in others if voter not in self.heard_at or self.heard_at[voter] < since_ms]
 
     def successors(self) -> tuple[ReplicaKey, ...]:
         """The other voters, the longest log first."""
@@ -122,12 +135,17 @@ class Leader:
         changed = known._replace(end_offset=offset, last_fetch_ms=now_ms, last_caught_up_ms=caught_up_ms)
         if is_voter:
             self.progress[replica.id] = changed
-            self.acknowledged.add(replica.id)
             self._hear(replica.id, now_ms)
         elif replica.id >= 0:  # A tool that reads the log is not a replica.
             if replica not in self.observers:
                 self.forget_observers(now_ms)
             self.observers[replica] = changed
+
+    def asked_for_snapshot(self, replica: ReplicaKey, now_ms: int) -> None:
+        """Note that a replica takes a snapshot: it hears this leader, though it fetches no records."""
+        voter = self.progress.get(replica.id)
+        if voter is not None and ReplicaKey(voter.id, voter.directory_id).names(replica):
+            self._hear(replica.id, now_ms)
 
     def forget_observers(self, now_ms: int) -> None:
         """Forget the observers that have not fetched for long."""
@@ -136,6 +154,7 @@ class Leader:
 
     def _hear(self, voter: int, now_ms: int) -> None:
         self.heard.add(voter)
+        self.heard_at[voter] = now_ms
         others = quorum.majority(len(self.progress)) - (self.key.id in self.progress)
         if len(self.heard) >= others:
             self.heard.clear()
@@ -148,3 +167,16 @@ class Leader:
         assert advanced >= self.high_watermark, "the high watermark never goes back"
         self.high_watermark = advanced
         return advanced
+
+    def describe(self, clock: Clock) -> QuorumDescription:
+        """Return the quorum's state; the leader itself is always caught up."""
+        now_ms = clock.wall_ms()
+        voters = tuple(
+            each._replace(last_fetch_ms=now_ms, last_caught_up_ms=now_ms)
+            if each.id == self.key.id
+            else each.shown(clock)
+            for each in self.progress.values()
+        )
+        self.forget_observers(clock.monotonic_ms())
+        observers = tuple(each.shown(clock) for each in self.observers.values())
+        return QuorumDescription(self.key.id, self.epoch, self.high_watermark, voters, observers)

@@ -77,12 +77,12 @@ class LocalLog:
         self.history.truncate(end_offset)
         self.truncations += 1
 
-    def begin_at(self, snapshot: SnapshotId, voters: VoterSet) -> None:
-        """Note that a snapshot has replaced the log."""
+    def begin_at(self, snapshot: SnapshotId, voters: VoterSet | None) -> None:
+        """Note that a snapshot has replaced the log; it names these voters, or none."""
         self.end_offset = self.durable_end = snapshot.end_offset
         self.last_epoch = snapshot.epoch
         self.truncations += 1
-        self.history = VoterSetHistory(VotersFrom(snapshot.end_offset - 1, voters))
+        self.history.begin_at(snapshot.end_offset, voters)
 
     def append_failed(self, end_offset: int) -> None:
         """Take an append back that the log refused."""

@@ -1,9 +1,10 @@
 """What voters say to each other, without its bytes: the requests and answers of KRaft for the one partition `__cluster_metadata-0`.
 
 `request_messages` and `answer_messages` turn each into Kafka's message and back: `Vote` is Vote (52), `BeginEpoch` BeginQuorumEpoch
-(53), `EndEpoch` EndQuorumEpoch (54), `FetchFrom` Fetch (1). Cluster ids, endpoints and versions are the host's.
+(53), `EndEpoch` EndQuorumEpoch (54), `FetchFrom` Fetch (1). `snapshot_messages` does so for `FetchSnapshot` (59). Cluster ids and
+versions are the host's.
 
-Sources: KIP-595, KIP-853 (directory ids), KIP-996 (pre-vote).
+Sources: KIP-595, KIP-630 (snapshots), KIP-853 (directory ids), KIP-996 (pre-vote).
 """
 
 from __future__ import annotations
@@ -14,25 +15,40 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.election_state import NO_NODE
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voters import VoterEndpoint
 
 __all__ = [
+    "MAX_PIECE_BYTES",
     "MAX_WAIT_MS",
     "Answer",
     "BeginEpoch",
     "EndEpoch",
     "EpochAnswer",
     "FetchFrom",
+    "FetchSnapshot",
     "Fetched",
     "LogEnd",
     "Outgoing",
     "Request",
+    "SnapshotPiece",
     "Vote",
     "VoteAnswer",
+    "bootstrap_ids",
 ]
 
 
 MAX_WAIT_MS = 500
 """How long Kafka's `KafkaRaftClient` lets its Fetch wait."""
+
+MAX_PIECE_BYTES = 1 << 20
+"""How much of a snapshot is asked for at once; the default of Kafka's controller.quorum.fetch.snapshot.max.bytes."""
+
+_FIRST_BOOTSTRAP_ID = -2
+
+
+def bootstrap_ids(count: int) -> tuple[int, ...]:
+    """Return the ids of so many servers of which only the addresses are known; no node has such an id."""
+    return tuple(_FIRST_BOOTSTRAP_ID - place for place in range(count))
 
 
 class LogEnd(NamedTuple):
@@ -53,11 +69,16 @@ class Vote(NamedTuple):
 
 
 class BeginEpoch(NamedTuple):
-    """The leader of an epoch tells a voter of itself, which may not know it yet."""
+    """The leader of an epoch tells a voter of itself, which may not know it yet.
+
+    Attributes:
+        endpoints: where the leader serves the quorum; empty in a request of this node, which `request_message` completes.
+    """
 
     epoch: int
     leader_id: int
     voter: ReplicaKey
+    endpoints: tuple[VoterEndpoint, ...] = ()
 
 
 class EndEpoch(NamedTuple):
@@ -121,6 +142,33 @@ class Fetched(NamedTuple):
 
 
 Answer = VoteAnswer | EpochAnswer | Fetched
+
+
+class FetchSnapshot(NamedTuple):
+    """A replica asks for a piece of the leader's snapshot, from a position in its file on."""
+
+    epoch: int
+    replica: ReplicaKey
+    snapshot: SnapshotId
+    position: int
+    max_bytes: int = MAX_PIECE_BYTES
+
+
+class SnapshotPiece(NamedTuple):
+    """The answer to FetchSnapshot.
+
+    Attributes:
+        size: of the whole snapshot, in bytes.
+        data: what the snapshot holds from `position` on; a piece ends anywhere, also within a batch.
+    """
+
+    epoch: int
+    leader_id: int
+    snapshot: SnapshotId
+    size: int = 0
+    position: int = 0
+    data: bytes | bytearray | memoryview = b""
+    error: ErrorCode = ErrorCode.NONE
 
 
 class Outgoing(NamedTuple):

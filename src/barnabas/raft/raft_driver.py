@@ -7,8 +7,6 @@ costs one flush per round and not one per change.
 
 A quorum of several voters needs `Peers` and a loop: for the requests under way, for one timer (`RaftNode.wake_at_ms`), and for the
 fetches that wait for news. A sole voter that leads needs neither: everything happens within the calls of its host.
-
-Limit: a snapshot is not read from the leader yet. A replica that needs one stops to fetch, and asks again at its fetch timeout.
 """
 
 from __future__ import annotations
@@ -20,30 +18,65 @@ from typing import Protocol
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.fetch_purgatory import FetchPurgatory
-from barnabas.raft.peer_messages import Answer, BeginEpoch, EndEpoch, Fetched, FetchFrom, Outgoing, Request, Vote
+from barnabas.raft.peer_messages import (
+    Answer,
+    BeginEpoch,
+    EndEpoch,
+    Fetched,
+    FetchFrom,
+    FetchSnapshot,
+    Outgoing,
+    Request,
+    SnapshotPiece,
+    Vote,
+)
 from barnabas.raft.raft_node import QuorumNotSupported, RaftNode
 from barnabas.raft.ready import Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
+from barnabas.raft.snapshot_fetch import SnapshotFetch
+from barnabas.raft.voters import VoterEndpoint
 from barnabas.records.record_batch import read_header
 from barnabas.steps import Loop, in_background
 
 logger = logging.getLogger(__name__)
+
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+"""The most of a snapshot that one answer holds."""
 
 
 class AppendFailed(Exception):
     """The log rejected a batch and holds nothing of it; a later append may succeed."""
 
 
+class NobodyListens(KafkaError):
+    """A peer's machine is up, and refuses the connection: its process has ended, or has not begun."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
+
+
 class Peers(Protocol):
     """The other nodes of the quorum, as this one reaches them."""
 
     async def send(self, to: int, request: Request) -> Answer:
-        """Carry a request to a node and return its answer.
+        """Carry a request to a node and return its answer; a node below -1 is one of `peer_messages.bootstrap_ids`.
 
         Raises:
             KafkaError: there is no answer, or none that can be taken. After `QuorumTimeouts.request` the node sends another request, so
                 one that has no answer by then should fail.
         """
+
+    async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
+        """Carry a request for a piece of a snapshot; raises as `send` does."""
+
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        """Return where a node serves the quorum; None if that is not known."""
+
+    def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
+        """Take over where a node says that it serves the quorum."""
+
+    def close(self) -> None:
+        """End what is under way, and send nothing more."""
 
 
 class RaftDriver:
@@ -80,6 +113,11 @@ class RaftDriver:
         self._wake_at_ms: int | None = None
         self._purgatory = FetchPurgatory(loop) if loop is not None else None
         self._news: object = None
+        self._snapshot_fetch = (
+            SnapshotFetch(node, log, peers, loop, self._carry_out, self._fail)
+            if peers is not None and loop is not None
+            else None
+        )
         self.closed = False
 
     def add_listener(self, listener: QuorumListener) -> None:
@@ -138,8 +176,17 @@ class RaftDriver:
             self._timer.cancel()
         for request in tuple(self._under_way):
             request.cancel()
+        if self._snapshot_fetch is not None:
+            self._snapshot_fetch.cancel()
+        if self._peers is not None:
+            self._peers.close()
         if self._purgatory is not None:
             self._purgatory.wake()
+
+    def endpoint_of(self, node_id: int, listener_name: str) -> VoterEndpoint | None:
+        """Return where a node serves the quorum, on a listener of this name if it has one; None if that is not known."""
+        said = self._peers.endpoint_of(node_id) if self._peers is not None else None
+        return said or self.node.voters.endpoint_of(node_id, listener_name)
 
     # Requests of peers
 
@@ -162,6 +209,8 @@ class RaftDriver:
             case Vote():
                 ready = self.node.vote(request)
             case BeginEpoch():
+                if self._peers is not None and request.endpoints and request.epoch >= self.node.epoch:
+                    self._peers.learn(request.leader_id, request.endpoints)
                 ready = self.node.begin_epoch(request)
             case EndEpoch():
                 ready = self.node.end_epoch(request)
@@ -182,6 +231,25 @@ class RaftDriver:
         # Each change of the log, the high watermark or the role has woken it, so this is still true.
         return Fetched(self.node.epoch, self.node.leader_id, self.node.high_watermark, self.log.start_offset)
 
+    def answer_snapshot(self, request: FetchSnapshot) -> SnapshotPiece:
+        """Return a piece of a snapshot of this node.
+
+        Raises:
+            KafkaError: BROKER_NOT_AVAILABLE: this node takes part no more.
+        """
+        if self.closed:
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE)
+        error, size = self.node.check_snapshot_request(request), None
+        if error is ErrorCode.NONE:
+            size = self.log.snapshot_size(request.snapshot)
+            error = _error_of_piece(request, size)
+        piece = SnapshotPiece(self.node.epoch, self.node.leader_id, request.snapshot, error=error)
+        if size is None or error is not ErrorCode.NONE:
+            return piece
+        max_bytes = min(request.max_bytes, MAX_ANSWER_BYTES)
+        data = self.log.read_snapshot_piece(request.snapshot, request.position, max_bytes)
+        return piece._replace(size=size, position=request.position, data=data)
+
     # Requests to peers
 
     def _send(self, message: Outgoing) -> None:
@@ -198,10 +266,11 @@ class RaftDriver:
         except KafkaError as error:
             logger.debug("node %d gave no answer to %s: %s", message.to, type(message.request).__name__, error)
             if not self.closed:
-                self._carry_out(self.node.failed(message.request))
+                is_refused = isinstance(error, NobodyListens)
+                self._step(lambda: self.node.failed(message.request, is_refused=is_refused))
             return
         if not self.closed:
-            self._carry_out(self.node.answered(message.to, message.request, answer))
+            self._step(lambda: self.node.answered(message.to, message.request, answer))
 
     # Time
 
@@ -219,9 +288,17 @@ class RaftDriver:
     def _tick(self) -> None:
         self._wake_at_ms = self._timer = None
         if not self.closed:
-            self._carry_out(self.node.tick())
+            self._step(self.node.tick)
 
     # What the node asks for
+
+    def _step(self, step: Callable[[], Ready]) -> None:
+        """Carry out what a step of the node asks for; whatever fails ends this node's part, as nobody else would hear of it."""
+        try:
+            self._carry_out(step())
+        except Exception as error:
+            self._fail(error)
+            raise
 
     def _carry_out(self, ready: Ready) -> None:
         self._write(ready)
@@ -236,8 +313,8 @@ class RaftDriver:
             for listener in self._listeners:
                 listener.on_resigned(ready.left_epoch)
         if ready.snapshot is not None:
-            at = ready.snapshot.end_offset
-            logger.error("node %d needs the snapshot at %d of its leader, and cannot read it yet", self.node.key.id, at)
+            assert self._snapshot_fetch is not None, "a snapshot comes from a peer"
+            self._snapshot_fetch.begin(ready.snapshot)
         for message in ready.messages:
             self._send(message)
         if ready.flush:
@@ -258,10 +335,15 @@ class RaftDriver:
                 self.log.append(batch, read_header(batch).partition_leader_epoch)
         except (KafkaError, OSError) as error:
             # The node counts on what was not written, so it must say nothing more.
-            self.close()
-            if self._on_fault is not None:
-                self._on_fault(error)
+            self._fail(error)
             raise
+
+    def _fail(self, error: BaseException) -> None:
+        if self.closed:
+            return
+        self.close()
+        if self._on_fault is not None:
+            self._on_fault(error)
 
     def _tell_news(self, purgatory: FetchPurgatory) -> None:
         news = self._what_may_be_new()
@@ -289,3 +371,11 @@ class RaftDriver:
                 self._flush()
 
         self.log.flush(done)
+
+
+def _error_of_piece(request: FetchSnapshot, size: int | None) -> ErrorCode:
+    if size is None:
+        return ErrorCode.SNAPSHOT_NOT_FOUND
+    if request.max_bytes <= 0:
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE if 0 <= request.position < size else ErrorCode.POSITION_OUT_OF_RANGE

@@ -21,14 +21,13 @@ from __future__ import annotations
 
 import random as random_module
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.candidate import Candidate
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.follower import Follower
-from barnabas.raft.leader import Leader, ReplicaProgress
+from barnabas.raft.leader import Leader, QuorumDescription
 from barnabas.raft.local_log import LocalLog
 from barnabas.raft.peer_messages import (
     Answer,
@@ -37,6 +36,7 @@ from barnabas.raft.peer_messages import (
     EpochAnswer,
     Fetched,
     FetchFrom,
+    FetchSnapshot,
     Outgoing,
     Request,
     Vote,
@@ -47,6 +47,14 @@ from barnabas.raft.quorum import ElectionOutcome
 from barnabas.raft.quorum_state import QuorumState, QuorumTimeouts, State
 from barnabas.raft.ready import FlushToken, Ready
 from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.request_checks import (
+    error_of_end,
+    error_of_epoch,
+    error_of_fetch,
+    error_of_leader,
+    error_of_leadership,
+    error_of_voter,
+)
 from barnabas.raft.request_manager import ANYONE, RequestManager
 from barnabas.raft.resigned import Resigned
 from barnabas.raft.roles import Role
@@ -61,6 +69,8 @@ from barnabas.records.control import build_control_batch
 # Kafka's internal.metadata.max.batch.size.in.bytes: one atomic change has to fit one batch.
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 
+REFUSALS_OF_THE_DEAD = 2
+
 DEFAULT_TIMEOUTS = QuorumTimeouts()
 
 
@@ -70,16 +80,6 @@ class QuorumNotSupported(Exception):
 
 class BatchTooLarge(Exception):
     """Records do not fit one batch, so they cannot be appended atomically."""
-
-
-class QuorumDescription(NamedTuple):
-    """What DescribeQuorum answers."""
-
-    leader_id: int
-    leader_epoch: int
-    high_watermark: int
-    voters: tuple[ReplicaProgress, ...]
-    observers: tuple[ReplicaProgress, ...]
 
 
 class RaftNode:
@@ -92,6 +92,11 @@ class RaftNode:
         log: the log as it is; the node only reads it.
         clock: batches carry its wall time; timeouts go by its monotonic time.
         random: the source of election timeouts.
+        bootstrap_ids: of servers that a node without a leader asks like the voters (`peer_messages.bootstrap_ids`).
+
+    Attributes:
+        high_watermark: up to where this node knows its own log to be committed; -1 if it knows nothing yet.
+        quorum_high_watermark: the highest that a leader has named; the log may end before it.
     """
 
     def __init__(
@@ -103,12 +108,14 @@ class RaftNode:
         clock: Clock,
         random: random_module.Random,
         timeouts: QuorumTimeouts = DEFAULT_TIMEOUTS,
+        bootstrap_ids: Sequence[int] = (),
     ) -> None:
         self.key = key
         self.log = LocalLog(log, history)
         self.quorum = QuorumState(key, lambda: self.voters, clock.monotonic_ms, random, timeouts, election)
-        self.high_watermark = -1
+        self.high_watermark = self.quorum_high_watermark = -1
         self.clock = clock
+        self._bootstrap_ids = tuple(bootstrap_ids)
         self._requests = RequestManager(timeouts.retry_backoff, timeouts.request)
         self.wanted_snapshot: SnapshotId | None = None
         # A node that knows no leader asks the voters in turn.
@@ -166,7 +173,7 @@ class RaftNode:
         times = [self._requests.ready_at(peer, now_ms) for peer in self._to_ask()]
         if isinstance(state, Leader):
             times += [] if state.is_alone else [state.deadline_ms]
-            times += [state.begin_at_ms] if state.unaware() else []
+            times += [] if state.is_alone else [state.begin_at_ms]
         elif self.quorum.is_voter or isinstance(state, Follower):
             times.append(state.deadline_ms)
         return min(times, default=None)
@@ -242,26 +249,17 @@ class RaftNode:
 
     def describe(self) -> QuorumDescription:
         """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
-        state, clock = self.quorum.state, self.clock
-        assert isinstance(state, Leader), "only the leader describes the quorum"
-        voters = tuple(
-            each._replace(last_fetch_ms=clock.wall_ms(), last_caught_up_ms=clock.wall_ms())
-            if each.id == self.key.id
-            else each.shown(clock)
-            for each in state.progress.values()
-        )
-        state.forget_observers(clock.monotonic_ms())
-        observers = tuple(each.shown(clock) for each in state.observers.values())
-        return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, observers)
+        assert isinstance(self.quorum.state, Leader), "only the leader describes the quorum"
+        return self.quorum.state.describe(self.clock)
 
     # Requests of peers
 
     def vote(self, request: Vote) -> Ready:
         """Decide on a vote, or on a pre-vote."""
-        error = self._error_of(request.epoch, request.candidate.id) or _error_of_end(request)
+        error = error_of_epoch(self.quorum, request.epoch, request.candidate.id) or error_of_end(request)
         if error is ErrorCode.NONE and request.epoch > self.epoch:
             self.quorum.unattach(request.epoch)
-        error = error or self._error_of_voter(request.voter)
+        error = error or error_of_voter(self.key, request.voter)
         if error is not ErrorCode.NONE:
             return self._take(VoteAnswer(self.epoch, self.leader_id, error=error))
         state = self.quorum.state
@@ -273,15 +271,15 @@ class RaftNode:
 
     def begin_epoch(self, request: BeginEpoch) -> Ready:
         """Learn who leads an epoch."""
-        error = self._error_of(request.epoch, request.leader_id) or self._error_of_leader(request)
+        error = error_of_leader(self.quorum, request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
-        error = error or self._error_of_voter(request.voter)
+        error = error or error_of_voter(self.key, request.voter)
         return self._take(EpochAnswer(self.epoch, self.leader_id, error))
 
     def end_epoch(self, request: EndEpoch) -> Ready:
         """Learn that an epoch's leader has given up; the first of its preferred successors stands for election at once."""
-        error = self._error_of(request.epoch, request.leader_id) or self._error_of_leader(request)
+        error = error_of_leader(self.quorum, request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
             if isinstance(self.quorum.state, Follower) and self.quorum.is_voter:
@@ -303,7 +301,7 @@ class RaftNode:
         Args:
             is_first: False when the same request is asked again, which says nothing new about the replica.
         """
-        state, error = self.quorum.state, self._error_of_fetch(request)
+        state, error = self.quorum.state, error_of_fetch(self.quorum, request)
         if not isinstance(state, Leader) or error is not ErrorCode.NONE:
             return self._take(Fetched(self.epoch, self.leader_id, error=error))
         answer = Fetched(self.epoch, self.key.id, self.high_watermark, self.log.reader.start_offset)
@@ -319,35 +317,31 @@ class RaftNode:
             return self._take(answer._replace(batches=self.log.read(request.offset)))
         return self._take(answer if request.high_watermark < self.high_watermark else None)
 
-    def _error_of(self, epoch: int, node_id: int) -> ErrorCode:
-        if epoch < self.epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH
-        return ErrorCode.INVALID_REQUEST if node_id < 0 else ErrorCode.NONE
-
-    def _error_of_voter(self, voter: ReplicaKey) -> ErrorCode:
-        # As in Kafka, after the epoch: a node with a new disk learns it too. The first versions name no voter.
-        return ErrorCode.NONE if voter.id == NO_NODE or voter.names(self.key) else ErrorCode.INVALID_VOTER_KEY
-
-    def _error_of_leader(self, request: BeginEpoch | EndEpoch) -> ErrorCode:
-        # Two leaders of one epoch are a lie of the sender, whatever it is; this node keeps the one it knows.
-        is_other = request.epoch == self.epoch and self.leader_id not in (NO_NODE, request.leader_id)
-        return ErrorCode.INVALID_REQUEST if is_other else ErrorCode.NONE
-
-    def _error_of_fetch(self, request: FetchFrom) -> ErrorCode:
-        if not 0 <= request.last_fetched_epoch <= request.epoch or min(request.offset, request.max_wait_ms) < 0:
-            return ErrorCode.INVALID_REQUEST
-        if request.epoch != self.epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH if request.epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
-        if not self.is_leader:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        # A copied directory must not speak for the leader's own log.
-        return ErrorCode.INVALID_REQUEST if request.replica.id == self.key.id else ErrorCode.NONE
+    def check_snapshot_request(self, request: FetchSnapshot) -> ErrorCode:
+        """Return why this node may not answer a request for its snapshot; if it may, the asker counts as heard."""
+        error = error_of_leadership(self.quorum, request.epoch)
+        if isinstance(self.quorum.state, Leader) and error is ErrorCode.NONE:
+            self.quorum.state.asked_for_snapshot(request.replica, self.clock.monotonic_ms())
+        return error
 
     # Answers of peers
 
-    def failed(self, request: Request) -> Ready:
-        """Note that a request got no answer."""
-        self._requests.ended(request, self.clock.monotonic_ms(), is_ok=False)
+    def failed(self, request: Request, *, is_refused: bool = False) -> Ready:
+        """Note that a request got no answer.
+
+        Args:
+            is_refused: nothing listens at the peer's address. A leader of which that is true twice in a row has died, and its followers
+                need not wait for the fetch timeout. If it lives after all, an election more does no harm.
+        """
+        state, now_ms = self.quorum.state, self.clock.monotonic_ms()
+        is_new = self._requests.ended(request, now_ms, is_ok=False)
+        if is_new and isinstance(state, Follower):
+            state.refusals = state.refusals + 1 if is_refused else 0
+            if not self.quorum.is_voter:
+                # An observer has no election to wait for: perhaps another node knows a new leader already.
+                state.asks_others = not state.asks_others
+            elif state.refusals >= REFUSALS_OF_THE_DEAD:
+                state.deadline_ms = now_ms
         return self._take()
 
     def answered(self, to: int, request: Request, answer: Answer) -> Ready:
@@ -355,6 +349,9 @@ class RaftNode:
         is_ok = answer.error is ErrorCode.NONE
         if not self._requests.ended(request, self.clock.monotonic_ms(), is_ok=is_ok) or answer.epoch < self.epoch:
             return self._take()
+        if isinstance(self.quorum.state, Follower):
+            self.quorum.state.asks_others = False
+            self.quorum.state.refusals = 0
         if answer.epoch > self.epoch or (answer.leader_id != NO_NODE and self.leader_id == NO_NODE):
             self.quorum.learn(answer.epoch, answer.leader_id)
         elif is_ok:
@@ -370,12 +367,13 @@ class RaftNode:
             case Follower() as state, FetchFrom(), Fetched():
                 self._take_fetched(state, answer)
             case Leader() as state, BeginEpoch(), _:
-                state.acknowledged.add(to)
+                state.heard_at[to] = self.clock.monotonic_ms()
             case Resigned() as state, EndEpoch(), _:
                 state.unacknowledged.discard(to)
 
     def _take_fetched(self, state: Follower, answer: Fetched) -> None:
         state.has_fetched = True
+        self.quorum_high_watermark = max(self.quorum_high_watermark, answer.high_watermark)
         state.deadline_ms = self.quorum.fetch_deadline()
         if answer.snapshot is not None:
             self.wanted_snapshot = answer.snapshot
@@ -409,11 +407,14 @@ class RaftNode:
         self.wanted_snapshot = None
         return self._take()
 
-    def snapshot_loaded(self, snapshot: SnapshotId, voters: VoterSet) -> Ready:
+    def snapshot_loaded(self, snapshot: SnapshotId, voters: VoterSet | None) -> Ready:
         """Note that the host has taken `wanted_snapshot`, and that the log begins and ends at its end.
 
         The host asks for `wanted_snapshot` before it replaces the log: under another leader this node may have promised
         records that the snapshot does not hold.
+
+        Args:
+            voters: those that the snapshot names; None if it names none, as when only the configuration does.
         """
         assert snapshot == self.wanted_snapshot, f"{self!r} does not want {snapshot}"
         assert snapshot.end_offset > self.high_watermark, f"{snapshot} is behind {self!r}"
@@ -495,6 +496,7 @@ class RaftNode:
     def _commit(self, offset: int) -> None:
         if offset > self.high_watermark:
             self.high_watermark = offset
+            self.quorum_high_watermark = max(self.quorum_high_watermark, offset)
             self._ready = self._ready._replace(high_watermark=offset)
 
     # Requests to peers
@@ -504,7 +506,7 @@ class RaftNode:
         sent = []
         for peer in self._to_ask():
             if now_ms >= self._requests.ready_at(peer, now_ms):
-                to = self._next_voter() if peer == ANYONE else peer
+                to = self._next_source() if peer == ANYONE else peer
                 request = self._request_to(to)
                 self._requests.sent(peer, request, now_ms)
                 sent.append(Outgoing(to, request))
@@ -518,21 +520,27 @@ class RaftNode:
             case Prospective() | Candidate() as state:
                 return state.ballot.undecided
             case Leader() as state:
-                return state.unaware() if self.clock.monotonic_ms() >= state.begin_at_ms else []
+                now_ms = self.clock.monotonic_ms()
+                return state.unaware(now_ms) if now_ms >= state.begin_at_ms else []
             case Resigned() as state:
                 return sorted(state.unacknowledged)
             case Follower() as state:
-                return [state.leader_id] if self._may_fetch() else []
+                to = ANYONE if state.asks_others and self._sources() else state.leader_id
+                return [to] if self._may_fetch() else []
             case Unattached():
-                return [ANYONE] if self.quorum.others() and self._may_fetch() else []
+                return [ANYONE] if self._sources() and self._may_fetch() else []
 
     def _may_fetch(self) -> bool:
         return self.log.is_durable and self.wanted_snapshot is None
 
-    def _next_voter(self) -> int:
-        others = self.quorum.others()
+    def _sources(self) -> list[int]:
+        """Whom a node may ask that knows no leader."""
+        return [*self.quorum.others(), *self._bootstrap_ids]
+
+    def _next_source(self) -> int:
+        sources = self._sources()
         self._turn += 1
-        return others[self._turn % len(others)]
+        return sources[self._turn % len(sources)]
 
     def _request_to(self, to: int) -> Request:
         epoch, end = self.epoch, self.log.end
@@ -548,10 +556,3 @@ class RaftNode:
 
     def _voter(self, node_id: int) -> ReplicaKey:
         return next(ReplicaKey(each.id, each.directory_id) for each in self.voters.voters if each.id == node_id)
-
-
-def _error_of_end(request: Vote) -> ErrorCode:
-    # A candidate has raised its epoch, so its log holds none of it; a prospective node may be in its leader's epoch.
-    epoch, end_offset = request.log_end
-    is_possible = 0 <= epoch < request.epoch + request.pre_vote and end_offset >= 0
-    return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST

@@ -40,7 +40,6 @@ __all__ = [
     "TOPIC_ID",
     "PeerRequest",
     "Sender",
-    "leader_endpoints",
     "read_request",
     "request_message",
 ]
@@ -106,7 +105,7 @@ def _begin_epoch(request: BeginEpoch, sender: Sender) -> BeginQuorumEpochRequest
         topics=[BeginQuorumEpochRequest.TopicData(topic_name=TOPIC, partitions=[partition])],
         leader_endpoints=[
             BeginQuorumEpochRequest.LeaderEndpoint(name=each.name, host=each.host, port=each.port)
-            for each in sender.endpoints
+            for each in request.endpoints or sender.endpoints
         ],
     )
 
@@ -124,8 +123,16 @@ def _end_epoch(request: EndEpoch, version: int, sender: Sender) -> EndQuorumEpoc
             EndQuorumEpochRequest.ReplicaInfo(candidate_id=each.id, candidate_directory_id=each.directory_id)
             for each in request.preferred
         ]
-    topic = EndQuorumEpochRequest.TopicData(topic_name=TOPIC, partitions=[partition])
-    return EndQuorumEpochRequest(cluster_id=sender.cluster_id, topics=[topic])
+    message = EndQuorumEpochRequest(
+        cluster_id=sender.cluster_id,
+        topics=[EndQuorumEpochRequest.TopicData(topic_name=TOPIC, partitions=[partition])],
+    )
+    if version > 0:
+        message.leader_endpoints = [
+            EndQuorumEpochRequest.LeaderEndpoint(name=each.name, host=each.host, port=each.port)
+            for each in sender.endpoints
+        ]
+    return message
 
 
 def _fetch(request: FetchFrom, version: int, sender: Sender) -> FetchRequest:
@@ -157,10 +164,7 @@ def read_request(message: PeerRequest, version: int, cluster_id: str) -> Request
         KafkaError: for the top level of the answer, see `answer_messages.rejection`: INCONSISTENT_CLUSTER_ID; INVALID_REQUEST if the
             message is not about the one partition.
     """
-    if message.cluster_id is not None and message.cluster_id != cluster_id:
-        raise KafkaError(
-            ErrorCode.INCONSISTENT_CLUSTER_ID, f"the request is for cluster {message.cluster_id}, not {cluster_id}"
-        )
+    check_cluster(message.cluster_id, cluster_id)
     if isinstance(message, FetchRequest):
         return _read_fetch(message, version)
     if [topic.topic_name for topic in message.topics] != [TOPIC]:
@@ -172,6 +176,12 @@ def read_request(message: PeerRequest, version: int, cluster_id: str) -> Request
             return _read_begin_epoch(message)
         case EndQuorumEpochRequest():
             return _read_end_epoch(message, version)
+
+
+def check_cluster(named: str | None, cluster_id: str) -> None:
+    """Raise INCONSISTENT_CLUSTER_ID if a request names another cluster."""
+    if named is not None and named != cluster_id:
+        raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, f"the request is for cluster {named}, not {cluster_id}")
 
 
 def not_the_partition() -> KafkaError:
@@ -202,7 +212,9 @@ def _read_begin_epoch(message: BeginQuorumEpochRequest) -> BeginEpoch:
     partitions = message.topics[0].partitions
     check_partition([each.partition_index for each in partitions])
     begun = partitions[0]
-    return BeginEpoch(begun.leader_epoch, begun.leader_id, ReplicaKey(message.voter_id, begun.voter_directory_id))
+    endpoints = tuple(VoterEndpoint(each.name, each.host, each.port) for each in message.leader_endpoints)
+    voter = ReplicaKey(message.voter_id, begun.voter_directory_id)
+    return BeginEpoch(begun.leader_epoch, begun.leader_id, voter, endpoints)
 
 
 def _read_end_epoch(message: EndQuorumEpochRequest, version: int) -> EndEpoch:
@@ -235,8 +247,3 @@ def _read_fetch(message: FetchRequest, version: int) -> FetchFrom:
         asked.high_watermark,
         message.max_wait_ms,
     )
-
-
-def leader_endpoints(message: BeginQuorumEpochRequest) -> tuple[VoterEndpoint, ...]:
-    """Return where a new leader says that it serves the quorum; empty if it did not say."""
-    return tuple(VoterEndpoint(each.name, each.host, each.port) for each in message.leader_endpoints)

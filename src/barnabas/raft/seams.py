@@ -1,7 +1,6 @@
 """What a quorum needs from the outside: a log, a store for the election state, a listener.
 
-The server implements these over a partition log and files, tests over lists, the simulator over its own disk; several
-voters need nothing more of them than one.
+The server implements these over a partition log and files, tests over lists, the simulator over its own disk.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from barnabas.raft.election_state import ElectionState
+from barnabas.raft.voters import VoterSet
 
 Batch = bytearray | bytes | memoryview
 """One record batch: built here, received, or read."""
@@ -50,6 +50,26 @@ class LogReader(Protocol):
     def latest_snapshot(self) -> SnapshotId | None: ...
 
 
+class IncomingSnapshot(Protocol):
+    """A snapshot that is being received."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes are here."""
+
+    def append(self, data: Batch) -> None: ...
+
+    async def complete(self) -> None:
+        """Make the whole of it durable.
+
+        Raises:
+            KafkaError: it is damaged.
+        """
+
+    def discard(self) -> None:
+        """Delete what is here; nothing happens after `ReplicatedLog.begin_at`. It does not fail, so that a cancelled transfer ends."""
+
+
 class ReplicatedLog(LogReader, Protocol):
     """The metadata log of this node."""
 
@@ -64,6 +84,21 @@ class ReplicatedLog(LogReader, Protocol):
     def set_high_watermark(self, offset: int) -> None: ...
 
     def read_snapshot(self, snapshot: SnapshotId) -> bytes: ...
+
+    def snapshot_size(self, snapshot: SnapshotId) -> int | None:
+        """Return the size of a snapshot in bytes; None if it is not there any more."""
+
+    def read_snapshot_piece(self, snapshot: SnapshotId, position: int, max_bytes: int) -> bytes: ...
+
+    def receive_snapshot(self, snapshot: SnapshotId) -> IncomingSnapshot:
+        """Begin to take a snapshot from another node; an unfinished one is never seen."""
+
+    def begin_at(self, incoming: IncomingSnapshot) -> VoterSet | None:
+        """Let the log begin and end at a complete snapshot, and drop everything else.
+
+        Returns:
+            The voters that the snapshot names; None if it names none.
+        """
 
     async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
         """Make a snapshot durable, then visible; an unfinished one is never seen."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from barnabas.raft.ballot import grants_without_leader
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
@@ -27,9 +28,6 @@ class Unattached:
         return ElectionState.of(self.epoch, self.leader_id, self.voted)
 
     def grants(self, candidate: ReplicaKey, *, is_up_to_date: bool, pre_vote: bool) -> bool:
-        if pre_vote:
-            return is_up_to_date
-        if self.voted is not None:
-            return self.voted.names(candidate)
-        # A leader of this epoch was elected: another candidate comes too late.
-        return self.leader_id == NO_NODE and is_up_to_date
+        return grants_without_leader(
+            candidate, self.voted, self.leader_id, is_up_to_date=is_up_to_date, pre_vote=pre_vote
+        )

@@ -48,6 +48,11 @@ class VoterSetHistory:
         assert entry.offset > self.last.offset, f"{self!r} goes back to {entry.offset}"
         self._entries.append(entry)
 
+    def begin_at(self, snapshot_end: int, voters: VoterSet | None) -> None:
+        """Forget all but the voters of a snapshot that replaces the log; None if the snapshot names none."""
+        first = self._entries[0]
+        self._entries = [first] if voters is None else [VotersFrom(snapshot_end - 1, voters)]
+
     def at(self, offset: int) -> VotersFrom:
         """Return the voters as of an offset: those of the last record at or before it, else the first ones."""
         return next((entry for entry in reversed(self._entries) if entry.offset <= offset), self._entries[0])

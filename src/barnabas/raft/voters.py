@@ -6,7 +6,7 @@ A voter is a node id together with the id of its metadata directory: a node with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.protocol import messages
@@ -27,6 +27,12 @@ class Voter(NamedTuple):
     kraft_max_version: int = 1
 
 
+def preferred_endpoint(endpoints: Sequence[VoterEndpoint], listener_name: str) -> VoterEndpoint | None:
+    """Return the endpoint of a listener name; a node that names its listeners otherwise is reached at its first one."""
+    by_name = (each for each in endpoints if each.name == listener_name)
+    return next(by_name, endpoints[0] if endpoints else None)
+
+
 class VoterSet(NamedTuple):
     """Voters in id order."""
 
@@ -39,9 +45,17 @@ class VoterSet(NamedTuple):
     def ids(self) -> tuple[int, ...]:
         return tuple(voter.id for voter in self.voters)
 
+    def voter(self, node_id: int) -> Voter | None:
+        return next((voter for voter in self.voters if voter.id == node_id), None)
+
     def contains(self, node_id: int, directory_id: bytes) -> bool:
         """Return whether this node votes with this directory; a static voter set (kraft.version 0) names no directories."""
         return any(v.id == node_id and v.directory_id in (directory_id, ZERO_UUID) for v in self.voters)
+
+    def endpoint_of(self, node_id: int, listener_name: str) -> VoterEndpoint | None:
+        """Return where a voter serves the quorum; None for another node, and for a voter without an endpoint."""
+        voter = next((each for each in self.voters if each.id == node_id), None)
+        return None if voter is None else preferred_endpoint(voter.endpoints, listener_name)
 
     def to_record(self) -> messages.VotersRecord:
         return messages.VotersRecord(

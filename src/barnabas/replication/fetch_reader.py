@@ -6,6 +6,8 @@
   if it is larger than both (KIP-74), else a consumer could never get past it.
 - Consumers read below the high watermark; with isolation level read_committed below the last stable offset, and then the result has the
   aborted transactions of the range (KIP-98). Followers read everything.
+- From version 11 on consumers may read from any replica. A leader may name one in the consumer's rack, and then returns no records
+  (KIP-392).
 - A batch is never cut: a read from an offset inside a batch returns the whole batch.
 - Records stay in their file: a result has a slice of it.
 - An error, a diverging epoch or enough bytes end the wait; an unknown topic or partition does so only if all are unknown.
@@ -13,7 +15,7 @@
 In an incremental session the result has only partitions with changes. One without changes is idle, and the session does not read it
 again until the replica changes.
 
-Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchParams`; KIP-74, KIP-98, KIP-227, KIP-320, KIP-595.
+Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchParams`; KIP-74, KIP-98, KIP-227, KIP-320, KIP-392, KIP-595.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ __all__ = ["FetchParams", "FetchPartition", "FetchRead", "PartitionLookup", "rea
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 CONSUMER_REPLICA_ID = -1
+ANY_REPLICA_FETCH_VERSION = 11
 CURRENT_LEADER_FETCH_VERSION = 16
+NO_REPLICA = -1
 NOT_A_FAILURE = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -125,6 +129,8 @@ class FetchParams(NamedTuple):
         replica_epoch: the follower's broker epoch, -1 if unknown.
         only_changes: leave out partitions without changes (an incremental session).
         is_read_again: the request waits, and an earlier pass has recorded where the follower's logs end.
+        rack: the consumer's, if leaders are to name a replica in it; else empty.
+        listener: the name of the consumer's listener.
     """
 
     version: int
@@ -136,6 +142,8 @@ class FetchParams(NamedTuple):
     only_changes: bool = False
     is_read_again: bool = False
     replica_epoch: int = -1
+    rack: str = ""
+    listener: str = ""
 
     def read_again(self) -> FetchParams:
         """Return the parameters of the next pass, after a wait."""
@@ -165,8 +173,12 @@ class PartitionLookup(Protocol):
         """Return the replica; raise KafkaError if it is not here."""
         ...
 
-    def high_watermark_moved(self, partition: Partition) -> None:
-        """Wake the requests that wait for the commit: a follower's fetch has moved the high watermark."""
+    def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
+        """Wake the requests that wait for the commit if the follower's fetch has moved the high watermark; see to the ISR."""
+        ...
+
+    def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
+        """Return the replica that a consumer should read from instead of this leader; -1 if there is none."""
         ...
 
 
@@ -238,6 +250,8 @@ class _Reading:
         "_committed_only",
         "_lookup",
         "_only_changes",
+        "_params",
+        "_reads_any_replica",
         "_records_progress",
         "_replica_epoch",
         "_replica_id",
@@ -248,6 +262,8 @@ class _Reading:
 
     def __init__(self, params: FetchParams, lookup: PartitionLookup) -> None:
         self._lookup = lookup
+        self._params = params
+        self._reads_any_replica = params.replica_id < 0 and params.version >= ANY_REPLICA_FETCH_VERSION
         self._replica_id = params.replica_id
         self._replica_epoch = params.replica_epoch
         self._records_progress = params.replica_id >= 0 and not params.is_read_again
@@ -265,10 +281,19 @@ class _Reading:
         partition.topic.traffic.fetches += 1
         if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
             # In a Fetch any negative epoch means none, as in Kafka; elsewhere only -1.
-            partition.check_leader(max(wanted.current_leader_epoch, -1))
+            current_leader_epoch = max(wanted.current_leader_epoch, -1)
+            if self._reads_any_replica:
+                partition.check_epoch(current_leader_epoch)
+            else:
+                partition.check_leader(current_leader_epoch)
         log = partition.log
         high_watermark = log.high_watermark
         end = high_watermark
+        if self._params.rack and partition.followers is not None:
+            replica_id = self._lookup.preferred_read_replica(partition, wanted.fetch_offset, self._params)
+            if replica_id != NO_REPLICA:
+                self.must_respond = True
+                return _redirected(wanted, log, replica_id)
         if self._replica_id >= 0:
             partition.check_follower(self._replica_id, wanted.current_leader_epoch, self._replica_epoch)
             end = log.log_end_offset
@@ -316,10 +341,10 @@ class _Reading:
         One that diverges, or that fetches outside this log, does not have them (KAFKA-13141). Each request counts once, when it arrives:
         after a wait the follower may have restarted with a shorter log.
         """
-        if partition.update_follower(
+        has_moved = partition.update_follower(
             self._replica_id, wanted.fetch_offset, wanted.log_start_offset, self._replica_epoch
-        ):
-            self._lookup.high_watermark_moved(partition)
+        )
+        self._lookup.follower_fetched(partition, self._replica_id, has_moved=has_moved)
 
     def _records(self, wanted: FetchPartition, log: PartitionLog, end: int) -> RecordSlice | None:
         """Read whole batches below `end`, as many bytes as the limits allow; None if the log has no batch to give."""
@@ -359,6 +384,18 @@ def _diverging_epoch(
     if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
         return FetchResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return None
+
+
+def _redirected(wanted: FetchPartition, log: PartitionLog, replica_id: int) -> FetchResponse.PartitionData:
+    """Return the answer that sends a consumer to another replica."""
+    return _PartitionData(
+        partition_index=wanted.index,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        preferred_read_replica=replica_id,
+        records=b"",
+    )
 
 
 def _aborted(log: PartitionLog, start: int, end: int) -> list[FetchResponse.AbortedTransaction]:

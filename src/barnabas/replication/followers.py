@@ -95,10 +95,34 @@ class Followers:
                 end = follower.log_end_offset
         return end
 
+    def smallest_start(self, leader_start_offset: int) -> int:
+        """Return the smallest log start of the leader and the followers in service; -1 if one of them has not fetched yet."""
+        start = leader_start_offset
+        for follower in self._replicas.values():
+            if follower.log_start_offset < start and self._brokers.is_in_service(follower.broker_id):
+                start = follower.log_start_offset
+        return start
+
+    def states(self) -> Collection[Replica]:
+        """Return what is known of each follower."""
+        return self._replicas.values()
+
+    def lag_ms(self, follower: Replica) -> int:
+        """Return for how long a follower has not been caught up."""
+        return self._brokers.monotonic_ms() - follower.caught_up_ms
+
     def may_join(self, replica_id: int, from_offset: int) -> bool:
         """Return whether a follower has all records below an offset, and its broker is eligible for the ISR."""
         follower = self._replicas.get(replica_id)
         return follower is not None and follower.log_end_offset >= from_offset and self._is_eligible(follower)
+
+    def caught_up(self, leader_end_offset: int) -> list[int]:
+        """Return the followers that have the leader's whole log, or had it less than replica.lag.time.max.ms ago."""
+        return [
+            replica_id
+            for replica_id, follower in self._replicas.items()
+            if self._is_caught_up(follower, leader_end_offset)
+        ]
 
     def late(self, isr: Collection[int], leader_end_offset: int) -> list[int]:
         """Return the followers in the ISR that were not caught up for replica.lag.time.max.ms."""

@@ -18,7 +18,7 @@
   files.
 
 A follower's fetch reports its log end through `update_follower`. `prepare_expand_isr` and `prepare_shrink_isr` give the proposals for
-AlterPartition; nothing sends them yet.
+AlterPartition, which `replicated_partitions` passes on.
 
 Source: Kafka's `Partition`; KIP-101, KIP-279, KIP-320, KIP-497, KIP-966.
 """
@@ -49,6 +49,8 @@ __all__ = ["ACKS_ALL", "Partition", "PartitionHost"]
 
 ACKS_ALL = -1
 UNREGISTERED = CommittedPartitionState((), -1)
+NOT_OPEN = -2
+"""The end of a log that is not open: no follower has fetched, and none is there."""
 
 
 class PartitionHost(BrokerStates, Protocol):
@@ -347,6 +349,21 @@ class Partition:
         log.high_watermark = end
         return True
 
+    @property
+    def name(self) -> str:
+        return f"{self.topic.name}-{self.index}"
+
+    @property
+    def followers(self) -> Followers | None:
+        """What the others' fetches said; None for a sole replica, and for one that does not lead."""
+        return self._followers
+
+    @property
+    def low_watermark(self) -> int:
+        """The offset below which no replica in service has records any more; -1 if a follower has not said yet."""
+        start = self.log.log_start_offset
+        return start if self._followers is None else self._followers.smallest_start(start)
+
     def prepare_expand_isr(self, replica_id: int) -> PendingExpandIsr | None:
         """Begin to add a follower to the ISR; return the change to propose, None if the follower cannot join now.
 
@@ -356,17 +373,29 @@ class Partition:
         state, followers = self.state, self._followers
         if followers is None or not isinstance(state, CommittedPartitionState) or replica_id in state.isr:
             return None
-        if not followers.may_join(replica_id, max(self.log.high_watermark, self.epoch_start_offset)):
+        log = self._log
+        # A follower that has fetched has opened the log.
+        if log is None or not followers.may_join(replica_id, max(log.high_watermark, self.epoch_start_offset)):
             return None
         self.state = change = state.expand(replica_id, self.leader_epoch, self._broker_epochs(followers))
         return change
+
+    def outside_isr(self) -> list[int]:
+        """Return the followers that are caught up and not in the ISR.
+
+        One that lags may have all that is committed and could join too, but only its next fetch proves that it is there.
+        """
+        if self._followers is None or self._log is None or len(self.state.maximal_isr) == len(self.replicas):
+            return []
+        members = self.state.maximal_isr
+        return [each for each in self._followers.caught_up(self._log.log_end_offset) if each not in members]
 
     def prepare_shrink_isr(self) -> PendingShrinkIsr | None:
         """Begin to remove the followers that lag from the ISR; return the change to propose, None if nobody can leave now."""
         state, followers = self.state, self._followers
         if followers is None or not isinstance(state, CommittedPartitionState):
             return None
-        late = followers.late(state.isr, self.log.log_end_offset)
+        late = followers.late(state.isr, NOT_OPEN if self._log is None else self._log.log_end_offset)
         if not late:
             return None
         self.state = change = state.shrink(late, self.leader_epoch, self._broker_epochs(followers))
@@ -374,6 +403,10 @@ class Partition:
 
     def _broker_epochs(self, followers: Followers) -> dict[int, int]:
         return {**followers.broker_epochs(), self._node_id: self._host.broker_epoch(self._node_id)}
+
+    def is_open_change(self, change: PendingIsrChange) -> bool:
+        """Return whether a change still has to be sent: newer metadata has not ended it."""
+        return self.state is change and not self.is_deleted
 
     def isr_change_completed(
         self, change: PendingIsrChange, leader_epoch: int, partition_epoch: int, isr: tuple[int, ...]

@@ -77,7 +77,8 @@ class CommittedPartitionState:
             broker_epochs: those that are known.
         """
         assert replica_id not in self.isr, f"{replica_id} is in {self}"
-        maximal_isr = (*self.isr, replica_id)
+        # In the order of Kafka's hash set, which tools show.
+        maximal_isr = tuple(sorted((*self.isr, replica_id)))
         return PendingExpandIsr(self, self._proposal(maximal_isr, leader_epoch, broker_epochs), maximal_isr)
 
     def shrink(

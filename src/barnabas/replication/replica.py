@@ -36,14 +36,15 @@ class Replica:
     Attributes:
         log_start_offset, log_end_offset: of the follower's log; -1 before its first fetch.
         broker_epoch: from the last fetch, -1 if that had none; None before the first.
+        caught_up_ms: when the follower was last known to be caught up.
     """
 
     __slots__ = (
-        "_caught_up_ms",
         "_last_fetch_leader_end",
         "_last_fetch_ms",
         "broker_epoch",
         "broker_id",
+        "caught_up_ms",
         "log_end_offset",
         "log_start_offset",
     )
@@ -53,7 +54,7 @@ class Replica:
         self.log_start_offset = UNKNOWN_OFFSET
         self.log_end_offset = UNKNOWN_OFFSET
         self.broker_epoch: int | None = None
-        self._caught_up_ms = caught_up_ms
+        self.caught_up_ms = caught_up_ms
         self._last_fetch_ms = NEVER_MS
         self._last_fetch_leader_end = UNKNOWN_OFFSET
 
@@ -69,9 +70,9 @@ class Replica:
             leader_end_offset: of the leader's log, when the fetch arrived.
         """
         if fetch_offset >= leader_end_offset:
-            self._caught_up_ms = now_ms
+            self.caught_up_ms = now_ms
         elif fetch_offset >= self._last_fetch_leader_end:
-            self._caught_up_ms = max(self._caught_up_ms, self._last_fetch_ms)
+            self.caught_up_ms = max(self.caught_up_ms, self._last_fetch_ms)
         self.log_start_offset = log_start_offset
         self.log_end_offset = fetch_offset
         self.broker_epoch = broker_epoch
@@ -81,8 +82,8 @@ class Replica:
     def leader_appended(self, before: int, now_ms: int) -> None:
         """Note that the leader's log ended at `before` until now."""
         if self.log_end_offset == before:
-            self._caught_up_ms = now_ms
+            self.caught_up_ms = now_ms
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_time_max_ms: int) -> bool:
         """Return whether the follower has the leader's whole log, or had it less than `lag_time_max_ms` ago."""
-        return self.log_end_offset == leader_end_offset or now_ms - self._caught_up_ms <= lag_time_max_ms
+        return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_time_max_ms

@@ -15,7 +15,7 @@
   old. The partition is delayed; newer metadata adds it again with a newer epoch, or removes it. (Kafka never asks again after the first.)
 - Records that are not valid, and a disk that fails, delay the one partition. Nothing of the answer's batches is appended then.
 
-`replica_fetcher_loop` sends the requests. The broker does not use any of it yet: no follower fetches.
+`replica_fetcher_loop` sends the requests, and `replica_fetcher_manager` has a fetcher for each leader.
 
 Left out: replication throttles, and logs that move between directories.
 
@@ -27,6 +27,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode, KafkaError, known_code
@@ -49,6 +50,9 @@ __all__ = ["FetcherConfig", "PartitionAnswer", "ReplicaFetcher"]
 
 PARTITIONS_PER_REQUEST = 1_000
 """As many are named in one request. More would hold the loop for too long, here and at the leader."""
+
+LOGS_PER_REQUEST = 100
+"""As many logs are opened before the next request, which the partitions that are ready wait for."""
 
 EXPECTED = frozenset(
     {
@@ -186,13 +190,21 @@ class ReplicaFetcher:
     # Beginning
 
     def states_to_begin(self, now_ms: int) -> list[PartitionFetchState]:
-        """Return the partitions whose logs are not ready; the caller passes each to `begin`."""
+        """Return some of the partitions whose logs are not ready; the caller passes each to `begin`."""
         self._end_delays(now_ms)
-        return list(self._to_begin.values())
+        return list(islice(self._to_begin.values(), LOGS_PER_REQUEST))
+
+    @property
+    def has_to_begin(self) -> bool:
+        """Whether logs are not ready."""
+        return bool(self._to_begin)
 
     def begin(self, state: PartitionFetchState, now_ms: int) -> None:
         """Open a partition's log and make it ready to fetch; may take milliseconds."""
-        if self._to_begin.get(state.key) is not state or not state.is_current:
+        if self._to_begin.get(state.key) is not state:
+            return
+        if not state.is_current:
+            del self._to_begin[state.key]  # Newer metadata is on its way to this fetcher.
             return
         try:
             begin_to_follow(state.partition.log)
@@ -273,8 +285,8 @@ class ReplicaFetcher:
             gone.setdefault(topic_id, FetchRequest.ForgottenTopic(topic_id=topic_id)).partitions.append(index)
         return FetchRequest(
             replica_state=FetchRequest.ReplicaState(replica_id=config.node_id, replica_epoch=self._broker_epoch()),
-            # The partitions that did not fit must not wait for records of the others.
-            max_wait_ms=0 if self._to_name else config.wait_max_ms,
+            # The partitions that did not fit, or whose logs are not open, must not wait for records of the others.
+            max_wait_ms=0 if self._to_name or self._to_begin else config.wait_max_ms,
             min_bytes=config.min_bytes,
             max_bytes=config.response_max_bytes,
             session_id=session.session_id,

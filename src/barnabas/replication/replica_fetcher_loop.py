@@ -7,7 +7,7 @@
   unless that fails too.
 - No turn of the event loop is long: after a few logs that are opened, and after 1 MiB of records or some partitions, others have theirs.
 
-`wake` ends a wait for something to fetch, after `ReplicaFetcher.add`. The broker does not use the loop yet.
+`wake` ends a wait for something to fetch, after `ReplicaFetcher.add`.
 
 Source: Kafka's `AbstractFetcherThread.doWork`.
 """
@@ -143,7 +143,7 @@ class ReplicaFetcherLoop:
 
     async def _wait(self) -> None:
         """Wait until a delay ends, or for `wake`."""
-        if self._is_woken:
+        if self._is_woken or self.fetcher.has_to_begin:
             return
         due_ms = self.fetcher.next_delay_end_ms()
         self._idle = self._loop.create_future()

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from barnabas.log.append_checks import Opened, RecordsToOpen
@@ -28,14 +26,14 @@ from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.records.record_batch import iter_batches
-from barnabas.replication.delayed_fetch import DelayedFetch
 from barnabas.replication.delayed_produce import AwaitedCommit, DelayedCommit, DelayedProduce, settle_all
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_in_slices, read_partitions
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
+from barnabas.replication.fetches import Fetches
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
+from barnabas.replication.replica_selector import replica_in_rack
 from barnabas.replication.topic_traffic import TopicTraffic
-from barnabas.steps import in_pieces
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
@@ -45,6 +43,8 @@ if TYPE_CHECKING:
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.topics_image import TopicDelta
     from barnabas.replication.fetch_session import FetchSession
+    from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
+    from barnabas.replication.replicated_partitions import ReplicatedPartitions
 
 __all__ = ["ReplicaManager"]
 
@@ -66,10 +66,6 @@ TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 
 
-NO_READ = FetchRead([], 0, True, [])
-"""What ends the wait of a fetch whose partitions are read in slices."""
-
-
 class ReplicaManager:
     """All replicas of one broker.
 
@@ -83,6 +79,10 @@ class ReplicaManager:
     Attributes:
         topics, topics_by_id: the topics with a replica here.
         image: the metadata as of the last delta.
+        names_replicas_by_rack: leaders send consumers to replicas in their own rack.
+        make_replicated: makes what keeps the replicas of several brokers alike, when the first such partition arrives; None for tests
+            of one broker.
+        own_broker_epoch: returns the epoch of this broker's registration, which the image may not have yet.
         departed_traffic: the traffic of deleted topics.
     """
 
@@ -102,8 +102,14 @@ class ReplicaManager:
         self.node_id = node_id
         self.lag_time_max_ms = lag_time_max_ms
         self.departed_traffic = TopicTraffic()
-        self.delayed_fetches = Purgatory("fetch", loop)
+        self._fetches = Fetches(self, loop)
+        self.delayed_fetches = self._fetches.delayed
         self.delayed_produces = Purgatory("produce", loop)
+        self.delayed_deletions = Purgatory("delete records", loop)
+        self.names_replicas_by_rack = False
+        self.make_replicated: Callable[[ReplicaManager], ReplicatedPartitions] | None = None
+        self.own_broker_epoch: Callable[[], int] | None = None
+        self._replicated: ReplicatedPartitions | None = None
         self._loop = loop
         self._now_ms = now_ms
         self._log_config_for = log_config_for
@@ -123,6 +129,11 @@ class ReplicaManager:
                 self._delete_topic(topic_id)
             for changed in delta.topics.changed.values():
                 self._change_topic(changed)
+        if delta.cluster is not None:
+            for key in list(self.delayed_deletions.watchers):
+                self.delayed_deletions.notify(key)  # A broker that is gone is waited for no longer.
+        if self._replicated is not None:
+            self._replicated.delta_applied(brokers_changed=delta.cluster is not None)
         if delta.configs is not None:
             for kind, name in delta.configs.changed:
                 if kind == TOPIC_RESOURCE and name in self.topics:
@@ -134,7 +145,7 @@ class ReplicaManager:
     def _change_topic(self, changed: TopicDelta) -> None:
         topic = self.topics_by_id.get(changed.topic_id)
         if topic is None:
-            topic = HostedTopic(changed.name, Uuid(changed.topic_id), self._config_of)
+            topic = HostedTopic(changed.name, Uuid(changed.topic_id), self.config_of)
             self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         for index, registration in sorted(changed.partition_changes.items()):
             partition = topic.partitions.get(index)
@@ -145,7 +156,15 @@ class ReplicaManager:
             if partition is None:
                 partition = topic.partitions[index] = Partition(topic, index, self.node_id, self)
             partition.update(registration)
+            if len(registration.replicas) > 1 or self._replicated is not None:
+                self._replicate(partition)
             self._notify_changed(partition)
+
+    def _replicate(self, partition: Partition) -> None:
+        if self._replicated is None and self.make_replicated is not None:
+            self._replicated = self.make_replicated(self)
+        if self._replicated is not None:
+            self._replicated.changed(partition)
 
     def _config_changed(self, topic: HostedTopic) -> None:
         topic.config_changed()
@@ -166,6 +185,8 @@ class ReplicaManager:
         del topic.partitions[partition.index]
         partition.is_deleted = True
         partition.is_leader = False
+        if self._replicated is not None:
+            self._replicated.gone(partition)
         try:
             self.log_manager.delete(topic.name, partition.index)
         except KafkaError as error:
@@ -175,22 +196,22 @@ class ReplicaManager:
 
     def _notify_changed(self, partition: Partition) -> None:
         """Wake the requests that wait on a partition: its leader, ISR, settings or existence have changed."""
-        self._wake_fetches(partition, -1)
+        self._fetches.wake(partition, -1)
         self.delayed_produces.notify(partition)
+        self.delayed_deletions.notify(partition)
 
-    def _wake_fetches(self, partition: Partition, amount: int) -> None:
-        """Notify the fetches that wait on a partition, and its sessions, of `amount` new bytes (-1: another change)."""
-        watchers = self._fetch_watchers
-        if partition in watchers:
-            self.delayed_fetches.notify(partition, amount)
-        for wanted in partition.observers or ():
-            session = wanted.session
-            if session is not None:
-                session.ready[wanted] = None
-                if session in watchers:
-                    self.delayed_fetches.notify(session, amount)
+    def close(self) -> None:
+        """End the fetches from other brokers, and the proposals to the controller."""
+        if self._replicated is not None:
+            self._replicated.close()
 
-    def _config_of(self, name: str) -> LogConfig:
+    @property
+    def fetchers(self) -> Mapping[int, ReplicaFetcherLoop]:
+        """The fetches from other brokers, by the leader's node id."""
+        return {} if self._replicated is None else self._replicated.fetchers.fetchers
+
+    def config_of(self, name: str) -> LogConfig:
+        """Return a topic's settings as of now; it need not have a replica here."""
         assert self.image is not None
         return self._log_config_for(name, self.image)
 
@@ -213,6 +234,8 @@ class ReplicaManager:
         return int(self._loop.time() * 1000)
 
     def broker_epoch(self, broker_id: int) -> int:
+        if broker_id == self.node_id and self.own_broker_epoch is not None:
+            return self.own_broker_epoch()
         broker = self._broker(broker_id)
         return -1 if broker is None else broker.epoch
 
@@ -299,13 +322,36 @@ class ReplicaManager:
         raise self._no_replica(wanted.topic, wanted.index)
 
     def high_watermark_moved(self, partition: Partition) -> None:
-        """Wake the producers that wait for the commit, and the consumers that wait for records."""
+        """Wake the producers that wait for the commit, and the consumers that wait for records.
+
+        Followers learn of it from the answer to their next fetch, or when their present one has waited long enough: woken now they would
+        fetch twice as often (KAFKA-9731).
+        """
         self.delayed_produces.notify(partition)
-        self._wake_fetches(partition, -1)
+        self._fetches.wake(partition, -1, also_followers=False)
+
+    def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
+        """Wake the requests that wait for this follower, and propose that it joins the ISR if it may."""
+        if has_moved:
+            self.high_watermark_moved(partition)
+        if partition in self.delayed_deletions.watchers:
+            self.delayed_deletions.notify(partition)
+        if self._replicated is not None and replica_id not in partition.state.maximal_isr:
+            self._replicated.try_to_expand(partition, replica_id)
+
+    def follower_advanced(self, partition: Partition) -> None:
+        """Wake the consumers that read here: this follower has fetched records, or knows more of them to be committed."""
+        self._fetches.wake(partition, -1)
+
+    def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
+        """Return the replica that a consumer should read from instead of this leader; -1 if there is none."""
+        assert self.image is not None
+        brokers = self.image.cluster.brokers
+        return replica_in_rack(partition, params.rack, fetch_offset, brokers, params.listener)
 
     def log_start_moved(self, partition: Partition) -> None:
         """Mark the partition as changed in fetch sessions: records were deleted."""
-        self._wake_fetches(partition, 0)
+        self._fetches.wake(partition, 0)
 
     # Writing
 
@@ -351,7 +397,7 @@ class ReplicaManager:
         traffic.messages_in += info.last_offset - info.base_offset + 1
         if partition.observers or partition in self._fetch_watchers:
             # A marker is small, but all records behind it become readable.
-            self._wake_fetches(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
+            self._fetches.wake(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
         return info
 
     def await_commits(
@@ -462,69 +508,11 @@ class ReplicaManager:
         respond: Callable[[FetchRead], Any],
         session: FetchSession | None = None,
     ) -> Any:
-        """Read, and wait for more bytes if the request allows it and nothing ends the wait.
+        """Read now, or wait; see `Fetches.fetch`."""
+        return self._fetches.fetch(params, partitions, respond, session)
 
-        Args:
-            partitions: to read; ignored for an incremental session.
-            session: read the ready partitions of this session, and wait for any of its partitions. The cost is that of the changed
-                partitions, whatever the size of the session.
-
-        Returns:
-            The result of `respond`, or a future of it.
-        """
-        read = read_partitions(params, partitions, self) if session is None else self._read_session(params, session)
-        if read.bytes_read >= params.min_bytes or read.must_respond or params.max_wait_ms <= 0:
-            return respond(read)
-        if session is None:
-            read_again = partial(read_partitions, params.read_again(), partitions, self)
-        else:
-            read_again = partial(self._read_session, params.read_again(), session)
-        operation = DelayedFetch(self._loop, read_again, respond, params.min_bytes, read.bytes_read)
-        keys: Sequence[Hashable] = (session,)
-        if session is None:
-            keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
-        self.delayed_fetches.watch(operation, keys, params.max_wait_ms)
-        return operation.future
-
-    async def fetch_in_slices(
+    def fetch_in_slices(
         self, params: FetchParams, partitions: Collection[FetchPartition], session: FetchSession | None = None
-    ) -> FetchRead:
-        """As `fetch`, for many partitions: they are read in slices, again after each change until there is enough to respond."""
-        deadline = self._loop.time() + params.max_wait_ms / 1000
-        while True:
-            keys: Sequence[Hashable] = await self._replicas_of(partitions) if session is None else (session,)
-            # Before the read, so that a change between two slices counts.
-            operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
-            left_ms = max(0, int((deadline - self._loop.time()) * 1000))
-            self.delayed_fetches.watch(operation, keys, left_ms)
-            try:
-                if session is None:
-                    read = await read_in_slices(params, list(partitions), self, are_others_idle=False)
-                else:
-                    are_others_idle = len(session.ready) < len(session.partitions)
-                    read = await read_in_slices(params, list(session.ready), self, are_others_idle=are_others_idle)
-                    for wanted in read.idle:
-                        session.ready.pop(wanted, None)
-                if read.bytes_read >= params.min_bytes or read.must_respond or self._loop.time() >= deadline:
-                    return read
-                params = params.read_again()
-                await operation.future
-            finally:
-                operation.finish(None)
-
-    async def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
-        """Look up the replicas that are here; the read that follows finds out why another one is not."""
-        async for piece in in_pieces(list(partitions)):
-            for wanted in piece:
-                if wanted.partition is None:
-                    with suppress(KafkaError):
-                        wanted.partition = self.partition_for_fetch(wanted)
-        return [wanted.partition for wanted in partitions if wanted.partition is not None]
-
-    def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
-        ready = session.ready
-        are_others_idle = len(ready) < len(session.partitions)
-        read = read_partitions(params, list(ready), self, are_others_idle=are_others_idle)
-        for wanted in read.idle:
-            ready.pop(wanted, None)
-        return read
+    ) -> Coroutine[Any, Any, FetchRead]:
+        """As `fetch`, for many partitions."""
+        return self._fetches.fetch_in_slices(params, partitions, session)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from barnabas.api.context import Controller
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.local_controller import LocalController
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.messages import (
     AlterClientQuotasRequest,
@@ -26,7 +26,7 @@ _DELETE = 1
 _INITIAL_CONFIGS = frozenset({(int(ConfigResourceType.BROKER), "", "min.insync.replicas")})
 
 
-async def make_as_new(controller: LocalController, image: Callable[[], MetadataImage]) -> None:
+async def make_as_new(controller: Controller, image: Callable[[], MetadataImage]) -> None:
     """Delete everything; `image` returns the committed metadata as of now."""
     await _delete_every_topic(controller, image())
     await _clear_every_config(controller, image())
@@ -35,14 +35,14 @@ async def make_as_new(controller: LocalController, image: Callable[[], MetadataI
         await _delete_credentials(controller, image())
 
 
-async def _delete_every_topic(controller: LocalController, image: MetadataImage) -> None:
+async def _delete_every_topic(controller: Controller, image: MetadataImage) -> None:
     topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in image.topics.by_name]
     if topics:
         request = DeleteTopicsRequest(topics=topics)
         await controller.handle(ApiKey.DELETE_TOPICS, DeleteTopicsRequest.MAX_VERSION, request)
 
 
-async def _clear_every_config(controller: LocalController, image: MetadataImage) -> None:
+async def _clear_every_config(controller: Controller, image: MetadataImage) -> None:
     resources = [
         IncrementalAlterConfigsRequest.AlterConfigsResource(
             resource_type=kind,
@@ -61,7 +61,7 @@ async def _clear_every_config(controller: LocalController, image: MetadataImage)
         await controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
 
 
-async def _clear_quotas(controller: LocalController, image: MetadataImage) -> None:
+async def _clear_quotas(controller: Controller, image: MetadataImage) -> None:
     entries = [
         AlterClientQuotasRequest.EntryData(
             entity=[AlterClientQuotasRequest.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
@@ -73,7 +73,7 @@ async def _clear_quotas(controller: LocalController, image: MetadataImage) -> No
         await controller.handle(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries=entries))
 
 
-async def _delete_credentials(controller: LocalController, image: MetadataImage) -> None:
+async def _delete_credentials(controller: Controller, image: MetadataImage) -> None:
     """Delete one credential of each user: a request may name a user only once, and a user may have one for each mechanism."""
     by_user = dict(image.scram.credentials.keys())
     request = AlterUserScramCredentialsRequest(

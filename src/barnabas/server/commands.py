@@ -20,19 +20,23 @@ import asyncio
 import logging
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from barnabas.kafka_words import in_plain_words
+from barnabas.printable import printable
 from barnabas.server.arguments import Parser, UsageMistake, print_error
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import DEFAULT_LISTEN, ConfigSources
+from barnabas.server.endpoints import parse_port
 from barnabas.server.full_collections import FullCollections
+from barnabas.server.local_cluster import NODES_MAX, OWN_SETTINGS
 from barnabas.server.log_lines import LineFormatter
+from barnabas.server.stop_signals import StopSignals
+from barnabas.server.supervisor import run_cluster
 
 if sys.platform != "win32":  # where `run` says that it cannot
     import resource
@@ -43,8 +47,6 @@ logger = logging.getLogger(__name__)
 
 _LEVELS = ("debug", "info", "warning", "error")
 _SYNC_THREADS = 16
-# `timeout` and task runners signal both the process and its group: the same signal arrives twice.
-_ONE_SIGNAL_SECONDS = 1.0
 
 
 def run(command: str, arguments: Sequence[str]) -> int:
@@ -62,20 +64,54 @@ def _start(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     _log_to_stderr(options.log_level)
     try:
+        if options.nodes is not None:
+            return _start_cluster(options)
+        if options.port is not None or options.restart:
+            raise UsageMistake("--port and --restart are for --nodes N; one node has --listen HOST:PORT")
         sources = _sources(options)
         config = sources.config()
     except UsageMistake as mistake:
         parser.error(str(mistake))
     sources.log_ignored(config)
     _raise_file_limit()
-    return _serve(config)
+    return _serve(config, stop_at_end_of_input=options.stop_at_end_of_input)
+
+
+def _start_cluster(options: argparse.Namespace) -> int:
+    for name in ("file", "config", "listen", "metrics_listen"):
+        if getattr(options, name):
+            word = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
+            raise UsageMistake(f"{word} is for one node; a cluster has --data-dir, --port and --set")
+    if not options.data_dir:
+        raise UsageMistake("no data directory (pass --data-dir DIR)")
+    is_number = options.nodes.isascii() and options.nodes.isdigit() and len(options.nodes) < 9
+    if not is_number or not 1 <= int(options.nodes) <= NODES_MAX:
+        raise UsageMistake(f"--nodes {printable(options.nodes)}: must be a number from 1 to {NODES_MAX}")
+    port = None if options.port is None else parse_port(options.port)
+    if options.port is not None and port is None:
+        raise UsageMistake(f"--port {printable(options.port)}: must be a number from 0 to 65535")
+    checked = ConfigSources(None, {})
+    checked.add_settings(options.settings)
+    for name in checked.properties:
+        if name in OWN_SETTINGS:
+            raise UsageMistake(f"--set {name}: each node of a cluster has its own")
+    # What is wrong with a setting is said once, before anything is made.
+    BrokerConfig.from_properties(checked.properties)
+    arguments = [word for setting in options.settings for word in ("--set", setting)]
+    return run_cluster(
+        options.data_dir,
+        int(options.nodes),
+        port,
+        restart=options.restart,
+        arguments=[*arguments, "--log-level", options.log_level],
+    )
 
 
 def _start_parser() -> Parser:
     parser = Parser(
         prog="barnabas start",
         usage="barnabas start [OPTIONS] [FILE]",
-        description="Run one node: a broker and its controller. FILE is a server.properties, as for Apache Kafka.",
+        description="Run one node, or a cluster on this machine. FILE is a server.properties, as for Apache Kafka.",
     )
     parser.add_argument("file", nargs="?", metavar="FILE")
     parser.add_argument("--data-dir", metavar="DIR", help="The data directory, log.dirs; an empty one is formatted.")
@@ -101,6 +137,10 @@ def _start_parser() -> Parser:
         help="A setting; repeat.",
     )
     parser.add_argument("--log-level", choices=_LEVELS, default="info", help="What to log at least.  [default: info]")
+    parser.add_argument("--nodes", metavar="N", help="Start a cluster of N nodes on this machine, below --data-dir.")
+    parser.add_argument("--port", metavar="PORT", help="The first port of that cluster.  [default: 9092]")
+    parser.add_argument("--restart", action="store_true", help="Start a node of that cluster again if it ends.")
+    parser.add_argument("--stop-at-end-of-input", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
@@ -148,25 +188,29 @@ def epoch_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _serve(config: BrokerConfig) -> int:
+def _serve(config: BrokerConfig, *, stop_at_end_of_input: bool) -> int:
     loop = new_event_loop()
     try:
         # One run for start, service and stop: uvloop loses a signal that arrives between two runs.
-        return loop.run_until_complete(_serve_until_stopped(config, loop))
+        return loop.run_until_complete(_serve_until_stopped(config, loop, stop_at_end_of_input))
     finally:
         loop.close()
 
 
-async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
+async def _serve_until_stopped(
+    config: BrokerConfig, loop: asyncio.AbstractEventLoop, stop_at_end_of_input: bool
+) -> int:
     # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
-    from barnabas.server.broker import BrokerServer
+    from barnabas.server.node import Node
 
     # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
-    signals = _Signals(loop)
-    server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    start = loop.create_task(server.start())
+    signals = StopSignals(loop)
+    if stop_at_end_of_input:
+        signals.heed_end_of_input()
+    node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+    start = loop.create_task(node.start())
     await asyncio.wait((start, signals.asked), return_when=asyncio.FIRST_COMPLETED)
     if not start.done():
         start.cancel()
@@ -175,47 +219,14 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
         return 0
     start.result()
     FullCollections(loop).begin()
-    for address in server.addresses:
+    for address in node.addresses:
         print(f"barnabas ready on {address}", flush=True)
-    failed = asyncio.ensure_future(server.wait_failed())
+    failed = asyncio.ensure_future(node.wait_failed())
     await asyncio.wait((signals.asked, failed), return_when=asyncio.FIRST_COMPLETED)
     failed.cancel()
-    await server.stop()
+    await node.stop()
     signals.ignore()
-    return 1 if server.failure is not None else 0
-
-
-class _Signals:
-    """SIGTERM and SIGINT: the first asks for a stop, a later one ends the process.
-
-    Attributes:
-        asked: done when a signal has asked for a stop.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.asked: asyncio.Future[None] = loop.create_future()
-        self._loop = loop
-        self._first_at = 0.0
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._arrived, number)
-
-    def __repr__(self) -> str:
-        return f"<_Signals asked={self.asked.done()}>"
-
-    def ignore(self) -> None:
-        """Let no later signal change how the process ends."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_IGN)
-
-    def _arrived(self, number: signal.Signals) -> None:
-        if not self.asked.done():
-            self._first_at = self._loop.time()
-            logger.info("Stopping: %s (another one ends the process at once, as a kill does)", number.name)
-            self.asked.set_result(None)
-        elif self._loop.time() - self._first_at >= _ONE_SIGNAL_SECONDS:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+    return 1 if node.failure is not None else 0
 
 
 def _storage(arguments: Sequence[str]) -> int:

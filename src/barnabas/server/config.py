@@ -5,7 +5,7 @@
 module parses a property.
 
 - A property that does not parse ends the start with one line that names it (`ConfigError`). So does a property that asks for
-  protection or for a role in a larger cluster: this node has neither.
+  protection, which this node has not, and a role that contradicts the quorum or the listeners (`role_checks`).
 - An unknown property is listed in `unknown`, for a warning; Kafka ignores them too.
 - `listeners` without a host means every address. `advertised.listeners=auto` (the default) returns to each client the address
   that it dialled.
@@ -29,9 +29,12 @@ from barnabas.metadata.config_schema import (
     ConfigValue,
 )
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
-from barnabas.server.config_checks import check_advertised, check_assignors, check_is_alone, check_protection
+from barnabas.raft.voters import Voter
+from barnabas.server.config_checks import check_advertised, check_assignors, check_protection, selects_by_rack
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 from barnabas.server.endpoints import Listener, endpoints
+from barnabas.server.quorum_config import is_alone, parse_bootstrap_servers, parse_voters
+from barnabas.server.role_checks import check_roles
 
 __all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config"]
 
@@ -44,7 +47,10 @@ class BrokerConfig:
         unknown: the properties that are not settings.
         without_effect: the properties that this broker ignores although they differ from their defaults.
         listeners: client listeners; `controller_listeners` are the others.
-        advertised_listeners: None for `auto`.
+        advertised_listeners: those of clients, None for `auto`; `advertised_controller_listeners` are the others.
+        quorum_voters: the voters that `controller.quorum.voters` names, in id order; none in a quorum that can grow.
+        quorum_bootstrap_servers: host and port of the nodes that know the quorum.
+        is_alone: this node has both roles, and its settings name no other node.
         cluster_id: None unless given; the formatted directory has it.
     """
 
@@ -55,6 +61,10 @@ class BrokerConfig:
     listeners: tuple[Listener, ...]
     controller_listeners: tuple[Listener, ...]
     advertised_listeners: tuple[Listener, ...] | None
+    advertised_controller_listeners: tuple[Listener, ...]
+    quorum_voters: tuple[Voter, ...]
+    quorum_bootstrap_servers: tuple[tuple[str, int], ...]
+    is_alone: bool
     log_dirs: tuple[str, ...]
     node_id: int
     cluster_id: str | None
@@ -172,15 +182,12 @@ class BrokerConfig:
             return values[name]
 
         fields: dict[str, object] = {name: value(dotted) for name, dotted in _field_names()}
-        found = endpoints(value)
-        fields.update(found)
+        fields.update(endpoints(value))
         check_assignors(value)
+        selects_by_rack(value)
+        fields["quorum_voters"] = parse_voters(value)
+        fields["quorum_bootstrap_servers"] = parse_bootstrap_servers(value)
         fields["properties"] = given
-        if served:
-            check_is_alone(value)
-            own = (*(found["listeners"] or ()), *(found["controller_listeners"] or ()))
-            check_advertised(own, found["advertised_listeners"] or ())
-            check_protection(given, keys, found["listeners"] or ())
         fields["unknown"] = tuple(sorted(name for name in given if not is_setting(name)))
         fields["without_effect"] = tuple(
             sorted(n for n in values if n in given and not keys[n].has_effect and values[n] != keys[n].default_value())
@@ -188,7 +195,40 @@ class BrokerConfig:
         fields["embedded"] = embedded
         fields["log_dirs"] = _log_dirs(value)
         fields["_values"] = values
-        return cls(fields)
+        made = cls(fields)
+        made.__dict__["is_alone"] = _is_alone(made)
+        check_roles(made, {name: text.strip() for name, text in properties.items()})
+        if embedded and not made.is_alone:
+            raise ConfigError(
+                "an embedded broker is a cluster of its own; remove process.roles and controller.quorum.*"
+            )
+        if served:
+            check_advertised(made)
+            check_protection(given, keys, made.listeners)
+        return made
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether this node keeps partitions and serves clients."""
+        return "broker" in self.process_roles
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this node may vote in the quorum."""
+        return "controller" in self.process_roles
+
+    @property
+    def can_be_joined(self) -> bool:
+        """Whether this node may have others in its cluster: it names some, or listens to them on a controller listener."""
+        return not self.is_alone or bool(self.controller_listeners)
+
+    @property
+    def inter_broker_listener_name(self) -> str:
+        """The listener at which brokers reach each other; a node alone without such a listener has its first one."""
+        name = (self.properties.get("inter.broker.listener.name") or "").upper()
+        name = name or self.str_value("security.inter.broker.protocol")
+        names = [listener.name for listener in self.listeners]
+        return name if name in names or not names else names[0]
 
     def value(self, name: str) -> ConfigValue:
         """Return any broker setting by Kafka's name."""
@@ -226,6 +266,10 @@ _DERIVED = (
     "listeners",
     "controller_listeners",
     "advertised_listeners",
+    "advertised_controller_listeners",
+    "quorum_voters",
+    "quorum_bootstrap_servers",
+    "is_alone",
     "log_dirs",
     "properties",
     "unknown",
@@ -244,6 +288,13 @@ def is_setting(name: str) -> bool:
 def _field_names() -> tuple[tuple[str, str], ...]:
     names = BrokerConfig.__annotations__
     return tuple((n, n.replace("_", ".")) for n in names if n not in _DERIVED and n != "_values")
+
+
+def _is_alone(config: BrokerConfig) -> bool:
+    advertised = (*(config.advertised_listeners or ()), *config.advertised_controller_listeners)
+    voters, servers = config.quorum_voters, config.quorum_bootstrap_servers
+    is_both = config.is_broker and config.is_controller
+    return is_both and is_alone(config.node_id, voters, servers, config.controller_listeners, advertised)
 
 
 def _log_dirs(value: Callable[[str], ConfigValue]) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
@@ -10,12 +11,17 @@ from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.printable import printable
 from barnabas.server.endpoints import Listener
 
-__all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_is_alone", "check_protection"]
+if TYPE_CHECKING:
+    from barnabas.server.config import BrokerConfig
+
+__all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_protection", "selects_by_rack"]
 
 Value = Callable[[str], ConfigValue]
 """Returns a broker setting's value by Kafka's name."""
 
 ASSIGNORS = "group.consumer.assignors"
+SELECTOR = "replica.selector.class"
+SELECTORS = "org.apache.kafka.common.replica"
 
 
 def check_assignors(value: Value) -> None:
@@ -28,30 +34,33 @@ def check_assignors(value: Value) -> None:
         raise ConfigError(f"Invalid value {','.join(given)} for configuration {ASSIGNORS}: one or more of {known}")
 
 
-def check_is_alone(value: Value) -> None:
-    """Reject a role in a cluster of several nodes: this node would serve alone what others should hold too."""
-    roles = value("process.roles")
-    assert isinstance(roles, tuple), roles
-    if set(roles) != {"broker", "controller"}:
-        raise ConfigError(
-            f"process.roles={','.join(roles)}: a node is always both; remove it, or set process.roles=broker,controller"
-        )
-    for name in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
-        listed = value(name)
-        assert isinstance(listed, tuple), listed
-        if len(listed) > 1:
-            raise ConfigError(
-                f"{name} lists {len(listed)} nodes, but clusters of several nodes are not supported yet; "
-                "list this node alone to start a cluster of its own"
-            )
-        node_id = str(value("node.id"))
-        if listed and "@" in listed[0] and listed[0].partition("@")[0] != node_id:
-            raise ConfigError(f"{name}={printable(listed[0])} is not this node, which has node.id={node_id}")
+def selects_by_rack(value: Value) -> bool:
+    """Return whether leaders send consumers to replicas in their own rack.
+
+    Raises:
+        ConfigError: the selector is neither of those that come with Kafka.
+    """
+    given = value(SELECTOR)
+    if given in (None, "", f"{SELECTORS}.LeaderSelector"):
+        return False
+    if given == f"{SELECTORS}.RackAwareReplicaSelector":
+        return True
+    raise ConfigError(
+        f"Invalid value {printable(str(given))} for configuration {SELECTOR}: a class of yours cannot be loaded; "
+        f"use {SELECTORS}.RackAwareReplicaSelector, or leave it out"
+    )
 
 
-def check_advertised(listeners: Sequence[Listener], advertised: Sequence[Listener]) -> None:
-    """Reject advertised addresses of listeners that do not exist, as Kafka does: clients would be sent to nobody."""
-    names = {listener.name for listener in listeners}
+def check_advertised(config: BrokerConfig) -> None:
+    """Reject advertised addresses of listeners that do not exist, as Kafka does: clients would be sent to nobody.
+
+    A node without a role ignores the addresses of that role: one file may serve several nodes.
+    """
+    names = [listener.name for listener in (*config.listeners, *config.controller_listeners)]
+    advertised = (
+        *((config.advertised_listeners or ()) if config.is_broker else ()),
+        *(config.advertised_controller_listeners if config.is_controller else ()),
+    )
     missing = [listener.name for listener in advertised if listener.name not in names]
     if missing:
         raise ConfigError(

@@ -45,7 +45,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.api.context import AnyContext, ConnectionInfo
 from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
 from barnabas.log.errors import in_words
 from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
@@ -335,7 +335,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # Responses.
 
-    def _respond(self, context: RequestContext, output: Output | None) -> None:
+    def _respond(self, context: AnyContext, output: Output | None) -> None:
         if output is not None:
             if len(output) == 1 and not self._holds & _SENDING and isinstance(output[0], bytearray):
                 self._transport.write(output[0])

@@ -1,9 +1,11 @@
-"""The limits on a node's connections, static and dynamic, shared by its listeners.
+"""The limits on the connections of a broker or a controller, static and dynamic, shared by its listeners.
 
 - `max.connections`, `max.connections.per.ip`, its overrides and `max.connection.creation.rate` may change while the node runs. The
   first and the last also exist for one listener, as `listener.name.<name>.…`.
 - A lower `max.connections` closes the connections that have been silent longest; a higher one admits waiting connections.
 - A dynamic value that does not parse is logged and changes nothing.
+- Broker and controller of one process count their connections apart, as in Kafka. They share memory and descriptors, of which the
+  process has only so many.
 
 Limits: `max.connections.per.ip.overrides` takes addresses and `localhost`; other names are not resolved.
 
@@ -23,6 +25,7 @@ from barnabas.quota.connection_quotas import UNLIMITED, ConnectionLimits, Connec
 from barnabas.server.config import BrokerConfig, merged_broker_properties
 from barnabas.server.config_table import config_schema
 from barnabas.server.descriptors import Descriptors
+from barnabas.server.endpoints import Listener as Endpoint
 from barnabas.server.listener import Listener
 from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
@@ -40,10 +43,12 @@ _NAMES = (
 
 
 class Connections:
-    """The quotas, the memory and the descriptors that a node's listeners share.
+    """The quotas, the memory and the descriptors that the listeners of a broker or a controller share.
 
     Args:
         open_log_files: how many descriptors are for segment files.
+        endpoints: the entries of `listeners` that they serve; None for the broker's.
+        beside: those of the broker, for the controller in the same process.
 
     Attributes:
         quotas: decides which connections are admitted.
@@ -58,13 +63,22 @@ class Connections:
         listeners: Sequence[Listener],
         loop: asyncio.AbstractEventLoop,
         open_log_files: int,
+        *,
+        endpoints: Sequence[Endpoint] | None = None,
+        beside: Connections | None = None,
     ) -> None:
         self._config = config
+        self._names = [endpoint.name for endpoint in (config.listeners if endpoints is None else endpoints)]
         self._listeners = listeners
         self.quotas = ConnectionQuotas(
             samples=config.int_value("quota.window.num"), window_seconds=config.int_value("quota.window.size.seconds")
         )
         self.lines = RepeatedLines(loop)
+        self.descriptors: Descriptors
+        self.memory: RequestMemory | None
+        if beside is not None:
+            self.descriptors, self.memory = beside.descriptors, beside.memory
+            return
         self.descriptors = Descriptors.of_this_process(open_log_files)
         limit = config.queued_max_request_bytes
         if "queued.max.request.bytes" not in config.properties:
@@ -129,7 +143,7 @@ class Connections:
         assert isinstance(most, int)
         assert isinstance(per_ip, int)
         assert isinstance(rate, int)
-        names = [listener.name for listener in self._config.listeners]
+        names = self._names
         return ConnectionLimits(
             connections=most,
             per_ip=per_ip,

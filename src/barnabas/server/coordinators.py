@@ -9,6 +9,7 @@ coordinator is elected for it, once per leader epoch. When another node leads it
 
 - `apply_delta` is called after the `ReplicaManager` has applied the same delta: an elected coordinator reads its partition.
 - A coordinator's front imports its code at the first request, so that a start does not pay for it.
+- In a cluster `RemoteCoordinators` asks the other brokers what the coordinators of this one need.
 
 Source: Kafka's `BrokerMetadataPublisher`, its calls of the coordinators.
 """
@@ -38,6 +39,8 @@ from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
 if TYPE_CHECKING:
     from barnabas.group.group_shard import GroupCoordinatorShard
+    from barnabas.metadata.topics_image import TopicsDelta
+    from barnabas.server.remote_coordinators import RemoteCoordinators
     from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
 
 __all__ = ["Coordinators"]
@@ -62,6 +65,7 @@ class Coordinators:
         image: returns the metadata as of now.
         resolver: resolves this node's settings.
         producer_ids: the source of producer ids.
+        remote: the coordinators' requests to other brokers; None on a node that is a cluster of its own.
 
     Attributes:
         group: the groups' coordinator, on `__consumer_offsets`.
@@ -81,8 +85,10 @@ class Coordinators:
         now_ms: Callable[[], int],
         random: random_module.Random,
         producer_ids: ProducerIdManager,
+        remote: RemoteCoordinators | None = None,
     ) -> None:
         self._node_id = config.node_id
+        self._remote = remote
         self._image = image
         self.group_configs = GroupConfigs(resolver, lambda: image().configs)
         group_config = _group_config(config)
@@ -104,16 +110,17 @@ class Coordinators:
             partition_count=lambda: self._partition_count(GROUP_METADATA, config.offsets_topic_num_partitions),
         )
         self.producer_ids = producer_ids
+        markers = LocalMarkerWriter(
+            replica_manager,
+            self.group,
+            now_ms=now_ms,
+            exists=lambda partition: image().topics.partition(*partition) is not None,
+            commit_timeout_ms=config.request_timeout_ms,
+        )
         self.transaction = TransactionCoordinator(
             _transaction_config(config),
             ReplicaCoordinatorLog(replica_manager, TRANSACTION_STATE),
-            LocalMarkerWriter(
-                replica_manager,
-                self.group,
-                now_ms=now_ms,
-                exists=lambda partition: image().topics.partition(*partition) is not None,
-                commit_timeout_ms=config.request_timeout_ms,
-            ),
+            markers,
             producer_ids,
             loop=loop,
             now_ms=now_ms,
@@ -121,7 +128,10 @@ class Coordinators:
                 TRANSACTION_STATE, config.transaction_state_log_num_partitions
             ),
             transaction_version=lambda: image().features.level(TRANSACTION_VERSION),
+            cluster_writer=None if remote is None else remote.marker_writer(markers),
         )
+        if remote is not None:
+            self.transaction.remote_partitions = remote.transaction_partitions(self.transaction.partition_of)
         self.share = ShareCoordinator(
             _share_config(config),
             ReplicaCoordinatorLog(replica_manager, SHARE_GROUP_STATE),
@@ -155,20 +165,24 @@ class Coordinators:
 
     def apply_delta(self, delta: MetadataDelta) -> None:
         """Apply a commit of the metadata log, after the replicas."""
-        if delta.topics is None:
-            return
-        deleted = {topic.name: topic.topic_id for topic in delta.topics.deleted.values()}
+        if delta.topics is not None:
+            self._apply_topics(delta.topics)
+        if self._remote is not None:
+            self._remote.apply_delta(delta)
+
+    def _apply_topics(self, topics: TopicsDelta) -> None:
+        deleted = {topic.name: topic.topic_id for topic in topics.deleted.values()}
         for name in deleted.keys() & self._by_topic.keys():
             for partition in list(self._led[name]):
                 self._resign(name, partition)
-        for changed in delta.topics.changed.values():
+        for changed in topics.changed.values():
             if changed.name in self._by_topic:
                 for partition, registration in sorted(changed.partition_changes.items()):
                     if registration.leader == self._node_id:
                         self._lead(changed.name, partition, registration.leader_epoch)
                     else:
                         self._resign(changed.name, partition)
-        self.group.on_topics_changed(delta.topics)
+        self.group.on_topics_changed(topics)
         if deleted:
             self.group.on_topics_deleted(deleted)
 
@@ -185,6 +199,8 @@ class Coordinators:
         """Resign every partition; waiting requests return NOT_COORDINATOR."""
         for coordinator in self._by_topic.values():
             coordinator.close()
+        if self._remote is not None:
+            self._remote.close()
 
 
 def _delete_records(replica_manager: ReplicaManager, index: int, offset: int) -> None:

@@ -7,6 +7,8 @@
 
 - A directory without `meta.properties` is formatted only if it holds nothing but traces of an interrupted formatting, or of a
   file system. A new cluster would delete partitions that it does not know, and other files do not belong to a broker.
+- A node that is part of a cluster (`BrokerConfig.is_alone` is false) formats only a directory whose cluster it was told. It would
+  found a second cluster otherwise, and a voter of a quorum that can change would take itself for the only one.
 - A directory may change between `check` and the lock: `open` reads the identity again.
 """
 
@@ -26,6 +28,7 @@ from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties,
 from barnabas.printable import printable
 from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig
+from barnabas.server.local_cluster import CLUSTER_PROPERTIES
 from barnabas.server.metadata_log import DIRECTORY, QUORUM_STATE
 from barnabas.server.start_report import RecoveryReport, say_start
 from barnabas.server.storage import BOOTSTRAP_CHECKPOINT, format_directory
@@ -51,6 +54,8 @@ def check_is_free(disk: Disk, root: str, remedy: str) -> None:
     if not disk.is_dir(root):
         raise CannotStart(f"{root} is a file, not a directory ({remedy})")
     foreign = [name for name in disk.listdir(root) if not _may_be_formatted(name)]
+    if CLUSTER_PROPERTIES in foreign:
+        raise CannotStart(f"{root} holds a cluster on this machine (`barnabas start --nodes N` starts it, or {remedy})")
     partitions = [name for name in foreign if _is_partition(disk, root, name)]
     if partitions:
         raise CannotStart(
@@ -119,7 +124,19 @@ class DataDirectory:
             path = parent_dir(path)
         self._read()
         if self.meta is None:
-            check_is_free(self._disk, self.root, self._remedy)
+            self._check_may_be_formatted()
+
+    def _check_may_be_formatted(self) -> None:
+        check_is_free(self._disk, self.root, self._remedy)
+        config = self._config
+        command = "`barnabas storage format -t CLUSTER-ID -c FILE`"
+        if config.is_controller and not config.is_alone and not config.quorum_voters:
+            raise CannotStart(
+                f"{self.root} is not formatted: {command} with --no-initial-controllers formats it for a quorum that exists, "
+                "with --standalone or --initial-controllers for a new one"
+            )
+        if not config.is_alone and config.cluster_id is None:
+            raise CannotStart(f"{self.root} is not formatted, and this node is not alone: {command} formats it")
 
     def was_used(self) -> bool:
         """Return whether a node has run here before."""
@@ -145,29 +162,34 @@ class DataDirectory:
         except OSError as error:
             raise self._refused(error) from None
 
-    async def open(
-        self,
-        log_manager: LogManager,
-        random: random_module.Random,
-        now_ms: int,
-        monotonic_ns: Callable[[], int],
-    ) -> MetaProperties:
-        """Recover the logs, and return the directory's identity; format the directory first if it has none.
+    def open(self, log_manager: LogManager, random: random_module.Random, now_ms: int) -> MetaProperties:
+        """Return the directory's identity; format the directory first if it has none.
 
         Raises:
             CannotStart: it is not this node's, must not be formatted, or the disk failed.
         """
         self.lock(log_manager)
         try:
+            return self._claim(random, now_ms)
+        except KafkaStorageError as error:
+            raise CannotStart(error.message) from None
+        except OSError as error:
+            raise self._refused(error) from None
+
+    async def recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
+        """Recover the logs.
+
+        Raises:
+            CannotStart: the disk failed.
+        """
+        try:
             await self._recover(log_manager, monotonic_ns)
-            meta = self._claim(random, now_ms)
         except KafkaStorageError as error:
             raise CannotStart(error.message) from None
         except OSError as error:
             raise self._refused(error) from None
         if not self.was_formatted:
             say_start(self, Recovery(), was_clean=True)
-        return meta
 
     async def _recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
         report = RecoveryReport(monotonic_ns)
@@ -183,10 +205,17 @@ class DataDirectory:
     def _claim(self, random: random_module.Random, now_ms: int) -> MetaProperties:
         self._read()
         if self.meta is None:
-            check_is_free(self._disk, self.root, self._remedy)
+            self._check_may_be_formatted()
             config = self._config
             self.meta = format_directory(
-                self._disk, self.root, config.cluster_id, config.node_id, config, random, now_ms=now_ms
+                self._disk,
+                self.root,
+                config.cluster_id,
+                config.node_id,
+                config,
+                random,
+                now_ms=now_ms,
+                standalone=config.is_alone,
             )
         return self.meta
 

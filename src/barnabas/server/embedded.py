@@ -38,7 +38,6 @@ from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import error_for
 from barnabas.protocol.messages import CreateTopicsResponse
-from barnabas.server.broker import BrokerServer
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.commands import epoch_ms, new_event_loop
 from barnabas.server.config import ConfigError
@@ -49,6 +48,7 @@ from barnabas.server.embedded_arguments import (
     setting_texts,
     topic_request,
 )
+from barnabas.server.node import Node
 
 __all__ = ["Broker"]
 
@@ -89,7 +89,7 @@ class Broker:
         self._lock = threading.Lock()
         self._has_stopped = False
         self._pid = 0
-        self._server: BrokerServer | None = None
+        self._node: Node | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._remove_folder: Callable[[], object] | None = None
@@ -123,7 +123,7 @@ class Broker:
 
     @property
     def is_running(self) -> bool:
-        return self._server is not None and self._server.failure is None
+        return self._node is not None and self._node.failure is None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -145,8 +145,8 @@ class Broker:
     def start(self) -> Self:
         """Start, and return when the broker answers requests."""
         with self._lock:
-            if self._server is not None:
-                address = self._server.addresses[0]
+            if self._node is not None:
+                address = self._node.addresses[0]
                 raise CannotStart(f"this broker already runs on {address}: call stop() first, or make another Broker()")
             try:
                 self._start()
@@ -163,29 +163,29 @@ class Broker:
         try:
             config = broker_config(folder, self._port, self._settings)
             loop = self._loop = new_event_loop()
-            server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+            node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
             self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
             self._thread.start()
-            self._call(server.start)
+            self._call(node.start)
         except BaseException:
             self._release()
             raise
         self._pid = os.getpid()
-        self._server = server
+        self._node = node
         if "listeners" not in self._settings:
-            self._port = server.port
+            self._port = node.port
 
     def stop(self) -> None:
         """Stop cleanly and delete the temporary folder."""
         if self._is_forked():
             return
         with self._lock:
-            server, self._server = self._server, None
-            if server is None:
+            node, self._node = self._node, None
+            if node is None:
                 return
             self._has_stopped = True
             try:
-                self._call(server.stop)
+                self._call(node.stop)
             finally:
                 self._release()
 
@@ -213,10 +213,10 @@ class Broker:
             KafkaError: the controller rejects it, for example with TOPIC_ALREADY_EXISTS.
             TypeError: an argument is of another type.
         """
-        server, request = self._running(), topic_request(name, partitions, config)
+        node, request = self._running(), topic_request(name, partitions, config)
 
         async def create() -> CreateTopicsResponse:
-            response = await server.controller.handle(ApiKey.CREATE_TOPICS, _CREATE_TOPICS_VERSION, request)
+            response = await node.broker.controller.handle(ApiKey.CREATE_TOPICS, _CREATE_TOPICS_VERSION, request)
             assert isinstance(response, CreateTopicsResponse), response
             return response
 
@@ -230,24 +230,24 @@ class Broker:
         Clients stay connected. A consumer that is still open joins its group again when it notices, so that it competes with the
         consumers of the next test: a warning in the log names its group.
         """
-        server = self._running()
+        node = self._running()
 
         async def reset() -> None:
-            _warn_of_members(server)
-            await server.reset()
+            _warn_of_members(node)
+            await node.broker.reset()
 
         self._call(reset)
 
     def _is_forked(self) -> bool:
-        return self._server is not None and self._pid != os.getpid()
+        return self._node is not None and self._pid != os.getpid()
 
-    def _running(self) -> BrokerServer:
-        if self._server is None:
+    def _running(self) -> Node:
+        if self._node is None:
             state = "has stopped: call start() again" if self._has_stopped else "has not started: call start()"
             raise RuntimeError(f"this broker {state}, or use it in a with statement")
-        if self._server.failure is not None:
-            raise RuntimeError(f"this broker stopped after a fault, which its log explains: {self._server.failure}")
-        return self._server
+        if self._node.failure is not None:
+            raise RuntimeError(f"this broker stopped after a fault, which its log explains: {self._node.failure}")
+        return self._node
 
     def _call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if self._is_forked():
@@ -289,8 +289,8 @@ def _remove_unless_forked(folder: str, pid: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _warn_of_members(server: BrokerServer) -> None:
-    for shard in server.coordinators.group.active_shards():
+def _warn_of_members(node: Node) -> None:
+    for shard in node.broker.coordinators.group.active_shards():
         for group in shard.groups.values():
             if group.member_count:
                 logger.warning(

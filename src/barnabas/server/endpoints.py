@@ -53,7 +53,10 @@ def _parse(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) ->
 
 
 def endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, ...] | None]:
-    """Return `listeners`, `controller_listeners` and `advertised_listeners` (None for `auto`).
+    """Return the listeners of clients and of controllers, and the advertised addresses of both.
+
+    Returns:
+        `listeners`, `controller_listeners`, `advertised_controller_listeners`, and `advertised_listeners`, which is None for `auto`.
 
     Args:
         value: returns a broker setting's value by Kafka's name.
@@ -65,19 +68,21 @@ def endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, 
     for pair in str(value("listener.security.protocol.map")).split(","):
         name, _, protocol = pair.partition(":")
         protocols[name.strip().upper()] = protocol.strip().upper()
-    controller_names = value("controller.listener.names")
-    assert isinstance(controller_names, tuple)
+    names = value("controller.listener.names")
+    assert isinstance(names, tuple)
+    controller_names = {name.upper() for name in names}
     for name in controller_names:
-        protocols.setdefault(name.upper(), "PLAINTEXT")
-    listed = value("listeners")
+        protocols.setdefault(name, "PLAINTEXT")
+    listed, advertised = value("listeners"), value("advertised.listeners")
     assert isinstance(listed, tuple)
     every = _parse("listeners", listed, protocols)
-    advertised = value("advertised.listeners")
     is_auto = advertised in (None, (), ("auto",))
+    told = (
+        _parse("advertised.listeners", advertised, protocols) if isinstance(advertised, tuple) and not is_auto else ()
+    )
     return {
         "listeners": tuple(x for x in every if x.name not in controller_names),
         "controller_listeners": tuple(x for x in every if x.name in controller_names),
-        "advertised_listeners": None
-        if is_auto or not isinstance(advertised, tuple)
-        else _parse("advertised.listeners", advertised, protocols),
+        "advertised_listeners": None if is_auto else tuple(x for x in told if x.name not in controller_names),
+        "advertised_controller_listeners": tuple(x for x in told if x.name in controller_names),
     }

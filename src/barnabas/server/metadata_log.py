@@ -11,10 +11,12 @@ Crash argument
 - A record is committed after the flush of its batch. A crash therefore leaves at most one torn batch, which was never
   acknowledged; opening the log truncates it.
 - Snapshots and `quorum-state` are written under another name, flushed and renamed: a file with its final name is whole. A leftover
-  `.tmp` is ignored, and the next writer of the same name replaces it.
+  `.tmp` is ignored, and the next writer of the same name replaces it. What a snapshot from the leader leaves (`partial_snapshot`) is
+  removed at the next start.
 - The log's start moves to a snapshot only after the snapshot is durable. A snapshot is deleted only after the start has moved past
   the records that it alone covered.
-- If a snapshot ends beyond the log, the log lost records that the snapshot holds: the log restarts at the snapshot's end.
+- If a snapshot ends beyond the log, or where the log has no record or one of an earlier epoch, the log lacks records that the snapshot
+  holds: it was cut off, or a snapshot of the leader was replacing it. The log restarts at the snapshot's end, and older snapshots go.
 
 With `barnabas.metadata.flush=false` nothing is flushed, which is right only for a broker inside a test.
 
@@ -25,31 +27,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import re
 from collections.abc import Callable, Iterator
 
-from barnabas.clock import Clock
 from barnabas.log import partition_metadata
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_files import PARTITION_METADATA
 from barnabas.log.log_flusher import run_in_future
-from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.partition_log import AppendOrigin, PartitionLog, run_inline
-from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
+from barnabas.protocol.primitives import ONE_UUID
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.raft_driver import RaftDriver
-from barnabas.raft.raft_node import RaftNode
-from barnabas.raft.replica_key import ReplicaKey
-from barnabas.raft.seams import Batch, SnapshotId
+from barnabas.raft.seams import Batch, IncomingSnapshot, SnapshotId
 from barnabas.raft.voter_set_history import NOT_IN_LOG, VoterSetHistory, VotersFrom
-from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
+from barnabas.raft.voters import VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import iter_batches
+from barnabas.records.record_batch import iter_batches, read_header
 from barnabas.server.config import BrokerConfig
+from barnabas.server.partial_snapshot import PART, PartialSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -96,19 +93,50 @@ class MetadataLog:
         self._submit = run_blocking
         self._run = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._flush_done: Callable[[], None] | None = None
-        disk.mkdir(self.directory)
+        if not disk.is_dir(self.directory):
+            disk.mkdir(self.directory)
+            if durable:
+                # Its name must be as durable as what is promised with its files.
+                disk.sync_dir(root)
+        self._remove_partial_snapshots()
         self._snapshots = self._list_snapshots()
         oldest = self._snapshots[0].end_offset if self._snapshots else 0
         self._log = PartitionLog(
             disk, self.directory, config, now_ms=now_ms, run_blocking=self._run_blocking, log_start_offset=oldest
         )
         latest = self.latest_snapshot()
-        if latest is not None and latest.end_offset > self._log.log_end_offset:
-            logger.warning("The metadata log ends at %d, before its snapshot at %d", self.end_offset, latest.end_offset)
-            self._log.truncate_fully_and_start_at(latest.end_offset)
+        # A later epoch's snapshot was replacing the log; of another one the records after it would mean nothing.
+        end_offset, epoch = latest or SnapshotId(0, 0)
+        if self.start_offset > end_offset and self._log.latest_epoch >= epoch:
+            raise KafkaStorageError(
+                f"the metadata log begins at {self.start_offset}, and no snapshot has what was before (restore the .checkpoint files)"
+            )
+        if latest is not None:
+            self._agree_with(latest)
         if not disk.exists(f"{self.directory}/{PARTITION_METADATA}"):
             identity = partition_metadata.encode(ONE_UUID)
             disk.write_file_atomic(f"{self.directory}/{PARTITION_METADATA}", identity, sync=False)
+
+    def _agree_with(self, latest: SnapshotId) -> None:
+        """Let the log begin at a snapshot, hold what the latest one holds, and count that as committed."""
+        log = self._log
+        if not self._holds_what_ends(latest):
+            logger.warning("The metadata log up to %d lacks what its snapshot at %d holds", self.end_offset, latest[0])
+            log.truncate_fully_and_start_at(latest.end_offset)
+        log.high_watermark = max(log.high_watermark, latest.end_offset)
+        self._remove_snapshots_before(self.start_offset)
+        if self.start_offset < self._snapshots[0].end_offset:
+            # The process ended while it trimmed the log.
+            log.delete_records_before(self._snapshots[0].end_offset)
+
+    def _holds_what_ends(self, snapshot: SnapshotId) -> bool:
+        """Return whether the log goes up to a snapshot's end and is the one that the snapshot is of."""
+        end_offset = snapshot.end_offset
+        if self.start_offset == end_offset or end_offset > self.end_offset:
+            return end_offset <= self.end_offset
+        last = read_header(next(self.read(end_offset - 1, self.end_offset)))
+        # Where segments are missing, the next batch lies behind.
+        return last.base_offset < end_offset and last.partition_leader_epoch >= snapshot.epoch
 
     def _run_blocking(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         """Run a flush in the executor and call back when it completes."""
@@ -150,7 +178,8 @@ class MetadataLog:
 
     def read(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
         offset = max(from_offset, self.start_offset)
-        while offset < to_offset:
+        # A snapshot from the leader may replace the log while it is read.
+        while self.start_offset <= offset < to_offset:
             data = memoryview(self._log.read(offset, READ_BYTES, max_offset=to_offset).read())
             if not data:
                 return
@@ -159,7 +188,14 @@ class MetadataLog:
                 yield data[position : position + header.size]
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        return self._log.end_offset_for_epoch(epoch)
+        found, end_offset = self._log.end_offset_for_epoch(epoch)
+        first = self.earliest_snapshot()
+        if found < 0:
+            return self.last_epoch, self.end_offset
+        if first is not None and (found, end_offset) == (epoch, first.end_offset):
+            # The epoch is older than the log: the snapshot knows the last one before it.
+            return first.epoch, first.end_offset
+        return found, end_offset
 
     def epoch_at(self, end_offset: int) -> int:
         first = self.earliest_snapshot()
@@ -171,15 +207,15 @@ class MetadataLog:
     def set_high_watermark(self, offset: int) -> None:
         self._log.high_watermark = offset
 
+    def _path(self, snapshot: SnapshotId) -> str:
+        return f"{self.directory}/{checkpoint_name(snapshot)}"
+
     # Snapshots
 
     def _list_snapshots(self) -> list[SnapshotId]:
         """Return every snapshot, oldest first."""
         found = (_CHECKPOINT.match(name) for name in self._disk.listdir(self.directory))
         return sorted(SnapshotId(int(match[1]), int(match[2])) for match in found if match is not None)
-
-    def _path(self, snapshot: SnapshotId) -> str:
-        return f"{self.directory}/{checkpoint_name(snapshot)}"
 
     def earliest_snapshot(self) -> SnapshotId | None:
         return next((each for each in self._snapshots if each.end_offset == self.start_offset), None)
@@ -189,6 +225,41 @@ class MetadataLog:
 
     def read_snapshot(self, snapshot: SnapshotId) -> bytes:
         return self._disk.read_file(self._path(snapshot))
+
+    def snapshot_size(self, snapshot: SnapshotId) -> int | None:
+        return self._disk.file_size(self._path(snapshot)) if snapshot in self._snapshots else None
+
+    def read_snapshot_piece(self, snapshot: SnapshotId, position: int, max_bytes: int) -> bytes:
+        file = self._disk.open(self._path(snapshot))
+        try:
+            return file.pread(max_bytes, position)
+        finally:
+            file.close()
+
+    def receive_snapshot(self, snapshot: SnapshotId) -> PartialSnapshot:
+        return PartialSnapshot(
+            self._disk, self._path(snapshot), snapshot, durable=self._durable, run_blocking=self._submit
+        )
+
+    def begin_at(self, incoming: IncomingSnapshot) -> VoterSet | None:
+        assert isinstance(incoming, PartialSnapshot), incoming
+        snapshot = incoming.snapshot
+        incoming.rename()
+        self._log.truncate_fully_and_start_at(snapshot.end_offset)
+        self._snapshots = sorted({*self._snapshots, snapshot})
+        self._remove_snapshots_before(snapshot.end_offset)
+        named = [voters for _, voters in _voter_records([memoryview(self.read_snapshot(snapshot))])]
+        return named[-1] if named else None
+
+    def _remove_partial_snapshots(self) -> None:
+        for name in self._disk.listdir(self.directory):
+            if name.endswith(PART):
+                self._disk.remove(f"{self.directory}/{name}")
+
+    def _remove_snapshots_before(self, start_offset: int) -> None:
+        """Remove snapshots that end before the log begins: the records after them are gone."""
+        while self._snapshots and self._snapshots[0].end_offset < start_offset:
+            self._disk.remove(self._path(self._snapshots.pop(0)))
 
     async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
         def write() -> None:
@@ -273,60 +344,17 @@ class QuorumStateFile:
         self._disk.write_file_atomic(self._path, state.to_bytes(), sync=self._durable)
 
 
+def controller_listener_name(config: BrokerConfig) -> str:
+    """Return the name of the listener by which the nodes of the quorum reach each other."""
+    names = config.list_value("controller.listener.names")
+    return names[0].upper() if names else "CONTROLLER"
+
+
 def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
-    """Return this voter's addresses: its controller listeners, or else its first listener."""
-    listeners = config.controller_listeners or config.listeners[:1]
-    names = config.value("controller.listener.names")
-    assert isinstance(names, tuple)
-    name = names[0] if names else "CONTROLLER"
-    return tuple(
-        VoterEndpoint(x.name if config.controller_listeners else name, x.host or "localhost", x.port) for x in listeners
-    )
-
-
-def open_quorum(
-    disk: Disk,
-    root: str,
-    meta: MetaProperties,
-    config: BrokerConfig,
-    *,
-    clock: Clock,
-    run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
-    on_fault: Callable[[BaseException], None] | None = None,
-) -> RaftDriver:
-    """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
-
-    Raises:
-        KafkaStorageError, BadElectionState: the directory cannot be read.
-    """
-    internal = config.value("internal.metadata.log.segment.bytes")
-    metadata_log = MetadataLog(
-        disk,
-        root,
-        LogConfig(
-            segment_bytes=internal if isinstance(internal, int) else config.metadata_log_segment_bytes,
-            segment_ms=config.metadata_log_segment_ms,
-            retention_ms=-1,
-            retention_bytes=-1,
-            file_delete_delay_ms=0,
-        ),
-        now_ms=clock.wall_ms,
-        durable=config.barnabas_metadata_flush,
-        retention_bytes=config.metadata_max_retention_bytes,
-        retention_ms=config.metadata_max_retention_ms,
-        run_blocking=run_blocking,
-        on_fault=on_fault,
-    )
-    store = QuorumStateFile(disk, metadata_log.directory, durable=config.barnabas_metadata_flush)
-    directory_id = uuid_from_str(meta.directory_id) if meta.directory_id else ZERO_UUID
-    node = RaftNode(
-        ReplicaKey(meta.node_id, directory_id),
-        # A directory that was formatted for a static quorum, or emptied: this node is the only voter.
-        metadata_log.voters(VoterSet.of([Voter(meta.node_id, ZERO_UUID)])),
-        store.read() or ElectionState(),
-        metadata_log,
-        clock,
-        # Election timeouts only have to differ from voter to voter.
-        random.Random(meta.node_id),
-    )
-    return RaftDriver(node, metadata_log, store)
+    """Return this voter's addresses: its controller listeners as it advertises them, or else its first listener."""
+    advertised = {each.name: each for each in config.advertised_controller_listeners}
+    found = tuple(advertised.get(each.name, each) for each in config.controller_listeners)
+    if not found:
+        name = controller_listener_name(config)
+        return tuple(VoterEndpoint(name, each.host or "localhost", each.port) for each in config.listeners[:1])
+    return tuple(VoterEndpoint(each.name, each.host or "localhost", each.port) for each in found)

@@ -1,9 +1,14 @@
 """A node's part of the metadata quorum: the raft driver over its log, the loader that every node has, and the controller.
 
     driver ──► loader ──► publishers: the snapshots, the broker
-                     └──► controller, active if this node leads
+                     └──► controller, active if this node leads; only on a node that may vote
 
-Source: Kafka's `SharedServer`, which holds what broker and controller of one process share.
+- The voters are those of the log, or of the directory's formatting. Where neither names any, the configuration does: the voters of a
+  quorum that does not change (`controller.quorum.voters`), or this node, if it is alone.
+- Every other node is an observer: it follows the log of the leader, and finds it by asking voters and bootstrap servers.
+- A sole voter that nobody follows needs neither peers nor loop, and elects itself before `start` returns.
+
+Source: Kafka's `SharedServer`, which holds what broker and controller of one process share; `KafkaRaftManager`.
 """
 
 from __future__ import annotations
@@ -14,16 +19,30 @@ from collections.abc import Callable
 
 from barnabas.clock import Clock
 from barnabas.log.disk import Disk
+from barnabas.log.log_config import LogConfig
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.controller_view import ControllerSettings
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.local_controller import LocalController
 from barnabas.metadata.metadata_loader import MetadataLoader
 from barnabas.metadata.snapshot_generator import SnapshotGenerator
 from barnabas.metadata.snapshots import SnapshotPolicy
+from barnabas.protocol.primitives import ZERO_UUID, uuid_from_str
+from barnabas.raft.election_state import NO_NODE, ElectionState
+from barnabas.raft.peer_messages import bootstrap_ids
+from barnabas.raft.quorum_state import QuorumTimeouts
 from barnabas.raft.raft_driver import RaftDriver
+from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.server.config import BrokerConfig
-from barnabas.server.metadata_log import MetadataLog, open_quorum
+from barnabas.server.metadata_log import (
+    MetadataLog,
+    QuorumStateFile,
+    controller_endpoints,
+    controller_listener_name,
+)
 from barnabas.server.storage import read_bootstrap
 
 
@@ -33,6 +52,9 @@ class MetadataQuorum:
     Args:
         run_blocking: runs a blocking call in the executor and returns its future.
         on_fault: called with the error when the node must stop.
+
+    Attributes:
+        local_controller: None on a node that may not vote.
 
     Raises:
         KafkaStorageError, KafkaError, BadElectionState, OSError: the metadata log cannot be opened.
@@ -52,15 +74,15 @@ class MetadataQuorum:
         on_fault: Callable[[BaseException], None],
     ) -> None:
         root = config.log_dirs[0]
-        bootstrap = read_bootstrap(disk, root)
+        self._listener_name = controller_listener_name(config)
         self.driver: RaftDriver = open_quorum(
-            disk, root, meta, config, clock=clock, run_blocking=run_blocking, on_fault=on_fault
+            disk, root, meta, config, clock=clock, run_blocking=run_blocking, on_fault=on_fault, loop=loop
         )
         node = self.driver.node
         self.loader = MetadataLoader(
             self.driver.log,
-            quorum_high_watermark=lambda: node.high_watermark,
-            kraft_version=node.kraft_version,
+            quorum_high_watermark=lambda: node.quorum_high_watermark,
+            kraft_version=lambda: node.kraft_version,
             loop=loop,
         )
         self._snapshots = SnapshotGenerator(
@@ -74,29 +96,56 @@ class MetadataQuorum:
             loop,
         )
         self.loader.add_publisher(self._snapshots.publish)
-        self.controller = LocalController(
-            _controller_settings(config, meta.cluster_id),
-            resolver,
-            self.driver,
-            self.loader,
-            create_future=loop.create_future,
-            clock=clock,
-            random=random,
-            on_fault=on_fault,
-            loop=loop,
-            bootstrap=bootstrap,
-        )
+        self.local_controller: LocalController | None = None
+        if config.is_controller:
+            self.local_controller = LocalController(
+                _controller_settings(config, meta.cluster_id),
+                resolver,
+                self.driver,
+                self.loader,
+                create_future=loop.create_future,
+                clock=clock,
+                random=random,
+                on_fault=on_fault,
+                loop=loop,
+                bootstrap=read_bootstrap(disk, root),
+            )
+        else:
+            self.loader.listener = _NoController(self.driver, on_fault)
+            self.driver.add_listener(self.loader)
 
     def __repr__(self) -> str:
         return f"<MetadataQuorum {self.driver.node!r} {self.loader!r}>"
 
+    @property
+    def controller(self) -> LocalController:
+        """The controller of a node that may vote."""
+        assert self.local_controller is not None, "this node has no controller"
+        return self.local_controller
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this node leads the quorum."""
+        return self.driver.node.is_leader
+
+    def leader_endpoint(self) -> VoterEndpoint | None:
+        """Return where the leader of the quorum serves it; None if this node knows no leader, or not its address."""
+        leader_id = self.driver.node.leader_id
+        return None if leader_id == NO_NODE else self.driver.endpoint_of(leader_id, self._listener_name)
+
     def start(self) -> None:
-        """Begin with the election; the metadata is read as far as it is committed."""
+        """Begin with the election; the metadata is read as far as it is committed.
+
+        Raises:
+            QuorumNotSupported: the voter set names another directory for this node.
+        """
         self.driver.start()
 
     def stop(self) -> None:
         """Answer what waits for the controller; nothing is appended, committed or published after this."""
-        self.controller.close()
+        if self.local_controller is not None:
+            self.local_controller.close()
+        self.driver.close()
         self.loader.close()
         self._snapshots.close()
 
@@ -104,6 +153,109 @@ class MetadataQuorum:
         """Close the log."""
         assert isinstance(self.driver.log, MetadataLog), self.driver.log
         self.driver.log.close(clean=clean)
+
+
+class _NoController:
+    """The loader's listener on a node that may not vote."""
+
+    def __init__(self, driver: RaftDriver, on_fault: Callable[[BaseException], None]) -> None:
+        self._driver = driver
+        self._on_fault = on_fault
+
+    def __repr__(self) -> str:
+        return "<_NoController>"
+
+    def on_commit(self, image: MetadataImage) -> None:
+        """Publishers know it already."""
+
+    def on_loader_failed(self, error: Exception) -> None:
+        self._driver.close()
+        self._on_fault(error)
+
+
+def open_quorum(
+    disk: Disk,
+    root: str,
+    meta: MetaProperties,
+    config: BrokerConfig,
+    *,
+    clock: Clock,
+    run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
+    on_fault: Callable[[BaseException], None] | None = None,
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> RaftDriver:
+    """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
+
+    Args:
+        loop: None for a sole voter that nobody follows.
+
+    Raises:
+        KafkaStorageError, BadElectionState: the directory cannot be read.
+    """
+    metadata_log = _open_log(disk, root, config, clock, run_blocking, on_fault)
+    store = QuorumStateFile(disk, metadata_log.directory, durable=config.barnabas_metadata_flush)
+    directory_id = uuid_from_str(meta.directory_id) if meta.directory_id else ZERO_UUID
+    node = RaftNode(
+        ReplicaKey(meta.node_id, directory_id),
+        metadata_log.voters(_configured_voters(config, meta.node_id)),
+        store.read() or ElectionState(),
+        metadata_log,
+        clock,
+        # Election timeouts only have to differ from voter to voter.
+        random_module.Random(meta.node_id),
+        QuorumTimeouts(
+            election=config.int_value("controller.quorum.election.timeout.ms"),
+            fetch=config.int_value("controller.quorum.fetch.timeout.ms"),
+            request=config.int_value("controller.quorum.request.timeout.ms"),
+            retry_backoff=config.int_value("controller.quorum.retry.backoff.ms"),
+        ),
+        bootstrap_ids(len(config.quorum_bootstrap_servers)),
+    )
+    is_sole_voter = node.voters.ids() == (meta.node_id,)
+    if loop is None or (is_sole_voter and not config.controller_listeners):
+        return RaftDriver(node, metadata_log, store)
+    if is_sole_voter:
+        return RaftDriver(node, metadata_log, store, None, loop, on_fault)
+    # Connections to other nodes, for which the start of a sole voter does not pay.
+    from barnabas.server.quorum_peers import peers_of
+
+    return RaftDriver(node, metadata_log, store, peers_of(config, meta.cluster_id, node, loop), loop, on_fault)
+
+
+def _open_log(
+    disk: Disk,
+    root: str,
+    config: BrokerConfig,
+    clock: Clock,
+    run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None,
+    on_fault: Callable[[BaseException], None] | None,
+) -> MetadataLog:
+    internal = config.value("internal.metadata.log.segment.bytes")
+    return MetadataLog(
+        disk,
+        root,
+        LogConfig(
+            segment_bytes=internal if isinstance(internal, int) else config.metadata_log_segment_bytes,
+            segment_ms=config.metadata_log_segment_ms,
+            retention_ms=-1,
+            retention_bytes=-1,
+            file_delete_delay_ms=0,
+        ),
+        now_ms=clock.wall_ms,
+        durable=config.barnabas_metadata_flush,
+        retention_bytes=config.metadata_max_retention_bytes,
+        retention_ms=config.metadata_max_retention_ms,
+        run_blocking=run_blocking,
+        on_fault=on_fault,
+    )
+
+
+def _configured_voters(config: BrokerConfig, node_id: int) -> VoterSet:
+    """Return the voters where neither the log nor the formatting of its directory names any."""
+    if config.quorum_voters:
+        return VoterSet.of(config.quorum_voters)
+    # A directory that was formatted for a static quorum, or emptied: a node alone is the only voter.
+    return VoterSet.of([Voter(node_id, ZERO_UUID, controller_endpoints(config))] if config.is_alone else [])
 
 
 def _controller_settings(config: BrokerConfig, cluster_id: str) -> ControllerSettings:

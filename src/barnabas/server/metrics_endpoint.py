@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from barnabas.api.context import BrokerServices
-from barnabas.metadata.local_controller import LocalController
+from barnabas.metadata.quorum_controller import ControllerCounts
 from barnabas.metrics import client_families
 from barnabas.metrics.exposition import CONTENT_TYPE, Family
+from barnabas.metrics.loop_lag import LoopLag
 from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
@@ -23,6 +24,7 @@ from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.health import health_routes
 from barnabas.server.http_listener import Answer, HttpListener
 from barnabas.server.listener import Listener
+from barnabas.server.metadata_quorum import MetadataQuorum
 from barnabas.server.share_groups import ShareServices
 from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
@@ -46,6 +48,7 @@ class MetricsEndpoint:
     def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> None:
         self.http = HttpListener(loop, host, port, health_routes(not_ready), costly=("/metrics",))
         self.request_times: RequestTimes
+        self._loop_lag = LoopLag(loop)
         self._scraper: Scraper
         self._client_metrics: Callable[[], ClientMetricsManager | None]
 
@@ -68,6 +71,11 @@ class MetricsEndpoint:
             ) from None
         return made
 
+    def close(self) -> None:
+        """Answer no more."""
+        self._loop_lag.close()
+        self.http.close()
+
     @property
     def url(self) -> str:
         """Where a client on this machine, or one that knows the host, finds the metrics."""
@@ -78,7 +86,7 @@ class MetricsEndpoint:
         *,
         services: BrokerServices,
         share: ShareServices,
-        controller: LocalController,
+        quorum: MetadataQuorum,
         listeners: Sequence[Listener],
         connection_quotas: ConnectionQuotas,
         client_metrics: Callable[[], ClientMetricsManager | None],
@@ -96,7 +104,7 @@ class MetricsEndpoint:
             connection_quotas=connection_quotas,
             share_partitions=lambda: share.partitions_if_any,
             listener_counts=lambda: [(listener.name, listener.connection_count) for listener in listeners],
-            quorum=lambda: _quorum_state(controller),
+            quorum=lambda: _quorum_state(quorum),
         )
         self._scraper = Scraper(source, services.monotonic_ns, self._pushed)
         self.http.routes["/metrics"] = self._metrics
@@ -105,6 +113,7 @@ class MetricsEndpoint:
         logger.info("Metrics on %s", self.url)
 
     def _pushed(self) -> Iterator[Family]:
+        yield from self._loop_lag.families()
         manager = self._client_metrics()
         if manager is not None:
             yield from client_families.families(manager)
@@ -113,8 +122,9 @@ class MetricsEndpoint:
         return Answer(CONTENT_TYPE, await self._scraper.text())
 
 
-def _quorum_state(controller: LocalController) -> QuorumState:
-    node = controller.driver.node
+def _quorum_state(quorum: MetadataQuorum) -> QuorumState:
+    node = quorum.driver.node
+    counts = ControllerCounts() if quorum.local_controller is None else quorum.local_controller.counts
     return QuorumState(
         leader=node.leader_id,
         epoch=node.epoch,
@@ -122,7 +132,7 @@ def _quorum_state(controller: LocalController) -> QuorumState:
         state=node.role.value,
         high_watermark=node.high_watermark,
         log_end_offset=node.end_offset,
-        commits=controller.counts.commits,
-        commit_ms=controller.counts.commit_ms,
-        unclean_elections=controller.counts.unclean_elections,
+        commits=counts.commits,
+        commit_ms=counts.commit_ms,
+        unclean_elections=counts.unclean_elections,
     )

@@ -21,7 +21,7 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import AnyContext
 from barnabas.api.dispatch import Output
 
 __all__ = ["PIPELINE_LIMIT", "ResponseQueue"]
@@ -45,7 +45,7 @@ class ResponseQueue:
     __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[RequestContext, Result]] = deque()
+        self.waiting: deque[tuple[AnyContext, Result]] = deque()
 
     def __repr__(self) -> str:
         return f"<ResponseQueue waiting={len(self.waiting)}>"
@@ -60,11 +60,11 @@ class ResponseQueue:
             return False
         return len(frame) >= 2 and frame[0] == 0 and frame[1] == _PRODUCE
 
-    def add(self, context: RequestContext, result: Result) -> None:
+    def add(self, context: AnyContext, result: Result) -> None:
         """Add the response of the request that was handled last."""
         self.waiting.append((context, result))
 
-    def take(self) -> tuple[RequestContext, Result] | None:
+    def take(self) -> tuple[AnyContext, Result] | None:
         """Take the first response if it is ready; a future that is taken is done."""
         if self.waiting:
             result = self.waiting[0][1]

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.protocol.messages import CreateTopicsResponse
+    from barnabas.server.remote_coordinators import RemoteCoordinators
     from barnabas.share.dead_letters import DeadLetterWriter
-    from barnabas.share.persister import LocalPersister
+    from barnabas.share.persister import StatePersister
     from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["ShareServices"]
@@ -63,14 +64,15 @@ class _Cluster:
         return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
 
     def create(self, topic: str) -> asyncio.Future[CreateTopicsResponse]:
+        from barnabas.api.topic_creation import automatic_replication_factor
         from barnabas.protocol.messages import CreateTopicsRequest
 
-        config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
+        config = self._services.config
         settings = {f"{_PREFIX}.group.enable": "true", "message.timestamp.type": "CreateTime"}
         creatable = CreateTopicsRequest.CreatableTopic(
             name=topic,
             num_partitions=config.num_partitions,
-            replication_factor=min(config.default_replication_factor, live),
+            replication_factor=automatic_replication_factor(self._services, config.default_replication_factor),
             configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=text) for key, text in settings.items()],
         )
         request = CreateTopicsRequest(topics=[creatable], timeout_ms=config.request_timeout_ms)
@@ -82,12 +84,18 @@ class ShareServices:
 
     Args:
         services: returns the node's services; called when a part is created.
+        remote: the requests to other brokers; None on a node that is a cluster of its own.
     """
 
     def __init__(
-        self, coordinator: ShareCoordinator, group_configs: GroupConfigs, services: Callable[[], BrokerServices]
+        self,
+        coordinator: ShareCoordinator,
+        group_configs: GroupConfigs,
+        services: Callable[[], BrokerServices],
+        remote: RemoteCoordinators | None = None,
     ) -> None:
         self.coordinator = coordinator
+        self._remote = remote
         self._group_configs = group_configs
         self._services = services
         self._partitions: SharePartitionManager | None = None
@@ -96,14 +104,14 @@ class ShareServices:
         return f"<ShareServices partitions={self._partitions!r}>"
 
     @cached_property
-    def persister(self) -> LocalPersister:
+    def persister(self) -> StatePersister:
         """The store of share partitions' states."""
         from barnabas.api.topic_creation import create_internal_topic
-        from barnabas.share.persister import LocalPersister
+        from barnabas.share.persister import StatePersister
 
         services = self._services()
-        return LocalPersister(
-            self.coordinator,
+        return StatePersister(
+            self.coordinator if self._remote is None else self._remote.share_states(self.coordinator),
             services.loop,
             has_topic=lambda: SHARE_GROUP_STATE in services.image().topics.by_name,
             create_topic=lambda: create_internal_topic(services, SHARE_GROUP_STATE),
@@ -137,7 +145,7 @@ class ShareServices:
         )
 
     def _dead_letters(self, services: BrokerServices) -> DeadLetterWriter:
-        from barnabas.share.dead_letters import DeadLetterWriter
+        from barnabas.share.dead_letters import COMMIT_TIMEOUT_MS, DeadLetterWriter
 
         return DeadLetterWriter(
             services.replica_manager,
@@ -145,6 +153,7 @@ class ShareServices:
             _Cluster(services),
             loop=services.loop,
             now_ms=services.now_ms,
+            remote=None if self._remote is None else self._remote.letters(COMMIT_TIMEOUT_MS),
         )
 
     @cached_property
@@ -155,7 +164,7 @@ class ShareServices:
         services = self._services()
         replicas = services.replica_manager
 
-        def end_offset(topic: str, index: int) -> int:
+        async def end_offset(topic: str, index: int) -> int:
             partition = replicas.partition(topic, index)
             partition.check_leader()
             return partition.log.high_watermark
@@ -165,7 +174,7 @@ class ShareServices:
             self.persister,
             loop=services.loop,
             image=services.image,
-            end_offset=end_offset,
+            end_offset=end_offset if self._remote is None else self._remote.end_offset(end_offset),
         )
 
     def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:

@@ -3,7 +3,8 @@
     meta.properties            cluster.id, node.id, directory.id: the owner of the directory
     bootstrap.checkpoint       the feature levels that the first controller writes into a fresh metadata log
     __cluster_metadata-0/00000000000000000000-0000000000.checkpoint
-                               the voter set: this node alone (`--standalone` in Kafka's tool)
+                               the first voters of a quorum that can change: this node alone (`--standalone`), or those of
+                               `--initial-controllers`. A node of a static quorum has none, nor has one that joins a quorum.
 
 Crash argument: meta.properties is written last, under another name, and renamed. A directory without it counts as unformatted;
 formatting it again replaces the files of an interrupted attempt.
@@ -57,12 +58,16 @@ def format_directory(
     now_ms: int = 0,
     metadata_version: int = LATEST_PRODUCTION,
     levels: Mapping[str, int] | None = None,
+    standalone: bool = True,
+    initial_voters: VoterSet | None = None,
 ) -> MetaProperties:
-    """Format an empty directory for this node, the only voter of a new quorum.
+    """Format an empty directory for this node.
 
     Args:
         cluster_id: None for a random one.
         levels: levels of features that are not the default ones of this metadata.version.
+        standalone: this node is the only voter of a new quorum; if there are no `initial_voters`.
+        initial_voters: the first voters of a quorum; this node's directory id is the one that they name.
 
     Raises:
         CannotStart: the directory is formatted already.
@@ -71,15 +76,24 @@ def format_directory(
     if disk.exists(f"{root}/{META_PROPERTIES}"):
         raise CannotStart(f"log directory {root} is already formatted (--ignore-formatted skips it)")
     sync = config.barnabas_metadata_flush
-    meta = MetaProperties(cluster_id or random_uuid(random), node_id, random_uuid(random))
-    assert meta.directory_id is not None
-    voters = VoterSet.of([Voter(node_id, uuid_from_str(meta.directory_id), controller_endpoints(config))])
-    disk.mkdir(f"{root}/{DIRECTORY}")
+    own = None if initial_voters is None else initial_voters.voter(node_id)
+    cluster_id = cluster_id or random_uuid(random)
+    directory_id = random_uuid(random) if own is None else uuid_to_str(own.directory_id)
+    meta = MetaProperties(cluster_id, node_id, directory_id)
+    voters = initial_voters
+    if voters is None and standalone:
+        voters = VoterSet.of([Voter(node_id, uuid_from_str(directory_id), controller_endpoints(config))])
+    disk.mkdir(root)
     records = bootstrap_records(metadata_version, {**default_levels(metadata_version), **(levels or {})})
     bootstrap = build_bootstrap(records, metadata_version, now_ms)
     disk.write_file_atomic(f"{root}/{BOOTSTRAP_CHECKPOINT}", bootstrap, sync=sync)
     checkpoint = f"{root}/{DIRECTORY}/{checkpoint_name(SnapshotId(0, 0))}"
-    disk.write_file_atomic(checkpoint, build_voters_checkpoint(voters, now_ms), sync=sync)
+    if voters is not None:
+        disk.mkdir(f"{root}/{DIRECTORY}")
+        disk.write_file_atomic(checkpoint, build_voters_checkpoint(voters, now_ms), sync=sync)
+    elif disk.exists(checkpoint):
+        # An interrupted attempt had other voters.
+        disk.remove(checkpoint)
     if sync:
         # The directory's own name must be as durable as its files.
         disk.sync_dir(root)

@@ -1,7 +1,17 @@
-"""`barnabas storage format|random-uuid|info`: Kafka's `kafka-storage`, for one node.
+"""`barnabas storage format|random-uuid|info`: Kafka's `kafka-storage`.
 
-Flags are Kafka's; `--data-dir` replaces the properties file. Options for a quorum of several nodes and for logins are errors: this node
-has neither. An older `--release-version` lets an older Apache Kafka run on the directory later.
+Flags are Kafka's; `--data-dir` replaces the properties file. An older `--release-version` lets an older Apache Kafka run on the
+directory later. Options for logins are errors: there are none.
+
+The first voters in a directory (`_first_voters`)
+
+    controller.quorum.voters is set     none: the settings name them (kraft.version 0)
+    --standalone                        this node alone
+    --initial-controllers LIST          those of the list
+    --no-initial-controllers            none: this controller joins a quorum that exists
+    none of these, a broker             none
+    none of these, a node alone         this node alone, since there is nobody else
+    none of these, another controller   an error, as in Kafka: two nodes that each took themselves for the quorum would be two clusters
 """
 
 from __future__ import annotations
@@ -12,6 +22,7 @@ import random
 import sys
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from barnabas.kafka_words import in_plain_words
 from barnabas.log.disk import OsDisk
@@ -26,16 +37,16 @@ from barnabas.metadata.metadata_version import (
 )
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
+from barnabas.raft.voters import VoterSet
 from barnabas.server.arguments import Parser, UsageMistake, print_error
 from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import ConfigSources
 from barnabas.server.data_directory import check_is_free
+from barnabas.server.quorum_config import BOOTSTRAP_SERVERS, VOTERS, parse_initial_controllers
 from barnabas.server.storage import format_directory, info, is_in_use, random_uuid
 
 __all__ = ["run_storage"]
-
-_UNSUPPORTED = (("-I", "--initial-controllers"), ("-N", "--no-initial-controllers"), ("-S", "--add-scram"))
 
 _BROKER = {True: "running", False: "stopped", None: "-"}
 
@@ -102,8 +113,20 @@ def _parser() -> Parser:
 
 
 def _add_format_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-t", "--cluster-id", metavar="ID", help="The cluster's id.  [default: a random one]")
-    command.add_argument("-s", "--standalone", action="store_true", help="Be the only voter of the quorum; always so.")
+    command.add_argument(
+        "-t", "--cluster-id", metavar="ID", help="The cluster's id.  [default for a node alone: a random one]"
+    )
+    first = command.add_mutually_exclusive_group()
+    first.add_argument("-s", "--standalone", action="store_true", help="Be the first voter of a new quorum, alone.")
+    first.add_argument(
+        "-I",
+        "--initial-controllers",
+        metavar="LIST",
+        help="The first voters of a new quorum, as ID@HOST:PORT:DIRECTORY-ID,...; the same on all of them.",
+    )
+    first.add_argument(
+        "-N", "--no-initial-controllers", action="store_true", help="Join a quorum that exists, as a controller."
+    )
     command.add_argument("-g", "--ignore-formatted", action="store_true", help="Skip a directory that is formatted.")
     command.add_argument(
         "-r", "--release-version", metavar="RELEASE", help="The release whose metadata format to begin with, as 4.3."
@@ -111,8 +134,7 @@ def _add_format_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-f", "--feature", metavar="NAME=LEVEL", action="append", default=[], help="The level of a feature; repeat."
     )
-    for option, long in _UNSUPPORTED:
-        command.add_argument(option, long, nargs="?", const="", action="append", help=argparse.SUPPRESS)
+    command.add_argument("-S", "--add-scram", nargs="?", const="", action="append", help=argparse.SUPPRESS)
 
 
 def _config(options: argparse.Namespace) -> BrokerConfig:
@@ -131,12 +153,16 @@ def _level(release: str | None) -> int:
     return level
 
 
-def _levels(features: Sequence[str]) -> dict[str, int]:
-    """Return the levels of `--feature`s."""
+def _levels(features: Sequence[str], *, is_dynamic: bool) -> dict[str, int]:
+    """Return the levels of `--feature`s.
+
+    Args:
+        is_dynamic: whether the quorum can change, which is what kraft.version says.
+    """
     levels = {}
     for text in features:
         name, separator, level = text.partition("=")
-        known = {**FEATURES, "kraft.version": FeatureRange(1, 1, 1)}
+        known = {**FEATURES, "kraft.version": FeatureRange(0, 1, 1)}
         if name == "metadata.version":
             releases = f"{NAMES[OLDEST_FORMAT]} to {NAMES[LATEST_PRODUCTION]}"
             raise CannotStart(f"--feature {printable(text)}: pass --release-version instead, from {releases}")
@@ -149,18 +175,71 @@ def _levels(features: Sequence[str]) -> dict[str, int]:
         if not level.isascii() or not level.isdigit() or not low <= int(level) <= high:
             raise CannotStart(f"--feature {printable(text)}: the level must be from {low} to {high}")
         levels[name] = int(level)
-    # Every new directory has kraft.version 1, in another file.
-    levels.pop("kraft.version", None)
+    # It is not among the first records: the voters' checkpoint has it, or there is none.
+    kraft_version = levels.pop("kraft.version", None)
+    if kraft_version == 1 and not is_dynamic:
+        raise CannotStart(
+            f"--feature kraft.version=1: needs --standalone, --initial-controllers or --no-initial-controllers, without {VOTERS}"
+        )
+    if kraft_version == 0 and is_dynamic:
+        raise CannotStart(f"--feature kraft.version=0: such a quorum is named by {VOTERS}; remove the option")
     return levels
 
 
+class _FirstVoters(NamedTuple):
+    """What a directory says of the quorum: nothing, this node alone, or `voters`."""
+
+    standalone: bool = False
+    voters: VoterSet | None = None
+
+
+def _first_voters(options: argparse.Namespace, config: BrokerConfig) -> _FirstVoters:
+    """Return what the directory is to say of the quorum.
+
+    Raises:
+        CannotStart: the options and the settings contradict each other.
+    """
+    new = "--standalone" if options.standalone else "--initial-controllers" if options.initial_controllers else ""
+    if new and config.quorum_voters:
+        raise CannotStart(
+            f"{new} is for a quorum that can change, but {VOTERS} names one that does not "
+            f"(remove the option, or set {BOOTSTRAP_SERVERS} instead)"
+        )
+    if options.standalone and not config.is_controller:
+        raise CannotStart("--standalone is for controllers, but this node is a broker alone (remove the option)")
+    if options.no_initial_controllers and config.is_alone and not config.quorum_voters:
+        raise CannotStart(
+            f"--no-initial-controllers is for a node that joins a quorum, but the settings name no other node (set {BOOTSTRAP_SERVERS})"
+        )
+    if options.initial_controllers:
+        names = config.list_value("controller.listener.names")
+        return _FirstVoters(voters=parse_initial_controllers(options.initial_controllers, names[0].upper()))
+    if options.standalone:
+        return _FirstVoters(standalone=True)
+    if options.no_initial_controllers or config.quorum_voters or not config.is_controller:
+        return _FirstVoters()
+    if not config.is_alone:
+        raise CannotStart(
+            f"a controller without {VOTERS} needs one of --standalone, --initial-controllers and --no-initial-controllers"
+        )
+    return _FirstVoters(standalone=True)
+
+
 def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
-    for _, long in _UNSUPPORTED:
-        if getattr(options, long[2:].replace("-", "_")):
-            raise CannotStart(f"{long} is not supported yet: a node is its own quorum, and has no logins")
-    version, levels = _level(options.release_version), _levels(options.feature)
+    if options.add_scram:
+        raise CannotStart("--add-scram is not supported yet: there are no logins")
+    first = _first_voters(options, config)
+    is_dynamic = first.standalone or first.voters is not None or options.no_initial_controllers
+    version = _level(options.release_version)
+    levels = _levels(options.feature, is_dynamic=is_dynamic and not config.quorum_voters)
     disk, draw = OsDisk(), random.SystemRandom()
-    cluster_id = options.cluster_id or config.cluster_id or random_uuid(draw)
+    cluster_id = options.cluster_id or config.cluster_id
+    if cluster_id is None:
+        if not config.is_alone:
+            raise UsageMistake(
+                "--cluster-id is missing: all nodes of a cluster have the same (`barnabas storage random-uuid` prints one)"
+            )
+        cluster_id = random_uuid(draw)
     for directory in config.log_dirs:
         if options.ignore_formatted and disk.exists(f"{directory}/{META_PROPERTIES}"):
             print(f"{directory} is already formatted; skipped.")
@@ -178,6 +257,8 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
             now_ms=time.time_ns() // 1_000_000,
             metadata_version=version,
             levels=levels,
+            standalone=first.standalone,
+            initial_voters=first.voters,
         )
         print(f"Formatted {directory} for node {meta.node_id} of cluster {meta.cluster_id}.")
     return 0

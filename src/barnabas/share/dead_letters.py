@@ -11,8 +11,7 @@
   errors.deadletterqueue.copy.record.enable also the record's key and value if they can be read and are small enough.
 - A letter that cannot be written is logged and given up; the group goes on.
 - Letters are written at least once: after a crash between the letter and the archived state the letter is written again.
-
-Limits: the topic's partition must be led by this broker.
+- The leader of the letter's partition may be another broker (`remote_letters`).
 
 Sources: KIP-1191; Kafka's `ShareGroupDLQStateManager`, `ShareGroupDLQRecordFetcher`.
 """
@@ -22,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.large_batch import is_large
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -35,6 +34,10 @@ from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.share.settings import GroupSettings
 from barnabas.steps import sleep, turn
+
+if TYPE_CHECKING:
+    from barnabas.metadata.topics_image import TopicImage
+    from barnabas.share.remote_letters import RemoteLetters
 
 __all__ = ["REJECTED", "TOO_OFTEN", "ClusterSettings", "DeadLetterWriter"]
 
@@ -80,7 +83,11 @@ class ClusterSettings(Protocol):
 
 
 class DeadLetterWriter:
-    """Writes dead letters; one for a broker."""
+    """Writes dead letters; one for a broker.
+
+    Args:
+        remote: appends to partitions that other brokers lead; None without other brokers.
+    """
 
     def __init__(
         self,
@@ -90,8 +97,10 @@ class DeadLetterWriter:
         *,
         loop: asyncio.AbstractEventLoop,
         now_ms: Callable[[], int],
+        remote: RemoteLetters | None = None,
     ) -> None:
         self.replicas = replicas
+        self.remote = remote
         self.groups = groups
         self.cluster = cluster
         self.loop = loop
@@ -99,6 +108,11 @@ class DeadLetterWriter:
 
     def __repr__(self) -> str:
         return "<DeadLetterWriter>"
+
+    def image_of(self, topic: str) -> TopicImage | None:
+        """Return a topic by name, None if it does not exist."""
+        image = self.replicas.image
+        return None if image is None else image.topics.by_name.get(topic)
 
     def topic_of(self, group_id: str) -> str:
         """Return the group's topic; empty if it names none."""
@@ -156,7 +170,7 @@ class _Letters:
         while self._next <= self._last:
             try:
                 topic = self._topic()
-                if topic not in self._writer.replicas.topics:
+                if self._writer.image_of(topic) is None:
                     await self._create(topic)
                     continue
                 await self._append(topic)
@@ -183,7 +197,7 @@ class _Letters:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG, f"the name of a dead letter topic must not start with __: {topic}"
             )
-        exists = topic in self._writer.replicas.topics
+        exists = self._writer.image_of(topic) is not None
         if exists and not cluster.is_enabled_on(topic):
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG, f"{topic} does not allow dead letters (errors.deadletterqueue.group.enable)"
@@ -199,14 +213,26 @@ class _Letters:
         code = created.topics[0].error_code
         if code not in _CREATED:
             raise KafkaError(ErrorCode(code), f"{topic} cannot be created")
-        if topic not in self._writer.replicas.topics:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic} has no leader here yet")
+        if self._writer.image_of(topic) is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic} is not in the metadata yet")
 
     async def _append(self, topic: str) -> None:
+        writer = self._writer
+        image = writer.image_of(topic)
+        if image is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic} was deleted")
+        index = self._source.index % max(1, len(image.partitions))
+        batch, last = await self._batch(writer.replicas.config_of(topic).max_message_bytes)
+        hosted = writer.replicas.topics.get(topic)
+        partition = None if hosted is None else hosted.partitions.get(index)
+        if writer.remote is not None and (partition is None or not partition.is_leader):
+            await writer.remote.append(topic, image.topic_id, index, batch)
+        else:
+            await self._append_here(writer.replicas.partition(topic, index), batch)
+        self._next = last + 1
+
+    async def _append_here(self, partition: Partition, batch: bytearray) -> None:
         replicas = self._writer.replicas
-        hosted = replicas.topics[topic]
-        partition = replicas.partition(topic, self._source.index % max(1, len(hosted.partitions)))
-        batch, last = await self._batch(hosted.config.max_message_bytes)
         info = replicas.append_to(partition, memoryview(batch), ACKS_ALL)
         committed: asyncio.Future[Sequence[AwaitedCommit]] = self._writer.loop.create_future()
         commit = AwaitedCommit(partition, info.last_offset + 1)
@@ -215,7 +241,6 @@ class _Letters:
         assert commit.error_code is not None
         if commit.error_code is not ErrorCode.NONE:
             raise KafkaError(commit.error_code)
-        self._next = last + 1
 
     async def _batch(self, max_bytes: int) -> tuple[bytearray, int]:
         """Return a batch of as many letters as the topic takes, at least one, and the offset of the last."""

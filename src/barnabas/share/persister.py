@@ -1,12 +1,11 @@
 """Persister: how partition leaders and the group coordinator reach the share coordinator.
 
-    SharePartition, ShareGroupService ──► Persister ──► ShareCoordinator ──► __share_group_state
+    SharePartition, ShareGroupService ──► Persister ──► ShareStates ──► __share_group_state
 
-`Persister` is the seam: one coroutine for each of the requests 83 to 87. `LocalPersister` calls this broker's own coordinator. It
-creates the topic when it is first needed. While the coordinator is not available (the topic has no leader, its state is being
-loaded) it retries for about ten seconds.
-
-Limits: one broker. In a cluster the coordinator of a share partition may be on another broker, and a second `Persister` sends requests.
+`Persister` is the seam: one coroutine for each of the requests 83 to 87. `StatePersister` calls this broker's own coordinator, or in a
+cluster that of the broker which leads the share partition's state (`remote_share_coordinator`). It creates the topic when it is first
+needed. While the coordinator is not available (the topic has no leader, its state is being loaded, its broker does not answer) it
+retries for about ten seconds.
 
 Sources: KIP-932; Kafka's `Persister`, `DefaultStatePersister`, `PersisterStateManager`.
 """
@@ -17,12 +16,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.share.share_coordinator import ShareCoordinator
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import Loop, sleep
 
-__all__ = ["LocalPersister", "Persister"]
+__all__ = ["Persister", "ShareStates", "StatePersister"]
 
 T = TypeVar("T")
 
@@ -59,8 +57,22 @@ class Persister(Protocol):
         ...
 
 
-class LocalPersister:
-    """Keeps the states with this broker's share coordinator.
+class ShareStates(Protocol):
+    """A share coordinator, or those of all brokers as one. Each call raises KafkaError."""
+
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None: ...
+
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset: ...
+
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None: ...
+
+    async def summary(self, key: SharePartitionKey) -> StateSummary: ...
+
+    async def delete(self, key: SharePartitionKey) -> None: ...
+
+
+class StatePersister:
+    """Keeps the states with the share coordinator.
 
     Args:
         has_topic: whether `__share_group_state` exists.
@@ -69,7 +81,7 @@ class LocalPersister:
 
     def __init__(
         self,
-        coordinator: ShareCoordinator,
+        coordinator: ShareStates,
         loop: Loop,
         has_topic: Callable[[], bool],
         create_topic: Callable[[], Coroutine[Any, Any, None]],
@@ -80,7 +92,7 @@ class LocalPersister:
         self._create_topic = create_topic
 
     def __repr__(self) -> str:
-        return f"<LocalPersister {self._coordinator!r}>"
+        return f"<StatePersister {self._coordinator!r}>"
 
     async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         await self._retry(lambda: self._coordinator.initialize(key, state_epoch, start_offset))
@@ -111,5 +123,5 @@ class LocalPersister:
 
     async def _call(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if not self._has_topic():
-            await self._create_topic()  # If that fails the coordinator returns NOT_COORDINATOR, which leads to a retry.
+            await self._create_topic()  # If that fails the coordinator is not available, which leads to a retry.
         return await call()

@@ -37,7 +37,7 @@ from barnabas.share.share_coordinator_shard import StateWrite
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SharePartitionKey
 from barnabas.share.window import Acquired, Limits, ShareWindow
-from barnabas.steps import in_background
+from barnabas.steps import in_background, sleep
 
 __all__ = ["ENDS_SHARE_PARTITION", "SharePartition", "SharePartitionState"]
 
@@ -52,6 +52,7 @@ ENDS_SHARE_PARTITION = frozenset(
     }
 )
 """After these errors the state in memory is no longer the group's state."""
+HIGH_WATERMARK_RETRY_MS = 20
 _FOR_CLIENTS = {
     ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -168,7 +169,24 @@ class SharePartition:
             in_background(self._bury(run.first, run.last, run.delivery_count, rejected=rejected), self._loop)
 
     async def _first_offset(self) -> int:
-        """Return where a group without state starts, by its share.auto.offset.reset."""
+        """Return where a group without state starts, by its share.auto.offset.reset.
+
+        A new leader may not know yet how much is committed; then this waits until it does.
+
+        Raises:
+            KafkaError: FENCED_LEADER_EPOCH if the partition gets another leader meanwhile.
+        """
+        while True:
+            try:
+                return await self._find_first_offset()
+            except KafkaError as error:
+                if error.code is not ErrorCode.OFFSET_NOT_AVAILABLE:
+                    raise
+            await sleep(HIGH_WATERMARK_RETRY_MS / 1000, self._loop)
+            if self.is_stale or self.state is not SharePartitionState.INITIALIZING:
+                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+
+    async def _find_first_offset(self) -> int:
         timestamp = self._settings.reset_timestamp(self.key.group_id, self._now_ms())
         found = await find_offset(self.partition, timestamp, READ_UNCOMMITTED, self._loop.run_in_executor)
         if found.offset >= 0:

@@ -1,7 +1,7 @@
 """Append one marker to one partition.
 
 The group coordinator writes the markers in `__consumer_offsets`, because they settle its pending offsets; any other marker is appended
-to the replica. The partitions are this node's; in a cluster requests will reach the others.
+to the replica. The partitions are this broker's; `remote_marker_writer` reaches those of others.
 
 Source: Kafka's `KafkaApis.handleWriteTxnMarkersRequest`.
 """
@@ -46,6 +46,10 @@ class MarkerWriter(Protocol):
 
         Raises: KafkaError.
         """
+        ...
+
+    def drop(self, producer_id: int) -> None:
+        """Fail the waiting markers of a producer: another coordinator, or another try, writes them."""
         ...
 
 
@@ -97,3 +101,6 @@ class LocalMarkerWriter:
                 transaction_version=marker.transaction_version,
                 timeout_ms=self._commit_timeout_ms,
             )
+
+    def drop(self, producer_id: int) -> None:
+        """Do nothing: a marker is in the log as soon as it is written, and waits for its commit only."""

@@ -5,7 +5,8 @@
                                │ the topic is deleted: nothing to write
                                └ fenced (by a newer epoch or coordinator): give up
 
-Each try carries the coordinator's leader epoch of that moment, which rises while the same broker goes on leading.
+Each try carries the coordinator's leader epoch of that moment, which rises while the same broker goes on leading, and goes to the
+leader that the partition has in the metadata at that moment.
 
 The commit of the Prepare record decides the outcome. Writing markers never changes it, and ends only when every partition has its
 marker. A coordinator that is elected later writes all of them again, because it cannot know which ones exist; a repeated marker has no
@@ -83,7 +84,7 @@ class TransactionMarkers:
         ending = _Ending(coordinator_partition, coordinator_epoch, metadata)
         replaced = self._endings.get(metadata.transactional_id)
         if replaced is not None:
-            replaced.is_given_up = True
+            self._give_up(replaced)
         self._endings[metadata.transactional_id] = ending
         writes = (self._write(ending, partition) for partition in sorted(metadata.partitions))
         try:
@@ -97,11 +98,16 @@ class TransactionMarkers:
         """Give up the transactions of a coordinator partition whose shard is dropped."""
         for transactional_id, ending in list(self._endings.items()):
             if ending.coordinator_partition == coordinator_partition:
-                ending.is_given_up = True
                 del self._endings[transactional_id]
+                self._give_up(ending)
+
+    def _give_up(self, ending: _Ending) -> None:
+        ending.is_given_up = True
+        self._writer.drop(ending.metadata.producer_id)
 
     async def _write(self, ending: _Ending, partition: TopicPartition) -> None:
         """Write one marker, with as many tries as it takes."""
+        logged: KafkaError | None = None
         while not ending.is_given_up:
             if not self._writer.exists(partition):
                 logger.info("%r: %s-%d is deleted and needs no marker", ending.metadata, *partition)
@@ -118,5 +124,8 @@ class TransactionMarkers:
                     logger.warning("%r: %s-%d rejects its marker for good: %s", ending.metadata, *partition, error)
                     ending.is_given_up = True
                     return
-                logger.info("%r: the marker of %s-%d is retried: %s", ending.metadata, *partition, error)
+                if logged is None or logged.code is not error.code:
+                    # A leader may be away for long: one line, and not one for each try.
+                    logger.info("%r: the marker of %s-%d is retried: %s", ending.metadata, *partition, error)
+                    logged = error
             await sleep(RETRY_BACKOFF_MS / 1000, self._loop)

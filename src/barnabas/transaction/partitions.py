@@ -6,8 +6,7 @@
     ADD_PARTITION             Produce 12+, TxnOffsetCommit 5+    adds it (transaction version 2)
 
 The errors are those that producers expect of an append: a fenced producer gets INVALID_PRODUCER_EPOCH, and can recover by aborting.
-
-Limits: the coordinator of the transactional id must be this node.
+The coordinator is this broker's, or in a cluster that of another one (`remote_partitions`).
 
 Source: Kafka class `AddPartitionsToTxnManager`; KIP-890.
 """
@@ -73,15 +72,29 @@ async def add_or_verify(
     Returns: the errors by partition, without entries for partitions that are fine; a KafkaError of the coordinator applies to all.
     """
     asked = frozenset(partitions)
-    producer = (transactional_id, producer_id, producer_epoch, asked)
     try:
-        if operation.supports_epoch_bump:
-            await coordinator.add_partitions(*producer, CLIENT_TRANSACTION_VERSION)
-            return {}
-        codes = await coordinator.verify_partitions(*producer)
+        codes = await _codes(coordinator, (transactional_id, producer_id, producer_epoch, asked), operation)
     except KafkaError as error:
         codes = dict.fromkeys(asked, error.code)
     return {partition: _for_append(code, operation) for partition, code in codes.items() if code}
+
+
+async def _codes(
+    coordinator: TransactionCoordinator,
+    producer: tuple[str, int, int, frozenset[TopicPartition]],
+    operation: TransactionSupportedOperation,
+) -> Errors:
+    """Return the code of each partition, or {} if all are fine.
+
+    Raises: KafkaError, which applies to all.
+    """
+    remote = coordinator.remote_partitions
+    if remote is not None and remote.is_for(producer[0]):
+        return await remote.ask(*producer, verify_only=not operation.supports_epoch_bump)
+    if not operation.supports_epoch_bump:
+        return await coordinator.verify_partitions(*producer)
+    await coordinator.add_partitions(*producer, CLIENT_TRANSACTION_VERSION)
+    return {}
 
 
 def _for_append(code: ErrorCode, operation: TransactionSupportedOperation) -> ErrorCode:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from barnabas.transaction.marker_writer import MarkerWriter
     from barnabas.transaction.markers import TransactionMarkers
     from barnabas.transaction.producer_id_manager import ProducerIdManager
+    from barnabas.transaction.remote_partitions import RemotePartitions
     from barnabas.transaction.transaction_metadata import TopicPartition, TransactionMetadata
     from barnabas.transaction.transaction_shard import (
         Ended,
@@ -59,10 +60,14 @@ class TransactionCoordinator:
 
     Args:
         log: the partitions of `__transaction_state`.
-        marker_writer: appends markers, for this coordinator and for administrators (WriteTxnMarkers).
+        marker_writer: appends markers to this broker's partitions, for this coordinator and for others (WriteTxnMarkers).
         producer_ids: gives out new producer ids.
         partition_count: returns the number of the topic's partitions.
         transaction_version: returns the finalized level of transaction.version.
+        cluster_writer: appends this coordinator's markers to the partitions of all brokers; None if this broker has them all.
+
+    Attributes:
+        remote_partitions: the coordinators of other brokers; None without others.
     """
 
     def __init__(
@@ -76,9 +81,12 @@ class TransactionCoordinator:
         now_ms: Callable[[], int],
         partition_count: Callable[[], int],
         transaction_version: Callable[[], int],
+        cluster_writer: MarkerWriter | None = None,
     ) -> None:
         self.config = config
         self.marker_writer = marker_writer
+        self.remote_partitions: RemotePartitions | None = None
+        self._ending_writer = cluster_writer or marker_writer
         self._loop = loop
         self._now_ms = now_ms
         self._producer_ids = producer_ids
@@ -101,7 +109,7 @@ class TransactionCoordinator:
         from barnabas.transaction.markers import TransactionMarkers
         from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
-        self._markers = self._markers or TransactionMarkers(self.marker_writer, self._loop)
+        self._markers = self._markers or TransactionMarkers(self._ending_writer, self._loop)
         return TransactionCoordinatorShard(
             partition,
             timer,

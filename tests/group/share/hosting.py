@@ -113,10 +113,13 @@ class Host:
             self.persister,
             loop=self.loop,
             image=lambda: self.metadata.image,
-            end_offset=lambda topic, index: self.end_offset(topic, index),
+            end_offset=self._end_offset,
         )
         self.coordinator.on_elected(0, self.epoch)
         self.loop.run_ready()
+
+    async def _end_offset(self, topic: str, index: int) -> int:
+        return self.end_offset(topic, index)
 
     def heartbeat(self, member: str, epoch: int, *topics: str) -> Any:
         request = ShareGroupHeartbeatRequest(

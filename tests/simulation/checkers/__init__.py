@@ -9,8 +9,14 @@ from tests.simulation.checkers import (
     created_topics,
     dense_offsets,
     durability,
+    equal_images,
     exactly_once_in_order,
+    identical_replicas,
+    monotonic_ends,
+    progress,
     recovery,
+    recreated_topic,
+    single_leader,
     whole_transactions,
 )
 from tests.simulation.history import History
@@ -22,5 +28,11 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "committed_offsets": committed_offsets.check,
     "whole_transactions": whole_transactions.check,
     "created_topics": created_topics.check,
+    "identical_replicas": identical_replicas.check,
+    "monotonic_ends": monotonic_ends.check,
+    "equal_images": equal_images.check,
+    "single_leader": single_leader.check,
+    "progress": progress.check,
+    "recreated_topic": recreated_topic.check,
     "recovery": recovery.check,
 }

@@ -9,8 +9,9 @@ Source: Kafka class `GroupCoordinatorService` (`describeShareGroupOffsets`); KIP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import islice
+from typing import Any
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.group.group import GroupType
@@ -26,6 +27,9 @@ from barnabas.steps import PIECE, Loop, gather, in_pieces, in_slices
 
 UNINITIALIZED = -1
 LAG_MAX = 2**63 - 1
+
+EndOffset = Callable[[str, int], Coroutine[Any, Any, int]]
+"""Returns the high watermark of a partition by topic name; raises KafkaError."""
 
 OffsetsOfGroup = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
 OffsetsOfTopic = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic
@@ -53,7 +57,7 @@ class DescribedOffsets:
         *,
         loop: Loop,
         image: Callable[[], MetadataImage],
-        end_offset: Callable[[str, int], int],
+        end_offset: EndOffset,
     ) -> None:
         self._coordinator = coordinator
         self._persister = persister
@@ -114,7 +118,7 @@ class DescribedOffsets:
         found.leader_epoch = summary.leader_epoch
         if UNINITIALIZED not in (summary.start_offset, summary.delivery_complete_count):
             try:
-                end = self._end_offset(topic, key.partition)
+                end = await self._end_offset(topic, key.partition)
             except KafkaError as error:
                 return OffsetsOfPartition(
                     partition_index=key.partition, error_code=error.code, error_message=error.code.default_message

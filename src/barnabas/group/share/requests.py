@@ -25,7 +25,7 @@ from barnabas.group.group_shard import GroupCoordinatorShard
 from barnabas.group.request_checks import check_not_blank, invalid_request
 from barnabas.group.sender import Sender
 from barnabas.group.share import offsets
-from barnabas.group.share.described import UNINITIALIZED, DescribedOffsets, OffsetsOfGroup, share_part
+from barnabas.group.share.described import UNINITIALIZED, DescribedOffsets, EndOffset, OffsetsOfGroup, share_part
 from barnabas.group.share.group import LEAVE_EPOCH
 from barnabas.group.share.partitions import PartitionIds
 from barnabas.metadata.image import MetadataImage
@@ -65,7 +65,7 @@ class ShareGroupService:
         *,
         loop: Loop,
         image: Callable[[], MetadataImage],
-        end_offset: Callable[[str, int], int],
+        end_offset: EndOffset,
     ) -> None:
         self._coordinator = coordinator
         self._persister = persister

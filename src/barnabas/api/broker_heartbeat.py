@@ -1,0 +1,26 @@
+"""BrokerHeartbeat (API key 63, versions 0-2): a broker says that it lives, and how far it has read the metadata.
+
+- A controller that is too busy for half an interval lets the heartbeat time out, as Kafka's does: the next one is on its way.
+- The active controller responds after its records are committed (KIP-631).
+
+Version 1 adds offline directories (KIP-858), 2 cordoned ones (KIP-1066).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.api.context import ControllerContext
+from barnabas.protocol.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+
+
+def handle(context: ControllerContext, request: BrokerHeartbeatRequest) -> asyncio.Future[BrokerHeartbeatResponse]:
+    services, connection = context.services, context.connection
+    services.heartbeats.heard(request.broker_id, request.broker_epoch, connection.connection_id, connection.when_closed)
+    return services.controller.handle(
+        context.api_key,
+        context.version,
+        request,
+        principal=connection.principal,
+        deadline_ms=services.now_ms() + services.config.int_value("broker.heartbeat.interval.ms") // 2,
+    )

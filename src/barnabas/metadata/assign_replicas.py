@@ -1,0 +1,84 @@
+"""AssignReplicasToDirs: a broker tells in which of its directories replicas are (KIP-858).
+
+- A broker with one directory need not: a new replica is recorded there when it is placed. Brokers with several choose, and then tell.
+- A replica in a directory that its broker does not offer (any more) leaves the ISR, and cannot lead.
+- Errors are per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and NOT_LEADER_OR_FOLLOWER if the broker has no replica of it.
+- A request may name as many partitions as its broker has, so its changes are appended in batches.
+
+Source: Kafka's `ReplicationControlManager.handleAssignReplicasToDirs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.metadata.batches import in_batches
+from barnabas.metadata.cluster_control import registered
+from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.metadata_version import DIRECTORY_ASSIGNMENT_SINCE
+from barnabas.metadata.partition_leaders import Elections, Hosted
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+Request, Response = messages.AssignReplicasToDirsRequest, messages.AssignReplicasToDirsResponse
+
+
+def assign_replicas_to_dirs(
+    view: ControllerView, request: messages.AssignReplicasToDirsRequest
+) -> ControllerResult[messages.AssignReplicasToDirsResponse]:
+    """Answer one AssignReplicasToDirs request.
+
+    Raises:
+        KafkaError: UNSUPPORTED_VERSION before metadata.version 3.7-IV2, STALE_BROKER_EPOCH.
+    """
+    if (view.image.features.metadata_version or 0) < DIRECTORY_ASSIGNMENT_SINCE:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
+    registered(view, request.broker_id, request.broker_epoch)
+    response = Response()
+    return ControllerResult(response, batches=in_batches(_assign(view, request, response)))
+
+
+def _assign(
+    view: ControllerView, request: messages.AssignReplicasToDirsRequest, response: messages.AssignReplicasToDirsResponse
+) -> Iterator[MetadataRecord | None]:
+    offered = view.image.cluster.brokers[request.broker_id].directories
+    for asked in request.directories:
+        directory = Response.DirectoryData(id=asked.id)
+        response.directories.append(directory)
+        elections = Elections(view) if asked.id in offered else Elections(view, gone=request.broker_id)
+        for named in asked.topics:
+            topic = Response.TopicData(topic_id=named.topic_id)
+            directory.topics.append(topic)
+            yield None  # A topic is work too, also one without partitions.
+            for partition in named.partitions:
+                at = _find(view, request.broker_id, named.topic_id, partition.partition_index)
+                result = Response.PartitionData(partition_index=partition.partition_index)
+                topic.partitions.append(result)
+                if isinstance(at, ErrorCode):
+                    result.error_code = at
+                    yield None
+                else:
+                    yield _change(elections, at, request.broker_id, asked.id, is_offline=asked.id not in offered)
+
+
+def _find(view: ControllerView, broker_id: int, topic_id: bytes, index: int) -> Hosted | ErrorCode:
+    topic = view.image.topics.by_id.get(topic_id)
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    partition = topic.partitions.get(index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if broker_id not in partition.replicas:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return Hosted(topic, index, partition)
+
+
+def _change(
+    elections: Elections, at: Hosted, broker_id: int, directory_id: bytes, *, is_offline: bool
+) -> MetadataRecord | None:
+    builder = elections.builder(at)
+    builder.directories = {broker_id: directory_id}
+    if is_offline:
+        builder.isr = tuple(replica for replica in at.partition.isr if replica != broker_id)
+    return builder.build(at.topic.topic_id, at.partition_id)

@@ -1,0 +1,163 @@
+"""The proposals of this broker's leaders for their ISRs, on their way to the controller.
+
+    submit ──► waiting ──► AlterPartition, up to 1,000 of them ──► isr_change_completed, isr_change_failed
+                  ▲                                                      │
+                  └───────── after 50 ms: no answer, or an error that may pass ┘
+
+- One request is under way at a time. It takes what waits then, so that many changes at once need few requests.
+- A change that newer metadata has ended is not sent any more. Its answer, if it is under way, changes nothing.
+- A partition has one change at a time (see `partition_state`). A newer one replaces the one before.
+
+Source: Kafka's `DefaultAlterPartitionManager`; KIP-497, KIP-841, KIP-903.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import KafkaError, error_for, known_code
+from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from barnabas.replication.partition import Partition
+from barnabas.replication.partition_state import PendingIsrChange
+from barnabas.steps import in_background, sleep, turn
+
+__all__ = ["AlterPartitionManager", "Controller"]
+
+logger = logging.getLogger(__name__)
+
+VERSION = 3
+RETRY_MS = 50
+CHANGES_PER_REQUEST = 1_000
+"""More would hold the loop for too long."""
+
+Key = tuple[bytes, int]
+
+
+class Controller(Protocol):
+    """The active controller, wherever it is."""
+
+    def handle(self, api_key: int, version: int, request: Any) -> asyncio.Future[Any]:
+        """Return a future of the response; it fails with a KafkaError if there is none."""
+        ...
+
+
+class _Submitted(NamedTuple):
+    partition: Partition
+    change: PendingIsrChange
+
+
+class AlterPartitionManager:
+    """What waits to be sent to the controller.
+
+    Args:
+        broker_epoch: returns the epoch of this broker's registration.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        broker_epoch: Callable[[], int],
+        controller: Controller,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._node_id = node_id
+        self._broker_epoch = broker_epoch
+        self._controller = controller
+        self._loop = loop
+        self._waiting: dict[Key, _Submitted] = {}
+        self._sending: asyncio.Future[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<AlterPartitionManager broker={self._node_id} waiting={len(self._waiting)}>"
+
+    def submit(self, partition: Partition, change: PendingIsrChange) -> None:
+        """Send a change that a partition has begun, with the others of this turn of the loop."""
+        self._waiting[partition.topic.topic_id, partition.index] = _Submitted(partition, change)
+        if self._sending is None or self._sending.done():
+            self._sending = in_background(self._send_all(), self._loop)
+
+    def close(self) -> None:
+        """Send nothing more; an answer that is under way is not used."""
+        self._waiting.clear()
+        if self._sending is not None:
+            self._sending.cancel()
+
+    async def _send_all(self) -> None:
+        await turn()
+        while changes := self._next():
+            try:
+                response = await self._controller.handle(ApiKey.ALTER_PARTITION, VERSION, self._request(changes))
+                if response.error_code:
+                    raise error_for(response.error_code)
+            except KafkaError as error:
+                logger.warning("the controller did not change %d ISRs, trying again: %s", len(changes), error.message)
+                must_wait = True
+            else:
+                must_wait = self._take(changes, response)
+            if must_wait:
+                await sleep(RETRY_MS / 1000, self._loop)
+
+    def _next(self) -> dict[Key, _Submitted]:
+        """Return what the next request has, without the changes that have ended."""
+        ended = [key for key, (partition, change) in self._waiting.items() if not partition.is_open_change(change)]
+        for key in ended:
+            del self._waiting[key]
+        return dict(list(self._waiting.items())[:CHANGES_PER_REQUEST])
+
+    def _request(self, changes: dict[Key, _Submitted]) -> AlterPartitionRequest:
+        topics: dict[bytes, AlterPartitionRequest.TopicData] = {}
+        for (topic_id, index), (_, change) in changes.items():
+            sent = change.sent
+            topic = topics.setdefault(topic_id, AlterPartitionRequest.TopicData(topic_id=topic_id))
+            topic.partitions.append(
+                AlterPartitionRequest.PartitionData(
+                    partition_index=index,
+                    leader_epoch=sent.leader_epoch,
+                    new_isr_with_epochs=[
+                        AlterPartitionRequest.BrokerState(broker_id=broker_id, broker_epoch=epoch)
+                        for broker_id, epoch in sent.isr
+                    ],
+                    partition_epoch=sent.partition_epoch,
+                )
+            )
+        return AlterPartitionRequest(
+            broker_id=self._node_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
+        )
+
+    def _take(self, changes: dict[Key, _Submitted], response: AlterPartitionResponse) -> bool:
+        """Apply an answer; return whether a change must be sent again."""
+        answers = {
+            (topic.topic_id, answer.partition_index): answer for topic in response.topics for answer in topic.partitions
+        }
+        is_one_left = False
+        for key, submitted in changes.items():
+            answer = answers.get(key)
+            if answer is None or self._apply(submitted, answer):
+                is_one_left = True
+            elif self._waiting.get(key) is submitted:
+                del self._waiting[key]
+        return is_one_left
+
+    def _apply(self, submitted: _Submitted, answer: AlterPartitionResponse.PartitionData) -> bool:
+        """Apply one partition's part of an answer; return whether its change must be sent again."""
+        partition, change = submitted
+        code = known_code(answer.error_code)
+        if code:
+            logger.info(
+                "%s: the controller did not change the ISR to %s: %s",
+                partition.name,
+                _isr(change),
+                code.default_message,
+            )
+            return partition.isr_change_failed(change, code)
+        partition.isr_change_completed(change, answer.leader_epoch, answer.partition_epoch, tuple(answer.isr))
+        logger.info("%s: the ISR is %s", partition.name, answer.isr)
+        return False
+
+
+def _isr(change: PendingIsrChange) -> list[int]:
+    return [broker_id for broker_id, _ in change.sent.isr]

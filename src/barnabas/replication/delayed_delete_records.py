@@ -1,0 +1,73 @@
+"""A DeleteRecords request that waits until no replica in service has the deleted records any more.
+
+Each partition waits for its own offset: the low watermark, the smallest log start of the replicas in service, must reach it. A follower
+learns of the leader's log start from the answer to its fetch, and reports its own with the next one. A partition ends with
+NOT_LEADER_OR_FOLLOWER if this broker no longer leads it, UNKNOWN_TOPIC_OR_PARTITION if its replica is deleted, and REQUEST_TIMED_OUT if
+the followers are too late: the records are deleted here, and will be there.
+
+Source: Kafka's `DelayedDeleteRecords`; KIP-107.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.replication.partition import Partition
+from barnabas.replication.purgatory import DelayedOperation
+
+__all__ = ["AwaitedDeletion", "DelayedDeleteRecords"]
+
+UNKNOWN_LOW_WATERMARK = -1
+
+
+class AwaitedDeletion:
+    """One partition's part: the low watermark must reach `required_offset`; `error_code` is None until then."""
+
+    __slots__ = ("error_code", "low_watermark", "partition", "required_offset")
+
+    def __init__(self, partition: Partition, required_offset: int) -> None:
+        self.partition = partition
+        self.required_offset = required_offset
+        self.low_watermark = UNKNOWN_LOW_WATERMARK
+        self.error_code: ErrorCode | None = None
+
+    def settle(self) -> bool:
+        """Check again; return whether the outcome is known."""
+        if self.error_code is not None:
+            return True
+        partition = self.partition
+        if partition.is_deleted:
+            self.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif not partition.is_leader:
+            self.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif partition.low_watermark >= self.required_offset:
+            self.low_watermark = partition.low_watermark
+            self.error_code = ErrorCode.NONE
+        return self.error_code is not None
+
+
+class DelayedDeleteRecords(DelayedOperation):
+    """Waits until every deletion is settled; the future has no result."""
+
+    __slots__ = ("_deletions",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, deletions: Sequence[AwaitedDeletion]) -> None:
+        super().__init__(loop.create_future())
+        self._deletions = deletions
+
+    def __repr__(self) -> str:
+        open_deletions = sum(deletion.error_code is None for deletion in self._deletions)
+        return f"<DelayedDeleteRecords open={open_deletions} deletions={len(self._deletions)}>"
+
+    def notified(self, amount: int) -> None:
+        open_deletions = sum(not deletion.settle() for deletion in self._deletions)
+        if not open_deletions:
+            self.finish(None)
+
+    def expired(self) -> None:
+        for deletion in self._deletions:
+            if not deletion.settle():
+                deletion.error_code = ErrorCode.REQUEST_TIMED_OUT
+        self.finish(None)

@@ -1,0 +1,57 @@
+"""Which replica a consumer should read from: one in its own rack (KIP-392).
+
+The leader names it in its answer to a Fetch, without records, and the consumer goes there. A follower is named only if it is in the ISR and
+its log has the fetch offset. Of several the one with the largest log end is named, then the one that was caught up last. A consumer in
+the leader's rack stays.
+
+Kafka loads any class that `replica.selector.class` names. Here the two that come with Kafka are known: `RackAwareReplicaSelector`, and
+`LeaderSelector`, which is the same as none.
+
+Source: Kafka's `RackAwareReplicaSelector`, `ReplicaManager.findPreferredReadReplica`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from barnabas.metadata.cluster_image import BrokerRegistration
+    from barnabas.replication.replica import Replica
+
+__all__ = ["replica_in_rack"]
+
+NO_REPLICA = -1
+
+
+def replica_in_rack(
+    partition: Partition, rack: str, fetch_offset: int, brokers: Mapping[int, BrokerRegistration], listener: str
+) -> int:
+    """Return the node id of the follower that a consumer should read from; -1 if it should stay at the leader.
+
+    Args:
+        rack: the consumer's.
+        listener: the name of the listener that the consumer uses; a broker without it is not named.
+    """
+    followers = partition.followers
+    leader = brokers.get(partition.leader)
+    if followers is None or (leader is not None and leader.rack == rack):
+        return NO_REPLICA
+
+    def is_near(follower: Replica) -> bool:
+        broker = brokers.get(follower.broker_id)
+        return (
+            broker is not None
+            and not broker.fenced
+            and broker.rack == rack
+            and broker.listener(listener) is not None
+            and follower.broker_id in partition.isr
+            and follower.log_start_offset <= fetch_offset <= follower.log_end_offset
+        )
+
+    near = [follower for follower in followers.states() if is_near(follower)]
+    if not near:
+        return NO_REPLICA
+    return max(near, key=lambda each: (each.log_end_offset, each.caught_up_ms, each.broker_id)).broker_id

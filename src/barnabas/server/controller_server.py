@@ -1,0 +1,174 @@
+"""The controller of a node as others reach it: the controller listeners, and their requests.
+
+    listeners ──► Dispatcher over `ControllerServices` ──► the raft driver, the local controller, the image
+
+- Voters, observers and brokers connect here, and administrators who dial controllers (`--bootstrap-controller`).
+- It serves from the start of the quorum on, active or not: what only the active controller answers gets NOT_CONTROLLER elsewhere.
+- The node makes the quorum and ends it. This class knows nothing of the node's broker.
+
+Order: `bind`, before the node begins what takes long, so that early connections wait; `serve`, once the quorum has started; `stop`.
+
+Source: Kafka's `ControllerServer`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random as random_module
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.api.context import Controller, ControllerServices
+from barnabas.api.controller_apis import CONTROLLER_APIS
+from barnabas.api.dispatch import Dispatcher
+from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
+from barnabas.server.cannot_start import CannotStart
+from barnabas.server.config import BrokerConfig
+from barnabas.server.connections import Connections
+from barnabas.server.controller_registration import ControllerRegistrationManager
+from barnabas.server.failure_probes import FailureProbes
+from barnabas.server.listener import Listener
+from barnabas.server.listeners import bind_listeners
+
+if TYPE_CHECKING:
+    from barnabas.api.dispatch import Observer
+    from barnabas.server.metadata_quorum import MetadataQuorum
+
+__all__ = ["ControllerServer"]
+
+_EXPIRE_SENSORS_MS = 30_000
+
+
+class ControllerServer:
+    """One controller's listeners and services.
+
+    Args:
+        now_ms: wall clock, epoch milliseconds.
+        random: the source of the incarnation id.
+        monotonic_ns: the clock for durations of requests.
+        open_log_files: how many descriptors are for segment files.
+        beside: the connections of the broker in the same process.
+
+    Attributes:
+        listeners: the bound ones.
+        services: for the handlers, from `serve` on.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        now_ms: Callable[[], int],
+        random: random_module.Random,
+        monotonic_ns: Callable[[], int] = time.perf_counter_ns,
+        open_log_files: int = 0,
+        beside: Connections | None = None,
+    ) -> None:
+        self.config = config
+        self.listeners: list[Listener] = []
+        self.connections = Connections(
+            config, self.listeners, loop, open_log_files, endpoints=config.controller_listeners, beside=beside
+        )
+        self.quotas = ClientQuotas(
+            QuotaWindows(
+                config.int_value("quota.window.num"),
+                config.int_value("quota.window.size.seconds"),
+                config.int_value("controller.quota.window.num"),
+                config.int_value("controller.quota.window.size.seconds"),
+            ),
+            now_ms,
+        )
+        self.services: ControllerServices
+        self.registration: ControllerRegistrationManager
+        self.probes: FailureProbes
+        self._loop = loop
+        self._now_ms = now_ms
+        self._random = random
+        self._monotonic_ns = monotonic_ns
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __repr__(self) -> str:
+        return f"<ControllerServer {self.config.node_id} on {self.listeners!r}>"
+
+    async def bind(self) -> None:
+        """Bind the controller listeners and accept connections, whose requests wait for `serve`.
+
+        Raises:
+            CannotStart: an address cannot be bound, or a limit on connections is not valid.
+        """
+        try:
+            self.connections.configure()
+        except ValueError as error:
+            raise CannotStart(str(error)) from None
+        endpoints = self.config.controller_listeners
+        await bind_listeners(
+            endpoints, self.listeners, self.connections, self.config, loop=self._loop, now_ms=self._now_ms
+        )
+
+    def serve(
+        self,
+        quorum: MetadataQuorum,
+        cluster_id: str,
+        resolver: ConfigResolver,
+        *,
+        controller: Controller | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """Answer requests, and register this controller.
+
+        Args:
+            quorum: of this node.
+            controller: passes requests to the active controller; None if it can only be the one of this node.
+            observer: counts requests, for metrics.
+        """
+        self.probes = FailureProbes(quorum.controller, self._loop)
+        self.services = ControllerServices(
+            apis=CONTROLLER_APIS,
+            node_id=self.config.node_id,
+            cluster_id=cluster_id,
+            config=self.config,
+            config_resolver=resolver,
+            controller=quorum.controller,
+            driver=quorum.driver,
+            heartbeats=self.probes,
+            image=lambda: quorum.loader.image,
+            now_ms=self._now_ms,
+            loop=self._loop,
+            random=self._random,
+            quotas=self.quotas,
+            monotonic_ns=self._monotonic_ns,
+        )
+        self.registration = ControllerRegistrationManager(
+            self.config, self.listeners, controller or quorum.controller, loop=self._loop, random=self._random
+        )
+        quorum.controller.when_active = self.probes.probe_all
+        quorum.loader.add_publisher(self._on_metadata)
+        dispatcher = Dispatcher(self.services, observer)
+        for listener in self.listeners:
+            listener.serve(dispatcher)
+        self._expire_sensors()
+
+    def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        if delta.client_quotas is not None:
+            self.quotas.apply(delta.client_quotas.changed)
+        self.connections.apply_delta(delta, image)
+        self.registration.on_metadata(delta, image)
+
+    def _expire_sensors(self) -> None:
+        self._timer = self._loop.call_later(_EXPIRE_SENSORS_MS / 1000, self._expire_sensors)
+        self.quotas.expire(self._now_ms())
+        self.connections.quotas.expire(self._now_ms())
+
+    async def stop(self) -> None:
+        """Close the listeners and every connection; safe after any part of a start."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self.registration.close()
+            self.probes.close()
+        for listener in self.listeners:
+            await listener.stop()

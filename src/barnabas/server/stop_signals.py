@@ -1,0 +1,67 @@
+"""SIGTERM and SIGINT of a command that runs until it is stopped: the first asks for a stop, a later one ends the process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+__all__ = ["StopSignals"]
+
+logger = logging.getLogger(__name__)
+
+# `timeout` and task runners signal both the process and its group: the same signal arrives twice.
+_ONE_SIGNAL_SECONDS = 1.0
+
+
+class StopSignals:
+    """Waits for a signal, from the moment it is made.
+
+    Args:
+        at_once: called before a later signal ends the process.
+
+    Attributes:
+        asked: done when something has asked for a stop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, at_once: Callable[[], None] = lambda: None) -> None:
+        self.asked: asyncio.Future[None] = loop.create_future()
+        self._loop = loop
+        self._at_once = at_once
+        self._first_at = 0.0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._arrived, number)
+
+    def __repr__(self) -> str:
+        return f"<StopSignals asked={self.asked.done()}>"
+
+    def heed_end_of_input(self) -> None:
+        """Ask for a stop also when standard input ends: the process that started this one has ended."""
+        self._loop.add_reader(sys.stdin.fileno(), self._read)
+
+    def ignore(self) -> None:
+        """Let no later signal change how the process ends."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
+
+    def _arrived(self, number: signal.Signals) -> None:
+        if not self.asked.done():
+            self._first_at = self._loop.time()
+            logger.info("Stopping: %s (another one ends the process at once, as a kill does)", number.name)
+            self.asked.set_result(None)
+        elif self._loop.time() - self._first_at >= _ONE_SIGNAL_SECONDS:
+            self._at_once()
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    def _read(self) -> None:
+        if os.read(sys.stdin.fileno(), 4096):
+            return
+        self._loop.remove_reader(sys.stdin.fileno())
+        if not self.asked.done():
+            logger.info("Stopping: the process that started this one has ended")
+            self.asked.set_result(None)

@@ -1,0 +1,237 @@
+"""Several nodes that are one cluster: what scenarios are written against."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from barnabas.client.cluster_metadata import PartitionMetadata
+from tests.cluster import views
+from tests.cluster.node_process import KINDS, NodeProcess
+from tests.cluster.waiting import wait_for
+
+CONTROLLER_ID = 100
+MIXED_RELEASE = "4.3-IV0"
+# The failover of a scenario need not take Kafka's nine seconds; everything else is Kafka's default or the least that three copies need.
+SETTINGS = {
+    "offsets.topic.replication.factor": "3",
+    "offsets.topic.num.partitions": "6",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.num.partitions": "6",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "2",
+    "share.coordinator.state.topic.num.partitions": "6",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "10000",
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
+    "replica.lag.time.max.ms": "5000",
+    # A scenario moves leaders itself.
+    "auto.leader.rebalance.enable": "false",
+}
+
+
+class Cluster:
+    """Nodes 1, 2 and 3, each broker and controller; or brokers 1, 2 and 3 beside a controller.
+
+    Args:
+        kind: `apache-kafka` or `barnabas`.
+        folder: everything is in it.
+        nodes: how many brokers.
+        has_own_controller: the brokers are not controllers; node 100 alone is.
+        settings: of every node, beside or instead of `SETTINGS`.
+        others: the kinds of the nodes that are of another one.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        folder: Path,
+        nodes: int = 3,
+        *,
+        has_own_controller: bool = False,
+        settings: dict[str, str] | None = None,
+        others: dict[int, str] | None = None,
+    ) -> None:
+        self.kind, self.folder = kind, folder
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
+        roles = ("broker",) if has_own_controller else ("broker", "controller")
+        wanted = dict.fromkeys(range(1, nodes + 1), roles)
+        if has_own_controller:
+            wanted = {CONTROLLER_ID: ("controller",), **wanted}
+        kinds = dict.fromkeys(wanted, kind) | (others or {})
+        self.nodes = {each: KINDS[kinds[each]](folder / f"node-{each}", each, of) for each, of in wanted.items()}
+        self._settings = SETTINGS | (settings or {})
+        for node in self.nodes.values():
+            node.write_config(self.properties(node))
+            # The newest version that both kinds know.
+            node.release_version = MIXED_RELEASE if others else None
+
+    def __repr__(self) -> str:
+        return f"<Cluster {self.kind} {list(self.nodes.values())}>"
+
+    def __getitem__(self, node_id: int) -> NodeProcess:
+        return self.nodes[node_id]
+
+    def __enter__(self) -> Cluster:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def brokers(self) -> list[NodeProcess]:
+        return [node for node in self.nodes.values() if node.is_broker]
+
+    @property
+    def controllers(self) -> list[NodeProcess]:
+        return [node for node in self.nodes.values() if node.is_controller]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Every broker's address, so that a client begins with whichever is up."""
+        return ",".join(node.bootstrap_servers for node in self.brokers)
+
+    def properties(self, node: NodeProcess) -> dict[str, str]:
+        """Return the node's `server.properties`: for both kinds the same, but for ports and folders."""
+        listeners = []
+        found = {"process.roles": ",".join(node.roles), "node.id": str(node.node_id)}
+        if node.is_broker:
+            listeners.append(f"PLAINTEXT://{node.bootstrap_servers}")
+            found["advertised.listeners"] = listeners[0]
+            found["inter.broker.listener.name"] = "PLAINTEXT"
+        if node.is_controller:
+            listeners.append(f"CONTROLLER://{views.HOST}:{node.controller_port}")
+        voters = [f"{each.node_id}@{views.HOST}:{each.controller_port}" for each in self.controllers]
+        return found | {
+            "listeners": ",".join(listeners),
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.quorum.voters": ",".join(voters),
+            "log.dirs": str(node.data_dir),
+            **self._settings,
+        }
+
+    # All nodes
+
+    def start(self) -> None:
+        """Format and start every node that is down, and wait until each broker knows all."""
+        down = [node for node in self.nodes.values() if not node.is_up]
+        with ThreadPoolExecutor(len(self.nodes)) as at_once:
+            list(at_once.map(lambda node: node.format(self.cluster_id), down))
+        for node in down:
+            node.launch()
+        for node in down:
+            node.await_ready()
+        self.await_brokers()
+
+    def close(self) -> None:
+        """End every process, each by its own number."""
+        for node in self.nodes.values():
+            node.kill()
+
+    def start_again(self, node: NodeProcess) -> None:
+        """Start a node that is down; one that has lost its disk is formatted first, as its operator would."""
+        node.format(self.cluster_id)
+        node.start()
+
+    # What it says of itself
+
+    def await_brokers(self) -> None:
+        """Wait until every broker knows every broker that is up."""
+        expected = {node.node_id for node in self.brokers if node.is_up}
+        for node in self.brokers:
+            if node.answers:
+                wait_for(
+                    f"node {node.node_id} knows brokers {sorted(expected)}",
+                    lambda node=node: self._brokers_of(node) == expected,  # type: ignore[misc]
+                )
+
+    def _brokers_of(self, node: NodeProcess) -> set[int]:
+        assert node.port is not None
+        return set(views.metadata(node.port).brokers)
+
+    def any_port(self, *, but: int | None = None) -> int:
+        """Return the port of a broker that answers, and is not the one with this id."""
+        for node in self.brokers:
+            if node.answers and node.node_id != but:
+                assert node.port is not None
+                return node.port
+        raise AssertionError("no broker answers")
+
+    def partition(self, topic: str, index: int) -> PartitionMetadata:
+        """Return a partition as some broker knows it; one without a leader has the leader -1."""
+        return self.partitions(topic)[index]
+
+    def partitions(self, topic: str) -> list[PartitionMetadata]:
+        """Return the partitions of a topic as some broker knows them; none if that knows no such topic."""
+        found = views.metadata(self.any_port(), topic).topics.get(topic)
+        return found.partitions if found else []
+
+    def leader_of(self, topic: str, index: int) -> NodeProcess:
+        """Return the node that leads a partition, waiting until it has a leader that is up."""
+
+        def find() -> NodeProcess | None:
+            found = self.partition(topic, index).leader
+            return self.nodes[found] if found >= 0 and self.nodes[found].is_up else None
+
+        return wait_for(f"{topic}-{index} has a leader", find)
+
+    def active_controller(self) -> NodeProcess:
+        """Return the node that leads the quorum, waiting until there is one."""
+
+        def find() -> NodeProcess | None:
+            found = views.quorum(self.any_port())
+            return self.nodes[found.leader_id] if found and self.nodes[found.leader_id].is_up else None
+
+        return wait_for("the quorum has a leader", find)
+
+    def await_in_sync(self, topics: Sequence[str]) -> None:
+        """Wait until every replica of these topics is in sync, and each partition has a leader, in every broker's eyes."""
+        for node in self.brokers:
+            if node.answers:
+                wait_for(
+                    f"node {node.node_id} sees all replicas of {', '.join(topics)} in sync",
+                    lambda node=node: self._are_in_sync(node, topics),  # type: ignore[misc]
+                )
+
+    def _are_in_sync(self, node: NodeProcess, topics: Sequence[str]) -> bool:
+        assert node.port is not None
+        found = views.metadata(node.port, *topics).topics
+        partitions = [each for topic in found.values() for each in topic.partitions]
+        return set(found) == set(topics) and all(
+            each.leader >= 0 and set(each.isr) == set(each.replicas) for each in partitions
+        )
+
+    def await_partition(self, topic: str, index: int, is_so: Callable[[PartitionMetadata], bool]) -> None:
+        """Wait until every broker that answers sees a partition as it should be."""
+
+        def all_see_it() -> bool:
+            ports = [node.port for node in self.brokers if node.answers and node.port is not None]
+            found = [views.metadata(port, topic).topics.get(topic) for port in ports]
+            return all(each is not None and is_so(each.partitions[index]) for each in found)
+
+        wait_for(f"every broker sees {topic}-{index} as it should be", all_see_it)
+
+    def all_topics(self) -> set[str]:
+        """Return the names of all topics."""
+        return views.all_topics(self.any_port())
+
+    def repair(self) -> None:
+        """Let every node run again, and every replica of every topic be in sync: what a scenario finds and leaves."""
+        for node in self.nodes.values():
+            if node.is_paused:
+                node.go_on()
+        self.start()
+        self.await_in_sync(sorted(wait_for("the topics are listed", lambda: [*self.all_topics(), ""])[:-1]))

@@ -1,0 +1,147 @@
+"""How long a cluster takes from a fault to the next acknowledged write, measured on Apache Kafka and on barnabas in the same run.
+
+    python -m tests.cluster.failover_time [--kinds apache-kafka barnabas] [--rounds 3] [--output FILE]
+
+The cluster has three nodes that are broker and controller, with default settings but for the copies of internal topics; the topic has
+one partition, three replicas and min.insync.replicas=2. A producer of librdkafka sends one record after the other with acks=all. The
+time is from the signal to the moment the producer is told of the first record that it sent after the signal. Measured are a leader, a
+leader that is the active controller, a follower, and each of them paused instead of killed if `--pause` is given. Before each round
+every replica is in sync, and the partition's leader and the active controller are where the round wants them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.load import QUICK
+from tests.cluster.node_process import KINDS, NodeProcess
+from tests.cluster.topics import create_topic
+from tests.cluster.waiting import wait_for
+
+# What a scenario makes shorter is Kafka's default here.
+DEFAULTS = {
+    "broker.session.timeout.ms": "9000",
+    "broker.heartbeat.interval.ms": "2000",
+    "replica.lag.time.max.ms": "30000",
+}
+ROLES = ("leader", "leader and controller", "follower")
+ROUND_SECONDS = 120.0
+
+
+class Writer:
+    """Sends one record after the other and keeps when each was sent and acknowledged, on the monotonic clock."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self._topic = topic
+        self._producer = Producer({
+            "bootstrap.servers": bootstrap_servers, "acks": "all", "enable.idempotence": True, "linger.ms": 0,
+            "message.timeout.ms": 300_000, **QUICK,
+        })  # fmt: skip
+        self.written: list[tuple[float, float]] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            # A record every five milliseconds, whatever became of those before: what stands in line would hide when the first gets through.
+            sent = time.monotonic()
+            self._producer.produce(
+                self._topic, b"x" * 100, partition=0, on_delivery=lambda *told, sent=sent: self._told(sent, *told)
+            )
+            self._producer.poll(0.005)
+
+    def _told(self, sent: float, error: Any, _: Any) -> None:
+        if error is None:
+            self.written.append((sent, time.monotonic()))
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+        self._producer.flush(ROUND_SECONDS)
+
+    def first_after(self, moment: float) -> float:
+        """Wait until a record that was sent after a moment is acknowledged, and return when that was."""
+
+        def find() -> float | None:
+            return next((told for sent, told in list(self.written) if sent > moment), None)
+
+        return wait_for("a record is written after the fault", find, ROUND_SECONDS)
+
+
+def place(cluster: Cluster, role: str, topic: str) -> NodeProcess:
+    """Create a topic whose leader is where a round wants it, and return the node that is to suffer."""
+    controller = cluster.active_controller().node_id
+    others = [node.node_id for node in cluster.brokers if node.node_id != controller]
+    # A follower that is no controller either, so that its death is all that happens.
+    leader = controller if role == "leader and controller" else others[0]
+    rest = [node.node_id for node in cluster.brokers if node.node_id != leader]
+    create_topic(cluster, topic, [[leader, *rest]], {"min.insync.replicas": "2"})
+    return cluster[others[1] if role == "follower" else leader]
+
+
+def measure(cluster: Cluster, role: str, *, is_paused: bool) -> float:
+    """Return the seconds from the signal to the next write."""
+    cluster.repair()
+    topic = f"failover-{len(cluster.all_topics())}"
+    node = place(cluster, role, topic)
+    with Writer(cluster.bootstrap_servers, topic) as writer:
+        writer.first_after(time.monotonic())
+        began = time.monotonic()
+        if is_paused:
+            node.pause()
+        else:
+            node.kill()
+        seconds = writer.first_after(began) - began
+        if is_paused:
+            node.go_on()
+        else:
+            cluster.start_again(node)
+        cluster.await_in_sync([topic])
+    return seconds
+
+
+def measured(kind: str, rounds: int, *, is_paused: bool) -> dict[str, list[float]]:
+    with (
+        tempfile.TemporaryDirectory(prefix="failover-") as folder,
+        Cluster(kind, Path(folder), settings=DEFAULTS) as cluster,
+    ):
+        found: dict[str, list[float]] = {role: [] for role in ROLES}
+        for _ in range(rounds):
+            for role in ROLES:
+                found[role].append(round(measure(cluster, role, is_paused=is_paused), 3))
+                print(f"{kind}: {role}: {found[role][-1]:.2f} s", file=sys.stderr, flush=True)
+        return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.failover_time", description=__doc__.splitlines()[0])
+    parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=sorted(KINDS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pause", action="store_true", help="let the node stand still in place of killing it")
+    parser.add_argument("--output", type=Path, help="write the seconds of each round there, as JSON")
+    args = parser.parse_args()
+    found = {kind: measured(kind, args.rounds, is_paused=args.pause) for kind in args.kinds}
+    if args.output:
+        args.output.write_text(json.dumps(found, indent=1) + "\n")
+    print(f"{'what dies' if not args.pause else 'what stands still':<24}" + "".join(f"{kind:>16}" for kind in found))
+    for role in ROLES:
+        print(f"{role:<24}" + "".join(f"{statistics.median(each[role]):>14.2f} s" for each in found.values()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The logs of all replicas of a partition, on the disks of their nodes: kafka-dump-log must print the same, and the bytes be the same.
+
+A log is compared up to the high watermark. Scenarios call this when nothing is written any more and all replicas are in sync: then that
+is the end of the log, on every replica.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.waiting import wait_for
+from tests.conform.tool_process import ToolProcess
+
+
+def segment_bytes(cluster: Cluster, node_id: int, topic: str, partition: int) -> bytes:
+    """Return all segments of a replica, one after the other."""
+    folder = cluster[node_id].data_dir / f"{topic}-{partition}"
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+
+def dumped(tools: ToolProcess, cluster: Cluster, node_id: int, topic: str, partition: int) -> list[str]:
+    """Return what kafka-dump-log prints of a replica's batches and records, without the place of each in its file."""
+    folder = cluster[node_id].data_dir / f"{topic}-{partition}"
+    found: list[str] = []
+    for path in sorted(folder.glob("*.log")):
+        text = tools.run("dump-log", "--deep-iteration", "--print-data-log", "--files", str(path))
+        assert text.startswith("exit 0"), text
+        found += [re.sub(r"\bposition: \d+ ", "", line) for line in text.splitlines() if "ffset: " in line]
+    return found
+
+
+def check_replicas_identical(tools: ToolProcess, cluster: Cluster, topic: str) -> None:
+    """All replicas of each partition have the same batches in the same bytes."""
+    for each in cluster.partitions(topic):
+        where = f"{topic}-{each.partition}"
+
+        def are_equal(partition: int = each.partition, replicas: list[int] = each.replicas) -> bool:
+            return len({segment_bytes(cluster, replica, topic, partition) for replica in replicas}) == 1
+
+        # In sync is a replica that may still have the last batch to fetch; it has it soon.
+        wait_for(f"the replicas of {where} have the same bytes", are_equal, 30)
+        first, *others = (dumped(tools, cluster, replica, topic, each.partition) for replica in each.replicas)
+        assert first, f"{where} is empty"
+        assert all(other == first for other in others), f"kafka-dump-log prints different replicas of {where}"

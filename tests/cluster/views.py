@@ -1,0 +1,48 @@
+"""What one node says, asked at its own address: brokers, partitions, its quorum.
+
+All raise `RetriableError`, or an OSError, when the node does not answer.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from barnabas.client.cluster_metadata import ClusterMetadata, read_metadata
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol.messages import DescribeQuorumRequest, DescribeQuorumResponse, MetadataRequest
+
+HOST = "127.0.0.1"
+ANSWER_MS = 5000
+
+
+def takes_connections(port: int) -> bool:
+    """Whether something listens there."""
+    with socket.create_connection((HOST, port), ANSWER_MS / 1000):
+        return True
+
+
+def metadata(port: int, *topics: str) -> ClusterMetadata:
+    """Return the brokers and, if any are named, the topics that this node knows."""
+    request = MetadataRequest(
+        topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
+    )
+    with BlockingConnection(HOST, port, timeout_ms=ANSWER_MS) as connection:
+        return read_metadata(connection.request(request))
+
+
+def all_topics(port: int) -> set[str]:
+    """Return the names of all topics that this node knows."""
+    with BlockingConnection(HOST, port, timeout_ms=ANSWER_MS) as connection:
+        return set(read_metadata(connection.request(MetadataRequest(topics=None))).topics)
+
+
+def quorum(port: int) -> DescribeQuorumResponse.PartitionData | None:
+    """Return the state of the metadata log's quorum; None while nobody leads it."""
+    partition = DescribeQuorumRequest.PartitionData(partition_index=0)
+    topic = DescribeQuorumRequest.TopicData(topic_name="__cluster_metadata", partitions=[partition])
+    with BlockingConnection(HOST, port, timeout_ms=ANSWER_MS) as connection:
+        answer: DescribeQuorumResponse = connection.request(DescribeQuorumRequest(topics=[topic]))
+    if answer.error_code or not answer.topics:
+        return None
+    found: DescribeQuorumResponse.PartitionData = answer.topics[0].partitions[0]
+    return found if not found.error_code and found.leader_id >= 0 else None

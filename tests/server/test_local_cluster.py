@@ -1,0 +1,128 @@
+"""The files of a local cluster: what is made, what is kept, and what a folder may not hold."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from barnabas.client.properties import read_properties
+from barnabas.server.cannot_start import CannotStart
+from barnabas.server.config import BrokerConfig
+from barnabas.server.local_cluster import (
+    LocalCluster,
+    check_folder,
+    environment,
+    free_ports,
+    last_error,
+    open_cluster,
+)
+
+
+def made(folder: Path, nodes: int, port: int | None = 0) -> LocalCluster:
+    folder.mkdir(exist_ok=True)
+    check_folder(folder, nodes)
+    return open_cluster(folder, nodes, port)
+
+
+def configs(cluster: LocalCluster) -> list[BrokerConfig]:
+    return [BrokerConfig.from_properties(read_properties(str(node.properties))) for node in cluster.nodes]
+
+
+def identities(cluster: LocalCluster) -> list[tuple[str, str]]:
+    found = [read_properties(str(node.data / "meta.properties")) for node in cluster.nodes]
+    return [(each["cluster.id"], each["node.id"]) for each in found]
+
+
+@pytest.mark.slow
+def test_five_nodes_of_which_three_vote(tmp_path: Path) -> None:
+    cluster = made(tmp_path, 5)
+    settings = configs(cluster)
+    assert [(each.is_broker, each.is_controller) for each in settings] == [(True, True)] * 3 + [(True, False)] * 2
+    assert [each.node_id for each in settings] == [1, 2, 3, 4, 5]
+    voters = {each.quorum_voters for each in settings}
+    assert len(voters) == 1
+    (named,) = voters
+    own = [each.controller_listeners[0].port for each in settings[:3]]
+    assert [voter.endpoints[0].port for voter in named] == own
+    ports = [each.listeners[0].port for each in settings] + own
+    assert len(set(ports)) == 8
+    assert {each.default_replication_factor for each in settings} == {3}
+    assert {each.min_insync_replicas for each in settings} == {2}
+    cluster_id = read_properties(str(tmp_path / "cluster.properties"))["cluster.id"]
+    assert identities(cluster) == [(cluster_id, str(n)) for n in range(1, 6)]
+
+
+@pytest.mark.slow
+def test_a_later_start_keeps_ports_and_settings(tmp_path: Path) -> None:
+    file = made(tmp_path, 2).nodes[0].properties
+    file.write_text(file.read_text() + "num.partitions=7\n")
+    before = file.read_text()
+    again = made(tmp_path, 2, None)
+    assert file.read_text() == before
+    # Unless it names a port; the rest of the file stays.
+    ids = identities(again)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        moved = configs(made(tmp_path, 2, port))
+    ports = [each.listeners[0].port for each in moved]
+    assert port < ports[0] < ports[1] < moved[0].controller_listeners[0].port
+    assert (moved[0].num_partitions, identities(again)) == (7, ids)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_was_not_made_to_its_end_is_made_again(tmp_path: Path) -> None:
+    cluster = made(tmp_path, 2)
+    ids = identities(cluster)
+    (tmp_path / "cluster.properties").unlink()
+    (tmp_path / "node-2" / "data" / "meta.properties").unlink()
+    assert identities(made(tmp_path, 2)) == ids
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"meta.properties": ""}, "is the data directory of one node (start it without --nodes, or pass another --da"),
+        ({"notes.txt": ""}, "holds other files: notes.txt (pass another --data-dir)"),
+        ({"node-3": ""}, "holds other files: node-3"),
+        ({"cluster.properties": "nodes=3\n"}, "holds 3 nodes, not 2 (pass --nodes 3, or another --data-dir)"),
+        ({"cluster.properties": "nodes=\x1b[2J\n"}, r"holds \x1b[2J nodes"),
+    ],
+)
+def test_what_is_no_folder_for_a_cluster(tmp_path: Path, files: dict[str, str], words: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(CannotStart) as caught:
+        check_folder(tmp_path, 2)
+    assert words in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotStart, match="is a file, not a directory"):
+        check_folder(tmp_path / "file", 2)
+    check_folder(tmp_path / "nothing", 2)
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / "node-1").mkdir()
+    (tmp_path / "file").unlink()
+    check_folder(tmp_path, 2)
+
+
+def test_ports_that_are_taken_are_passed_over() -> None:
+    assert free_ports(9092, 3, lambda port: port != 9093) == [9092, 9094, 9095]
+    with pytest.raises(CannotStart, match="3 ports are needed, and 65534 to 65535 has fewer"):
+        free_ports(65534, 3, lambda port: True)
+    assert len(set(free_ports(0, 9))) == 9
+
+
+def test_a_node_does_not_read_the_settings_of_the_environment() -> None:
+    assert environment({"KAFKA_NODE_ID": "7", "CLUSTER_ID": "x", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+def test_the_last_error_of_a_log() -> None:
+    assert last_error(["error: one", "INFO", "error: two", "Stopped"]) == "two"
+    assert last_error(["INFO"]) == ""

@@ -1,0 +1,380 @@
+"""A cluster and its clients: a run drawn from a seed and played to its end.
+
+    clients work, faults begin and end ── the faults end ── everything must go on ── clients stop ── everything is read and judged
+
+The nodes are three that are broker and controller, or a controller and three brokers, or one node, which is a cluster of its own. Clients
+know all addresses and find leaders and coordinators as real ones do. What they are told goes into the history, and so does what the nodes
+believe: the leaders and images that each has had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from tests.simulation import checkers, recreator
+from tests.simulation.cluster_client import ClusterClient
+from tests.simulation.cluster_faults import KINDS, OF_SEVERAL, Faults
+from tests.simulation.cluster_node import ClusterNode
+from tests.simulation.creator import Creator, create_topic
+from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
+from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
+from tests.simulation.end_watcher import EndWatcher
+from tests.simulation.final_reading import FinalReading
+from tests.simulation.history import History, Partition
+from tests.simulation.mover import Mover
+from tests.simulation.recreator import Recreator
+from tests.simulation.timeline import Timeline
+from tests.simulation.transactions import CommittedReader, Refused, Transactor
+from tests.simulation.virtual_loop import Stuck
+from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
+from tests.simulation.world import World
+
+CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+SECONDS = 3600.0
+"""Far more than any run lasts that does not hang."""
+BEGIN_SECONDS = 60.0
+"""Within which new nodes have found each other and create topics."""
+PROGRESS_SECONDS = 90.0
+"""Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
+those that wait for them."""
+OBSERVE_SECONDS = 0.1
+CREATE_EVERY_SECONDS = 4.0
+READ_EVERY_SECONDS = 1.0
+"""All committed records, over and over: seldom, because there are more each time."""
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """What a seed means."""
+
+    seed: int
+    nodes: int
+    has_own_controller: bool
+    partitions: int
+    producers: int
+    committers: int
+    transactors: int
+    fault_kinds: tuple[str, ...]
+    fault_every_seconds: float
+    fault_seconds: float
+    session_timeout_ms: int
+    lag_time_ms: int
+    executor_seconds: float
+    sync_seconds: float
+    pause_seconds: float
+    has_mover: bool
+    has_recreator: bool
+    snapshot_bytes: int
+
+    @staticmethod
+    def draw(seed: int, nodes: int = 3) -> ClusterPlan:
+        rng = random.Random(f"cluster {seed}")
+        kinds = [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
+        return ClusterPlan(
+            seed=seed,
+            nodes=nodes,
+            has_own_controller=nodes > 1 and rng.random() < 0.2,
+            partitions=rng.randrange(1, 4),
+            producers=rng.randrange(1, 4),
+            committers=rng.randrange(1, 3),
+            transactors=rng.choice((0, 1, 2)),
+            # A few kinds each: more would hide what one of them does.
+            fault_kinds=tuple(rng.sample(kinds, rng.randrange(1, 4))),
+            fault_every_seconds=rng.choice((0.5, 3.0, 10.0)),
+            fault_seconds=rng.choice((5.0, 15.0, 40.0)),
+            session_timeout_ms=rng.choice((3000, 9000)),
+            lag_time_ms=rng.choice((1500, 10_000)),
+            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
+            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
+            has_mover=nodes > 1 and rng.random() < 0.5,
+            has_recreator=rng.random() < 0.5,
+            snapshot_bytes=rng.choice((3000, 1 << 20)),
+        )
+
+    @property
+    def replicas(self) -> int:
+        return min(3, self.nodes)
+
+    def properties(self) -> dict[str, str]:
+        """Return the settings of every node."""
+        replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
+        return {
+            "offsets.topic.num.partitions": "3",
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.num.partitions": "3",
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": in_sync,
+            "share.coordinator.state.topic.replication.factor": replicas,
+            "share.coordinator.state.topic.min.isr": in_sync,
+            "min.insync.replicas": in_sync,
+            "log.index.interval.bytes": "500",
+            "log.index.size.max.bytes": "800",
+            "group.initial.rebalance.delay.ms": "0",
+            "broker.session.timeout.ms": str(self.session_timeout_ms),
+            "broker.heartbeat.interval.ms": str(self.session_timeout_ms // 6),
+            "replica.lag.time.max.ms": str(self.lag_time_ms),
+            # Small ones are written often, and the log before them is deleted: a node that comes late needs the snapshot.
+            "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
+            "internal.metadata.log.segment.bytes": str(self.snapshot_bytes),
+            "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
+        }
+
+
+@dataclass
+class Result:
+    """What came of a run."""
+
+    plan: ClusterPlan
+    history: History
+    timeline: Timeline
+    violations: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return not self.violations
+
+    def summary(self) -> str:
+        acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
+        outcome = "clean" if self.passed else f"VIOLATED {', '.join(self.violations)}"
+        faults = ", ".join(self.plan.fault_kinds)
+        return f"seed {self.plan.seed}: {outcome}; {acknowledged} batches acknowledged; {faults}"
+
+
+class SimulatedCluster:
+    """The world of one run: the nodes, the clients, and what happens to them."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        self.plan = plan
+        self.history = History()
+        self.world = World(plan.seed)
+        self.nodes = self._add_nodes()
+        self.brokers = [node for node in self.nodes if node.is_broker]
+        for node in self.nodes:
+            node.slow_threads(plan.executor_seconds)
+            node.format()
+        self.clients = self.world.add_node("clients")
+        self.partitions = [Partition("t", index) for index in range(plan.partitions)]
+        self.transacted = [Partition("x", index) for index in range(2)]
+        self._add_workers()
+        self.faults = Faults(
+            self.world,
+            self.nodes,
+            self.history,
+            kinds=plan.fault_kinds,
+            every_seconds=plan.fault_every_seconds,
+            are_in_sync=self.are_in_sync,
+        )
+
+    def _add_nodes(self) -> list[ClusterNode]:
+        roles = dict.fromkeys(range(1, self.plan.nodes + 1), ("broker", "controller"))
+        if self.plan.has_own_controller:
+            roles = {100: ("controller",)} | dict.fromkeys(roles, ("broker",))
+        hosts = {node_id: f"127.0.0.{place}" for place, node_id in enumerate(roles, 1)}
+        voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
+        properties = self.plan.properties()
+        return [
+            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties))
+            for each, of in roles.items()
+        ]
+
+    def _add_workers(self) -> None:
+        plan, history, rng = self.plan, self.history, self.world.random
+        self.producers = [
+            Producer(f"p{n}", self.partitions[n % plan.partitions], history, rng(f"p{n}"), plan.pause_seconds)
+            for n in range(plan.producers)
+        ]
+        self.committers = [
+            Committer(f"g{n}", self.partitions[0], history, rng(f"g{n}")) for n in range(plan.committers)
+        ]
+        self.transactors = [
+            Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
+            for n in range(plan.transactors)
+        ]
+        self.creator = Creator(history, rng("creator"), plan.replicas, CREATE_EVERY_SECONDS)
+
+    def connect(self, client_id: str) -> ClusterClient:
+        addresses = [node.address for node in self.brokers]
+        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"))
+
+    # The story
+
+    async def story(self) -> None:
+        observing = asyncio.ensure_future(self._observe())
+        for node in self.nodes:
+            node.begin(self.history)
+        try:
+            await asyncio.wait_for(self.clients.run(self._create_topics()), BEGIN_SECONDS)
+        except TimeoutError:
+            self._stalled(f"{BEGIN_SECONDS:g} s after the start the topics are not created")
+            return
+        work = self.clients.run(self._work())
+        disturbing = asyncio.ensure_future(self.faults.run())
+        await asyncio.wait({work, disturbing}, timeout=self.plan.fault_seconds)
+        disturbing.cancel()
+        await self.faults.end()
+        self.world.timeline.note("faults", "have ended")
+        await self._await_progress(work)
+        self._check_workers(work)
+        self.clients.kill("ends its work")
+        self.clients.boot()
+        await self.clients.run(self._read_everything())
+        self._read_replicas()
+        if observing.done():
+            observing.result()
+        observing.cancel()
+        for node in self.nodes:
+            await node.stop()
+
+    async def _observe(self) -> None:
+        while True:
+            for node in self.nodes:
+                node.observe(self.history)
+            await asyncio.sleep(OBSERVE_SECONDS)
+
+    async def _create_topics(self) -> None:
+        client = self.connect("admin")
+        for name, partitions in (("t", self.plan.partitions), ("x", len(self.transacted))):
+            await self._create_topic(client, name, partitions)
+
+    async def _create_topic(self, client: ClusterClient, name: str, partitions: int) -> None:
+        while True:
+            try:
+                error = await create_topic(client, name, partitions, self.plan.replicas)
+            except LOST:
+                error = int(ErrorCode.NOT_CONTROLLER)
+            if error in CREATED:
+                return
+            if error not in NOT_YET and error != ErrorCode.INVALID_REPLICATION_FACTOR:
+                raise AssertionError(f"the topic could not be created: {ErrorCode(error).name}")
+            await asyncio.sleep(0.1)
+
+    async def _work(self) -> None:
+        """Run in the clients' process."""
+        readers = [Reader(partition, self.history) for partition in self.partitions]
+        watcher = EndWatcher(self.partitions, self.history)
+        workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
+        if self.plan.has_recreator:
+            workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
+        if self.plan.has_mover:
+            workers.append(self._mover())
+        if self.transactors:
+            workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
+
+    def _mover(self) -> Mover:
+        least = self.plan.replicas - 1
+        brokers = [node.node_id for node in self.brokers]
+        moved = [*self.partitions, *self.transacted]
+        return Mover(moved, brokers, (least, len(brokers)), self.history, self.world.random("mover"))
+
+    def _check_workers(self, work: asyncio.Future[None]) -> None:
+        if work.done():
+            work.result()  # Workers only end by an assertion of theirs.
+
+    # When the faults have ended
+
+    async def _await_progress(self, work: asyncio.Future[None]) -> None:
+        """Wait until each worker has got further and every replica is in sync; write down what does not."""
+        before = self._counts()
+        wanted: dict[str, Callable[[], bool]] = {
+            f"{name} gets no further than {count}": (lambda name=name, count=count: self._counts()[name] > count)  # type: ignore[misc]
+            for name, count in before.items()
+        }
+        wanted["not every replica is in sync"] = self.are_in_sync
+        deadline = self.world.loop.time() + PROGRESS_SECONDS
+        while wanted and not work.done():
+            wanted = {what: is_so for what, is_so in wanted.items() if not is_so()}
+            if self.world.loop.time() > deadline:
+                self._stalled(*(f"{PROGRESS_SECONDS:g} s after the faults {what}" for what in wanted))
+                return
+            await asyncio.sleep(0.25)
+
+    def _stalled(self, *what: str) -> None:
+        """Write down what does not go on, with the state of each node."""
+        self.history.stalls += what
+        for node in self.nodes:
+            state = repr(node.server) if node.serves else "not started" if node.is_up else "down"
+            self.history.stalls.append(f"{node.name}: {state}")
+
+    def _counts(self) -> dict[str, int]:
+        history = self.history
+        found = {each.name: 0 for each in (*self.producers, *self.transactors)}
+        found |= {each.group: 0 for each in self.committers}
+        for batch in history.batches:
+            found[batch.producer] += batch.acknowledged_at is not None
+        for transaction in history.transactions:
+            found[transaction.producer] += transaction.acknowledged
+        for commit in history.commits:
+            found[commit.group] += commit.acknowledged
+        found["the creator of topics"] = len(history.created_topics)
+        if self.plan.has_mover:
+            found[Mover.name] = history.moves
+        if self.plan.has_recreator:
+            found[Recreator.name] = len(history.deleted_ids)
+        return found
+
+    def are_in_sync(self) -> bool:
+        """Whether every node runs, all have the same metadata, and every replica of every partition is in sync."""
+        images = [node.image if node.serves else None for node in self.nodes]
+        if len({None if image is None else image.provenance.offset for image in images}) > 1:
+            return False
+        for image in images:
+            if image is None or not image.topics.by_name:
+                return False
+            for topic in image.topics.by_name.values():
+                for each in topic.partitions.values():
+                    is_moving = each.adding_replicas or each.removing_replicas
+                    if each.leader < 0 or is_moving or set(each.isr) != set(each.replicas):
+                        return False
+        return True
+
+    # The end
+
+    async def _read_everything(self) -> None:
+        reading = FinalReading(self.connect("final"), self.history)
+        await reading.read(self.partitions, self.committers, self.transactors, self.transacted)
+        if self.plan.has_recreator:
+            await reading.read_recreated(recreator.PARTITION)
+
+    def _read_replicas(self) -> None:
+        """Read the replicas of the topics that nobody compacts, from the nodes' disks."""
+        for partition in self.history.final_bounds:
+            image = self.brokers[0].image
+            topic = image.topics.by_name.get(partition.topic) if image is not None else None
+            if topic is None:
+                continue
+            replicas = [node for node in self.brokers if node.node_id in topic.partitions[partition.index].replicas]
+            _, end = self.history.final_bounds[partition]
+            self.history.final_replicas[partition] = {node.name: node.batches(partition, end) for node in replicas}
+
+
+def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
+    """Play one seed, with one deliberate bug switched on if named, and judge it."""
+    played = SimulatedCluster(ClusterPlan.draw(seed, nodes))
+    history = played.history
+    result = Result(played.plan, history, played.world.timeline)
+    with ExitStack() as stack:
+        if bug is not None:
+            switch, _ = OF_CLUSTERS.get(bug) or (OF_ONE_BROKER[bug], 0)
+            stack.enter_context(switch())
+        try:
+            played.world.play(played.story(), seconds=SECONDS)
+        except Stuck as stuck:
+            history.errors.append(str(stuck))
+        except (AssertionError, KafkaError, Refused, *LOST) as error:
+            history.errors.append(f"the run broke off: {error!r}")
+    history.errors += played.world.errors
+    history.errors += history.lost_identities
+    for name, check in checkers.ALL.items():
+        found = check(history)
+        if found:
+            result.violations[name] = found
+    return result

@@ -1,0 +1,159 @@
+"""A client of several brokers: each request goes to the broker it is for, as clients find it from metadata and FindCoordinator.
+
+It asks once. A failure is the caller's to handle, as with `Client`; after one, or after any error in an answer, the client forgets where it
+has sent the request and asks again. All that it knows at first is addresses.
+
+Of a partition it remembers the newest leader epoch, as clients do. It does not believe metadata that is older, and names the epoch where a
+request has a place for it: a broker that has led the partition before, and does not know that it leads no longer, rejects the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.message import Struct
+from barnabas.protocol.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from tests.simulation.client import Client
+from tests.simulation.history import Partition
+
+Address = tuple[str, int]
+Coordinator = tuple[int, str]
+"""The kind of a coordinator and the key that it is for."""
+
+GROUP, TRANSACTION = 0, 1
+TIMEOUT_SECONDS = 7.0
+"""Longer than a broker waits for replicas, so that its answer is heard."""
+
+
+class NobodyToAsk(ConnectionError):
+    """A partition has no leader now, or a key no coordinator."""
+
+
+Where = Partition | Coordinator | None
+"""What a request is for: a partition's leader, a coordinator, or any broker."""
+
+
+def _partition(topic: Any, index: str) -> Partition:
+    parts = topic.partition_data if hasattr(topic, "partition_data") else topic.partitions
+    return Partition(topic.name if hasattr(topic, "name") else topic.topic, getattr(parts[0], index))
+
+
+def _transactional(name: str) -> Callable[[Any], Where]:
+    return lambda request: (TRANSACTION, getattr(request, name)) if getattr(request, name) else None
+
+
+WHERE: dict[ApiKey, Callable[[Any], Where]] = {
+    ApiKey.PRODUCE: lambda request: _partition(request.topic_data[0], "index"),
+    ApiKey.FETCH: lambda request: _partition(request.topics[0], "partition"),
+    ApiKey.LIST_OFFSETS: lambda request: _partition(request.topics[0], "partition_index"),
+    ApiKey.OFFSET_COMMIT: lambda request: (GROUP, request.group_id),
+    ApiKey.OFFSET_FETCH: lambda request: (GROUP, request.groups[0].group_id),
+    ApiKey.TXN_OFFSET_COMMIT: lambda request: (GROUP, request.group_id),
+    ApiKey.INIT_PRODUCER_ID: _transactional("transactional_id"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: _transactional("v3_and_below_transactional_id"),
+    ApiKey.ADD_OFFSETS_TO_TXN: _transactional("transactional_id"),
+    ApiKey.END_TXN: _transactional("transactional_id"),
+    ApiKey.FIND_COORDINATOR: lambda request: None,
+    ApiKey.METADATA: lambda request: None,
+    ApiKey.CREATE_TOPICS: lambda request: None,
+    ApiKey.DELETE_TOPICS: lambda request: None,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request: None,
+    ApiKey.ELECT_LEADERS: lambda request: None,
+}
+"""The requests that workers send; each is for one partition or one key."""
+NAMES_EPOCH = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})
+
+
+def has_error(message: Struct) -> bool:
+    """Return whether any error code in an answer is set."""
+    for name in message.FIELDS:
+        value = getattr(message, name)
+        if name.endswith("error_code") and value:
+            return True
+        if isinstance(value, list) and any(isinstance(each, Struct) and has_error(each) for each in value):
+            return True
+    return False
+
+
+class ClusterClient:
+    """Sends each request to the broker that it is for.
+
+    Args:
+        addresses: of all brokers.
+        rng: which broker is asked when any will do.
+    """
+
+    def __init__(self, addresses: Sequence[Address], client_id: str, rng: random.Random) -> None:
+        self._clients = {address: Client(address, client_id, TIMEOUT_SECONDS) for address in addresses}
+        self._rng = rng
+        self._known: dict[Partition | Coordinator, Address] = {}
+        self._epochs: dict[Partition, int] = {}
+
+    async def request(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
+        """Send one request to the broker that it is for, and return the answer.
+
+        Raises:
+            ConnectionError, asyncio.TimeoutError, asyncio.IncompleteReadError: nobody is known to ask, or the answer did not come.
+        """
+        where = WHERE[key](message)
+        address = await self._find(where) if where is not None else self._any()
+        if isinstance(where, Partition) and key in NAMES_EPOCH:
+            topics: Any = message.topics
+            topics[0].partitions[0].current_leader_epoch = self._epochs[where]
+        try:
+            answer = await self._clients[address].request(key, version, message, response_class)
+        except BaseException:
+            self._forget(where)
+            raise
+        if where is not None and has_error(answer):
+            self._forget(where)
+        return answer
+
+    def _any(self) -> Address:
+        return self._rng.choice(list(self._clients))
+
+    def _forget(self, where: Where) -> None:
+        if where is not None:
+            self._known.pop(where, None)
+
+    async def _find(self, where: Partition | Coordinator) -> Address:
+        found = self._known.get(where)
+        if found is None:
+            leader = self._leader(where) if isinstance(where, Partition) else self._coordinator(*where)
+            found = self._known[where] = await leader
+        return found
+
+    async def _leader(self, partition: Partition) -> Address:
+        request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=partition.topic)])
+        asked = self._clients[self._any()]
+        answer = await asked.request(ApiKey.METADATA, 9, request, MetadataResponse)
+        brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        for each in answer.topics[0].partitions:
+            if each.partition_index == partition.index and each.leader_id in brokers:
+                if self._history is not None:
+                    self._history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader_id)
+                if each.leader_epoch >= self._epochs.get(partition, -1):
+                    self._epochs[partition] = each.leader_epoch
+                    return brokers[each.leader_id]
+        await asyncio.sleep(0.05)
+        raise NobodyToAsk(f"{partition.topic}-{partition.index} has no leader")
+
+    async def _coordinator(self, kind: int, key: str) -> Address:
+        request = FindCoordinatorRequest(coordinator_keys=[key], key_type=kind)
+        asked = self._clients[self._any()]
+        answer = await asked.request(ApiKey.FIND_COORDINATOR, 4, request, FindCoordinatorResponse)
+        found = answer.coordinators[0]
+        if found.error_code:
+            await asyncio.sleep(0.05)
+            raise NobodyToAsk(f"{key} has no coordinator: {ErrorCode(found.error_code).name}")
+        return str(found.host), int(found.port)

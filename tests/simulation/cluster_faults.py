@@ -1,0 +1,242 @@
+"""What happens to a cluster: faults drawn from a seed, one after the other and several at a time, until they end.
+
+The faults stay within what three replicas, of which two must have each write, promise to survive:
+
+- A node may be killed, stopped, paused or cut off at any time, and others with it: the cluster may stand still, and loses nothing.
+- A node loses its power, and with it what its disk had not synced, or its whole disk, only while every replica of every partition is in
+  sync and every node has the same metadata. Kafka does not sync before it acknowledges; a second disk that forgets would break its
+  promise. A sole controller keeps its disk: nobody else has the metadata.
+- From then on until every replica is in sync again, no other node is killed. To the controller a killed process is one whose machine
+  has lost its power: it leaves the in-sync replicas. If all but the node that has forgotten leave them, it leads, and records are lost;
+  so they are in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING
+
+from tests.simulation.cluster_node import ClusterNode
+from tests.simulation.history import History
+from tests.simulation.node import NodeDied
+from tests.simulation.virtual_loop import Crash
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+STOP_SECONDS = 60.0
+"""More than a stop in order takes."""
+LONGEST_SECONDS = 12.0
+"""Longer than a session, so that brokers are fenced, and so that some are not."""
+
+
+class Faults:
+    """Disturbs the nodes of a cluster.
+
+    Args:
+        kinds: the names of the faults that happen, methods of this class.
+        every_seconds: the mean time from one to the next.
+        are_in_sync: whether every replica is in sync, in every node's eyes.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        nodes: Sequence[ClusterNode],
+        history: History,
+        *,
+        kinds: Sequence[str],
+        every_seconds: float,
+        are_in_sync: Callable[[], bool],
+    ) -> None:
+        self._world, self._nodes, self._history = world, nodes, history
+        self._kinds, self._every_seconds, self._are_in_sync = kinds, every_seconds, are_in_sync
+        self._rng = world.random("faults")
+        # Dictionaries, because their order is the same in every run of a seed.
+        self._under_way: dict[asyncio.Task[None], None] = {}
+        self._stopping: dict[asyncio.Task[None], None] = {}
+        # The last node whose disk has forgotten something, until every replica is in sync again.
+        self._forgetful: ClusterNode | None = None
+
+    async def run(self) -> None:
+        """Let one fault begin after the other until cancelled."""
+        while True:
+            await asyncio.sleep(self._rng.expovariate(1 / self._every_seconds))
+            fault: Callable[[random.Random], Coroutine[None, None, None]] = getattr(
+                self, self._rng.choice(list(self._kinds))
+            )
+            task = asyncio.ensure_future(fault(self._rng))
+            self._under_way[task] = None
+            task.add_done_callback(self._under_way.pop)
+
+    async def end(self) -> None:
+        """End every fault: all ways are open, all disks are quick, every node runs."""
+        for task in list(self._under_way):
+            task.cancel()
+        await asyncio.sleep(0)
+        self._world.network.heal_all()
+        for node in self._nodes:
+            node.disk.duration = lambda call, path: 0.0
+            node.disk.end_in_write = None
+            node.slow_threads(0.0)
+            if node.loop.is_paused:
+                node.go_on()
+        if self._stopping:
+            await asyncio.wait(self._stopping, timeout=STOP_SECONDS)
+        self._history.stalls += [f"{task.get_name()} does not stop" for task in self._stopping]
+        for node in self._nodes:
+            if not node.is_up:
+                node.begin(self._history)
+
+    def _node(self, rng: random.Random) -> ClusterNode | None:
+        """Return a node that runs; None if the one that was picked does not."""
+        node = rng.choice(list(self._nodes))
+        return node if node.serves and not node.loop.is_paused else None
+
+    def _to_kill(self, rng: random.Random) -> ClusterNode | None:
+        """Return a node that runs and may crash now; None if the one that was picked does not."""
+        node = self._node(rng)
+        if self._forgetful not in (None, node) and self._are_in_sync():
+            self._forgetful = None
+        return node if self._forgetful in (None, node) else None
+
+    def _to_forget(self, rng: random.Random) -> ClusterNode | None:
+        """Return a node that runs and may lose what its disk holds; None if the one that was picked does not."""
+        node = self._node(rng)
+        is_another_dying = any(each.disk.end_in_write is not None for each in self._nodes)
+        if node is None or is_another_dying or not self._are_in_sync():
+            return None
+        self._forgetful = node
+        return node
+
+    def _seconds(self, rng: random.Random) -> float:
+        return float(rng.choice((0.3, 2.0, LONGEST_SECONDS)) * rng.random())
+
+    async def _stay_down(self, node: ClusterNode, rng: random.Random) -> None:
+        await asyncio.sleep(0.05 + self._seconds(rng))
+        if not node.is_up:
+            node.begin(self._history)
+
+    # Faults
+
+    async def kill(self, rng: random.Random) -> None:
+        node = self._to_kill(rng)
+        if node is not None:
+            node.kill()
+            self._history.crashes.append(f"kill of {node.name}")
+            await self._stay_down(node, rng)
+
+    async def kill_in_write(self, rng: random.Random) -> None:
+        """Kill a node in the middle of its next write, which is torn."""
+        node = self._to_kill(rng)
+        if node is not None:
+            node.disk.end_in_write = Crash
+            self._history.crashes.append(f"kill of {node.name} in a write")
+            try:
+                while node.is_up:
+                    await asyncio.sleep(0.05)
+            finally:
+                node.disk.end_in_write = None
+            await self._stay_down(node, rng)
+
+    async def lose_power(self, rng: random.Random) -> None:
+        node = self._to_forget(rng)
+        if node is not None:
+            node.lose_power()
+            self._history.crashes.append(f"power cut of {node.name}")
+            await self._stay_down(node, rng)
+
+    async def wipe(self, rng: random.Random) -> None:
+        """Kill a node, and let it return with an empty disk."""
+        node = self._to_forget(rng)
+        if node is not None and node.is_broker:
+            node.kill()
+            node.wipe()
+            self._history.crashes.append(f"lost disk of {node.name}")
+            await self._stay_down(node, rng)
+
+    async def stop(self, rng: random.Random) -> None:
+        """Stop a node in order, as an upgrade does."""
+        node = self._node(rng)
+        if node is not None:
+            node.note("is asked to stop")
+            task = asyncio.ensure_future(self._stop(node))
+            task.set_name(node.name)
+            self._stopping[task] = None
+            task.add_done_callback(self._stopping.pop)
+            await asyncio.wait({task})
+            await self._stay_down(node, rng)
+
+    async def _stop(self, node: ClusterNode) -> None:
+        # It may die before it has stopped.
+        with contextlib.suppress(NodeDied):
+            await node.stop()
+
+    async def pause(self, rng: random.Random) -> None:
+        node = self._node(rng)
+        if node is not None:
+            node.pause()
+            await asyncio.sleep(self._seconds(rng))
+            if node.is_up and node.loop.is_paused:
+                node.go_on()
+
+    async def cut(self, rng: random.Random) -> None:
+        """Cut one way between two nodes, and leave the other open."""
+        source, target = rng.sample(list(self._nodes), 2)
+        self._world.network.cut(source.host, target.host)
+        await asyncio.sleep(self._seconds(rng))
+        self._world.network.heal(source.host, target.host)
+
+    async def isolate(self, rng: random.Random) -> None:
+        """Cut one node off from all other nodes; clients still reach it."""
+        node = rng.choice(list(self._nodes))
+        others = [other for other in self._nodes if other is not node]
+        self._world.network.part([node.host], [other.host for other in others])
+        await asyncio.sleep(self._seconds(rng))
+        for other in others:
+            self._world.network.heal(node.host, other.host)
+            self._world.network.heal(other.host, node.host)
+
+    async def slow_way(self, rng: random.Random) -> None:
+        source, target = rng.sample(list(self._nodes), 2)
+        self._world.network.slow_down(source.host, target.host, rng.choice((0.1, 0.5, 2.0)))
+        await asyncio.sleep(self._seconds(rng))
+        self._world.network.slow_down(source.host, target.host, 0.0)
+
+    async def slow_disk(self, rng: random.Random) -> None:
+        node = rng.choice(list(self._nodes))
+        seconds = rng.choice((0.01, 0.1, 1.0))
+        node.note(f"its disk takes {seconds:g} s to sync")
+        node.disk.duration = lambda call, path: seconds if call.startswith("sync") else 0.0
+        await asyncio.sleep(self._seconds(rng))
+        node.disk.duration = lambda call, path: 0.0
+
+    async def reset(self, rng: random.Random) -> None:
+        """Break one connection, of clients or between nodes."""
+        self._world.network.reset_one()
+
+    async def clock_jump(self, rng: random.Random) -> None:
+        node = self._node(rng)
+        if node is not None:
+            node.set_clock(rng.choice((-1, 1)) * rng.choice((0.5, 10.0, 1000.0)))
+
+
+KINDS = (
+    "kill",
+    "kill_in_write",
+    "lose_power",
+    "wipe",
+    "stop",
+    "pause",
+    "cut",
+    "isolate",
+    "slow_way",
+    "slow_disk",
+    "reset",
+    "clock_jump",
+)
+OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power", "wipe"})
+"""The faults that take two nodes, or a second copy of what one forgets."""

@@ -1,0 +1,77 @@
+"""Seeds of a cluster run clean, the same seed runs the same; and its checkers find what they look for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulation import checkers
+from tests.simulation.cluster import ClusterPlan, run
+from tests.simulation.history import History, Partition
+
+P = Partition("t", 0)
+NODES = 3
+SEEDS = (1, 3, 6, 9, 14)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Nodes under faults have much to say; other tests listen to theirs."""
+    logger = logging.getLogger("barnabas")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seeds_run_clean(seed: int) -> None:
+    assert run(seed, nodes=NODES).violations == {}
+
+
+@pytest.mark.slow
+def test_a_seed_replays_exactly() -> None:
+    first, second = run(7, nodes=NODES), run(7, nodes=NODES)
+    assert first.history == second.history
+    assert first.timeline.digest() == second.timeline.digest()
+
+
+def test_seeds_mean_different_runs() -> None:
+    plans = [ClusterPlan.draw(seed) for seed in range(50)]
+    assert len({(plan.fault_kinds, plan.has_own_controller, plan.session_timeout_ms) for plan in plans}) > 25
+
+
+def names(found: History) -> set[str]:
+    return {name for name, check in checkers.ALL.items() if check(found)}
+
+
+def test_replicas_that_differ_are_found() -> None:
+    same = History(final_replicas={P: {"a": [(0, b"x"), (1, b"y")], "b": [(0, b"x"), (1, b"y")]}})
+    assert names(same) == set()
+    other = History(final_replicas={P: {"a": [(0, b"x"), (1, b"y")], "b": [(0, b"x"), (1, b"z")]}})
+    assert names(other) == {"identical_replicas"}
+    shorter = History(final_replicas={P: {"a": [(0, b"x"), (1, b"y")], "b": [(0, b"x")]}})
+    assert names(shorter) == {"identical_replicas"}
+
+
+def test_an_end_that_goes_back_is_found() -> None:
+    assert names(History(ends_seen={("c", P): [1, 1, 3]})) == set()
+    assert names(History(ends_seen={("c", P): [1, 3, 2]})) == {"monotonic_ends"}
+
+
+def test_images_that_differ_are_found() -> None:
+    assert names(History(images_seen={5: {"x": ["a", "b"]}})) == set()
+    assert names(History(images_seen={5: {"x": ["a"], "y": ["b"]}})) == {"equal_images"}
+
+
+def test_two_leaders_in_an_epoch_are_found() -> None:
+    assert names(History(leaders_seen={(P, 1): {1, -1}, (P, 2): {2}})) == set()
+    assert names(History(leaders_seen={(P, 1): {1, 2}})) == {"single_leader"}
+    assert names(History(controllers_seen={1: {1, 2}})) == {"single_leader"}
+
+
+def test_what_does_not_go_on_is_found() -> None:
+    assert names(History(stalls=["p0 gets no further than 3"])) == {"progress"}
