@@ -3,8 +3,8 @@
     the connection of its last heartbeat ends ──► probe its listeners ──► all refuse ──► 50 ms ──► all refuse ──► fence it
 
 A probe is an attempt to connect. Only a refusal proves anything: the machine is up, and nothing listens. An accepted connection, a
-timeout or any other error proves nothing; a few more probes, and then the broker has its whole session. So a machine without power, a process that stands
-still and a network that is cut are noticed after `broker.session.timeout.ms`, as in Kafka.
+timeout or any other error proves nothing; after a few more probes the broker has its whole session. So a machine without power, a
+process that stands still and a network that is cut are noticed after `broker.session.timeout.ms`, as in Kafka.
 
 To fence a broker that lives is safe, only not useful: it notices with its next heartbeat, and is unfenced.
 
