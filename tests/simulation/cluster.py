@@ -225,6 +225,7 @@ class SimulatedCluster:
         self.clients.kill("ends its work")
         self.clients.boot()
         await self.clients.run(self._read_everything())
+        await self._await_last_moves()
         self._read_replicas()
         if observing.done():
             observing.result()
@@ -343,6 +344,15 @@ class SimulatedCluster:
         await reading.read(self.partitions, self.committers, self.transactors, self.transacted)
         if self.plan.has_recreator:
             await reading.read_recreated(recreator.PARTITION)
+
+    async def _await_last_moves(self) -> None:
+        """Wait until every replica is in sync: the mover may have asked for others just before it ended."""
+        deadline = self.world.loop.time() + PROGRESS_SECONDS
+        while not self.are_in_sync():
+            if self.world.loop.time() > deadline:
+                self._stalled(f"{PROGRESS_SECONDS:g} s after the clients' work not every replica is in sync")
+                return
+            await asyncio.sleep(0.25)
 
     def _read_replicas(self) -> None:
         """Read the replicas of the topics that nobody compacts, from the nodes' disks."""
