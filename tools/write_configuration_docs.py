@@ -14,7 +14,7 @@ Every setting has Kafka's name, type and default. Topic, group and dynamic broke
 `barnabas config alter` or any Kafka tool. A node takes its settings from four places; later ones win:
 
 1. **A properties file**, as Apache Kafka has it: `barnabas start server.properties`, or `--config server.properties`.
-   A file for one combined node works unchanged, and so does `barnabas storage format -t ID -c server.properties`.
+   A file for a broker, a controller or both works unchanged, and so does `barnabas storage format -t ID -c FILE`.
 2. **The environment**, as in Apache Kafka's container image: `KAFKA_LOG_RETENTION_HOURS=3` is `log.retention.hours=3`.
    `_` stands for `.`, `__` for `_`, `___` for `-`. `KAFKA_ADVERTISED_LISTENERS` without `KAFKA_LISTENERS` listens on
    the same ports of every address. `CLUSTER_ID` is the cluster id of a directory that is formatted now. Empty variables

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _SERVER = {
-    "start": "Run one node: a broker and its controller.",
+    "start": "Run one node, or a cluster on this machine.",
     "storage": "Format or describe a data directory.",
 }
 _INTERRUPTED = 130

@@ -237,3 +237,17 @@ def test_a_large_request_that_does_not_decode_closes_the_connection(
     monkeypatch.setattr("barnabas.api.dispatch.LARGE_FRAME", -1)
     with pytest.raises(RefusedRequest, match="malformed Metadata request, version 1"):
         serving.send(3, 1, b"\0\0")
+
+
+def test_request_and_response_of_a_long_request_are_freed_in_slices(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[str] = []
+
+    async def noted(message: Any) -> None:
+        freed.append(type(message).__name__)
+
+    monkeypatch.setattr("barnabas.api.dispatch.LARGE_FRAME", -1)
+    monkeypatch.setattr("barnabas.api.dispatch.let_go", noted)
+    serving.send(ApiKey.METADATA, 13, MetadataRequest(topics=None).encode(13))
+    assert freed == ["MetadataResponse", "MetadataRequest"]

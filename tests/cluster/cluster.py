@@ -14,6 +14,7 @@ from tests.cluster.node_process import KINDS, NodeProcess
 from tests.cluster.waiting import wait_for
 
 CONTROLLER_ID = 100
+MIXED_RELEASE = "4.3-IV0"
 # The failover of a scenario need not take Kafka's nine seconds; everything else is Kafka's default or the least that three copies need.
 SETTINGS = {
     "offsets.topic.replication.factor": "3",
@@ -45,6 +46,7 @@ class Cluster:
         nodes: how many brokers.
         has_own_controller: the brokers are not controllers; node 100 alone is.
         settings: of every node, beside or instead of `SETTINGS`.
+        others: the kinds of the nodes that are of another one.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Cluster:
         *,
         has_own_controller: bool = False,
         settings: dict[str, str] | None = None,
+        others: dict[int, str] | None = None,
     ) -> None:
         self.kind, self.folder = kind, folder
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
@@ -62,10 +65,13 @@ class Cluster:
         wanted = dict.fromkeys(range(1, nodes + 1), roles)
         if has_own_controller:
             wanted = {CONTROLLER_ID: ("controller",), **wanted}
-        self.nodes = {each: KINDS[kind](folder / f"node-{each}", each, of) for each, of in wanted.items()}
+        kinds = dict.fromkeys(wanted, kind) | (others or {})
+        self.nodes = {each: KINDS[kinds[each]](folder / f"node-{each}", each, of) for each, of in wanted.items()}
         self._settings = SETTINGS | (settings or {})
         for node in self.nodes.values():
             node.write_config(self.properties(node))
+            # The newest version that both kinds know.
+            node.release_version = MIXED_RELEASE if others else None
 
     def __repr__(self) -> str:
         return f"<Cluster {self.kind} {list(self.nodes.values())}>"

@@ -23,15 +23,12 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from barnabas.client.admin import Admin
-from barnabas.client.outcome import results
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import QUICK
 from tests.cluster.node_process import KINDS, NodeProcess
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 
-TOPIC = "failover"
 # What a scenario makes shorter is Kafka's default here.
 DEFAULTS = {
     "broker.session.timeout.ms": "9000",
@@ -45,7 +42,8 @@ ROUND_SECONDS = 120.0
 class Writer:
     """Sends one record after the other and keeps when each was sent and acknowledged, on the monotonic clock."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self._topic = topic
         self._producer = Producer({
             "bootstrap.servers": bootstrap_servers, "acks": "all", "enable.idempotence": True, "linger.ms": 0,
             "message.timeout.ms": 300_000, **QUICK,
@@ -59,7 +57,7 @@ class Writer:
             # A record every five milliseconds, whatever became of those before: what stands in line would hide when the first gets through.
             sent = time.monotonic()
             self._producer.produce(
-                TOPIC, b"x" * 100, partition=0, on_delivery=lambda *told, sent=sent: self._told(sent, *told)
+                self._topic, b"x" * 100, partition=0, on_delivery=lambda *told, sent=sent: self._told(sent, *told)
             )
             self._producer.poll(0.005)
 
@@ -85,25 +83,23 @@ class Writer:
         return wait_for("a record is written after the fault", find, ROUND_SECONDS)
 
 
-def place(cluster: Cluster, role: str) -> NodeProcess:
-    """Bring the partition's leader to where a round wants it, and return the node that is to suffer."""
+def place(cluster: Cluster, role: str, topic: str) -> NodeProcess:
+    """Create a topic whose leader is where a round wants it, and return the node that is to suffer."""
     controller = cluster.active_controller().node_id
     others = [node.node_id for node in cluster.brokers if node.node_id != controller]
     # A follower that is no controller either, so that its death is all that happens.
     leader = controller if role == "leader and controller" else others[0]
     rest = [node.node_id for node in cluster.brokers if node.node_id != leader]
-    with Admin(cluster.bootstrap_servers) as admin:
-        results(admin.delete_topics([TOPIC]) if TOPIC in cluster.all_topics() else {})
-    wait_for("the topic of the last round is gone", lambda: TOPIC not in cluster.all_topics())
-    create_topic(cluster, TOPIC, [[leader, *rest]], {"min.insync.replicas": "2"})
+    create_topic(cluster, topic, [[leader, *rest]], {"min.insync.replicas": "2"})
     return cluster[others[1] if role == "follower" else leader]
 
 
 def measure(cluster: Cluster, role: str, *, is_paused: bool) -> float:
     """Return the seconds from the signal to the next write."""
     cluster.repair()
-    node = place(cluster, role)
-    with Writer(cluster.bootstrap_servers) as writer:
+    topic = f"failover-{len(cluster.all_topics())}"
+    node = place(cluster, role, topic)
+    with Writer(cluster.bootstrap_servers, topic) as writer:
         writer.first_after(time.monotonic())
         began = time.monotonic()
         if is_paused:
@@ -115,7 +111,7 @@ def measure(cluster: Cluster, role: str, *, is_paused: bool) -> float:
             node.go_on()
         else:
             cluster.start_again(node)
-        cluster.await_in_sync([TOPIC])
+        cluster.await_in_sync([topic])
     return seconds
 
 

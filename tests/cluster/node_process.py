@@ -31,6 +31,7 @@ class NodeProcess:
         port: of its clients' listener; a node that is a controller only has none.
         controller_port: of its controllers' listener; a node that is a broker only has none.
         is_paused: its process stands still.
+        release_version: with which the directory is formatted; None for the newest that the node knows.
     """
 
     kind: ClassVar[str]
@@ -44,6 +45,7 @@ class NodeProcess:
         self.controller_port = apache_kafka.free_port() if "controller" in roles else None
         self.process: subprocess.Popen[bytes] | None = None
         self.is_paused = False
+        self.release_version: str | None = None
 
     def __repr__(self) -> str:
         state = "down" if not self.is_up else "paused" if self.is_paused else "up"
@@ -89,10 +91,14 @@ class NodeProcess:
         if (self.data_dir / "meta.properties").exists():
             return
         done = subprocess.run(
-            self.format_command(cluster_id), capture_output=True, text=True, timeout=START_SECONDS, check=False
+            self._whole_format_command(cluster_id), capture_output=True, text=True, timeout=START_SECONDS, check=False
         )
         if done.returncode:
             raise RuntimeError(f"node {self.node_id} is not formatted: {done.stdout}{done.stderr}")
+
+    def _whole_format_command(self, cluster_id: str) -> list[str]:
+        version = [] if self.release_version is None else ["--release-version", self.release_version]
+        return [*self.format_command(cluster_id), *version]
 
     # Its process
 

@@ -15,7 +15,14 @@ pytestmark = [pytest.mark.conform, pytest.mark.timeout(900)]
 WITH_A_CONTROLLER = ("any node", "leader killed", "controller killed")
 # In an order that needs one cluster of each kind and shape.
 CASES = [
-    pytest.param(kind, own, name, id=f"{kind}{'-with-a-controller' if own else ''}-{name.replace(' ', '-')}")
+    pytest.param(
+        kind,
+        own,
+        name,
+        id=f"{kind}{'-with-a-controller' if own else ''}-{name.replace(' ', '-')}",
+        # Apache Kafka shows that a scenario asks for nothing new; that does not change from run to run.
+        marks=[pytest.mark.long] if kind == "apache-kafka" else [],
+    )
     for kind in KINDS
     for own, names in ((False, tuple(SCENARIOS)), (True, WITH_A_CONTROLLER))
     for name in names

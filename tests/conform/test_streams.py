@@ -141,7 +141,7 @@ def test_two_instances_share_the_tasks(
         one.close()
 
 
-@pytest.mark.parametrize("name", BROKERS)
+@pytest.mark.parametrize("name", ["barnabas", pytest.param("apache-kafka", marks=pytest.mark.long)])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_counts_are_exact_though_the_broker_is_killed(
     protocol: str, name: str, word_count: str, tmp_path: Path

@@ -308,6 +308,23 @@ def test_a_timer_whose_write_is_refused_tells_its_operation() -> None:
     assert host.total().result() == 0
 
 
+def test_a_timer_is_in_the_log_if_its_write_is_refused_and_not_if_its_shard_moves(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    host.shards[0].timer.schedule("moves", 0, lambda: CoordinatorResult(None, [number(2)]))
+    host.loop.advance(0)
+    host.runtime.on_resigned(0)
+    assert caplog.text == ""
+    host.elect(epoch=2)
+    host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+    host.shards[1].timer.schedule("refused", 0, lambda: CoordinatorResult(None, [number(2)]))
+    host.loop.advance(0)
+    assert "timer refused could not write" in caplog.text
+
+
 def test_too_large() -> None:
     host = Hosted(max_batch_bytes=300)
     host.elect()

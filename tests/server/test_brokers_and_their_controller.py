@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.topics_image import PartitionRegistration
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -20,6 +21,7 @@ from barnabas.protocol.messages import (
     MetadataRequest,
     MetadataResponse,
 )
+from barnabas.replication.partition import Partition
 from barnabas.server.cannot_start import CannotStart
 from tests.simulation.client import Client
 from tests.simulation.cluster_node import ClusterNode
@@ -98,6 +100,36 @@ def test_brokers_allocate_producer_ids_that_differ() -> None:
         answers = [await cluster.ask(broker, request, InitProducerIdResponse, 4) for broker in (0, 1, 0)]
         assert [answer.error_code for answer in answers] == [0, 0, 0]
         assert len({answer.producer_id for answer in answers}) == 3
+
+    play(story)
+
+
+def test_a_broker_that_is_back_never_leads_in_an_epoch_of_its_last_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash may have taken its last records; others at their offsets, in the same epoch, would be different logs that look alike."""
+    led: list[int] = []
+    update = Partition.update
+
+    def recorded(partition: Partition, registration: PartitionRegistration) -> None:
+        update(partition, registration)
+        if partition.is_leader:
+            led.append(partition.leader_epoch)
+
+    monkeypatch.setattr(Partition, "update", recorded)
+
+    async def story(cluster: Cluster) -> None:
+        await cluster.start()
+        await cluster.create("t")
+        await asyncio.sleep(1)
+        assert led
+        image = cluster.controller.server.quorum.loader.image
+        leader = cluster.brokers[image.topics.by_name["t"].partitions[0].leader - 1]
+        before = max(led)
+        led.clear()
+        leader.kill()
+        await leader.start()
+        await asyncio.sleep(1)
+        assert led
+        assert min(led) > before
 
     play(story)
 

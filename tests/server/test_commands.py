@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from barnabas.server import commands
 from tests.server.process import ENVIRONMENT, Node, command, run
@@ -406,25 +406,39 @@ def test_a_node_of_a_cluster_starts_only_on_a_formatted_directory(tmp_path: Path
     assert not (tmp_path / "data").exists()
 
 
-def test_the_files_for_a_controller_and_a_broker_are_a_cluster(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["kafka-4-controller", "kafka-4"])
+def test_the_files_of_two_nodes_are_a_cluster(tmp_path: Path, first: str) -> None:
+    """A controller and a broker; or a node that is both, alone at first, and a broker that joins it."""
     ports = {"9092": str(free_port()), "9093": str(free_port())}
     nodes = []
     try:
-        for role, options in (("controller", ["--standalone"]), ("broker", [])):
-            text = (Path(__file__).parent / "properties" / f"kafka-4-{role}.properties").read_text()
+        for file, options in ((first, ["--standalone"]), ("kafka-4-broker", [])):
+            text = (Path(__file__).parent / "properties" / f"{file}.properties").read_text()
             text = re.sub(r":(909[23])\b", lambda found: f":{ports[found[1]]}", text)
-            file = tmp_path / f"{role}.properties"
-            file.write_text(text.replace(f"/tmp/kraft-{role}-logs", f"{tmp_path}/{role}"))
-            assert run("storage", "format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(file), *options).returncode == 0
-            words = command("start", "--config", str(file), "--log-level", "error")
+            written = tmp_path / f"{file}.properties"
+            written.write_text(re.sub(r"log\.dirs=.*", f"log.dirs={tmp_path}/{file}", text))
+            formatted = run("storage", "format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(written), *options)
+            assert formatted.returncode == 0, formatted.stderr
+            words = command("start", "--config", str(written), "--log-level", "error")
             nodes.append(subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True))
+            # Both brokers would have one port for clients.
+            ports["9092"] = str(free_port())
         ready = [node.stdout.readline() for node in nodes if node.stdout is not None]
-        assert ready == [f"barnabas ready on localhost:{ports[number]}\n" for number in ("9093", "9092")]
-        metadata = AdminClient({"bootstrap.servers": f"localhost:{ports['9092']}"}).list_topics(
-            timeout=PATIENCE_SECONDS
-        )
+        assert all(line.startswith("barnabas ready on localhost:") for line in ready), ready
+        address = ready[1].split()[-1]
+        admin = AdminClient({"bootstrap.servers": address})
+        metadata = admin.list_topics(timeout=PATIENCE_SECONDS)
         assert metadata.cluster_id == "4L6g3nShT-eMCtK--X86sw"
-        assert [(broker.id, broker.port) for broker in metadata.brokers.values()] == [(2, int(ports["9092"]))]
+        assert sorted(metadata.brokers) == ([2] if first == "kafka-4-controller" else [1, 2])
+        copies = len(metadata.brokers)
+        admin.create_topics([NewTopic("orders", 4, copies)])["orders"].result(PATIENCE_SECONDS)
+        producer = Producer({"bootstrap.servers": address, "transactional.id": "till"})
+        producer.init_transactions(PATIENCE_SECONDS)
+        for _ in range(2):
+            producer.begin_transaction()
+            for partition in range(4):
+                producer.produce("orders", "x", partition=partition)
+            producer.commit_transaction(PATIENCE_SECONDS)
         for node in reversed(nodes):
             node.terminate()
             assert node.wait(PATIENCE_SECONDS) == 0

@@ -12,6 +12,7 @@ import apache_kafka
 import pytest
 
 from barnabas.log.disk import Disk, OsDisk
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.controller_view import ControllerSettings
@@ -33,6 +34,7 @@ from tests.simulation.disk import SimDisk
 
 LISTENERS = {"listeners": "PLAINTEXT://localhost:9092"}
 LOG = "__cluster_metadata-0"
+TRIMMED = {"internal.metadata.log.segment.bytes": "400", "metadata.max.retention.bytes": "3000"}
 
 
 def _raise(error: BaseException) -> None:
@@ -374,6 +376,29 @@ def test_a_metadata_log_that_apache_kafka_wrote_is_replayed(tmp_path: Path) -> N
     for path in sorted((kafka.data_dir / LOG).glob("*.checkpoint")):
         assert list(load_snapshot(path.read_bytes())) or path.name == checkpoint_name(SnapshotId(0, 0))
     node.metadata_log.close()
+
+
+def test_a_log_without_the_snapshot_that_it_begins_at_is_not_opened() -> None:
+    """The records before it are nowhere, so what follows means nothing; and nothing of it is cut off."""
+    disk = SimDisk()
+    node = harness(disk, snapshot_bytes=500, settings=TRIMMED)
+    node.register()
+    for number in range(20):
+        node.create(f"t{number}")
+    log = node.metadata_log
+    start_offset, end_offset = log.start_offset, log.end_offset
+    assert start_offset > 0
+    log.close()
+    kept = {name: disk.contents(f"/data/{LOG}/{name}") for name in disk.listdir(f"/data/{LOG}")}
+    for name in kept:
+        if name.endswith(".checkpoint"):
+            disk.remove(f"/data/{LOG}/{name}")
+    with pytest.raises(KafkaStorageError, match="no snapshot has what was before"):
+        DiskHarness(disk, "/data", node.meta)
+    for name, data in kept.items():
+        if name.endswith(".checkpoint"):
+            disk.put(f"/data/{LOG}/{name}", data)
+    assert DiskHarness(disk, "/data", node.meta).metadata_log.end_offset == end_offset + 1
 
 
 @pytest.mark.parametrize("seed", range(10))

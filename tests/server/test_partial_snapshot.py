@@ -99,6 +99,17 @@ def test_a_damaged_snapshot_is_not_taken(data: bytes) -> None:
     assert (log.start_offset, log.end_offset) == (4, 9)
 
 
+def test_what_a_failing_disk_keeps_is_deleted_by_the_next_start() -> None:
+    disk = disk_with(9, epoch=1)
+    incoming = opened(disk).receive_snapshot(SnapshotId(20, 3))
+    disk.on_call = lambda call, path: OSError(5, "no") if call == "remove" else None
+    incoming.discard()
+    disk.on_call = None
+    assert len(names(disk)) == 2
+    opened(disk)
+    assert names(disk) == ["00000000000000000004-0000000001.checkpoint"]
+
+
 @pytest.mark.parametrize("ending", ["power", "process"])
 @pytest.mark.parametrize(
     ("count", "epoch"), [(9, 1), (9, 3), (30, 1)], ids=["behind", "behind in the same epoch", "another log"]

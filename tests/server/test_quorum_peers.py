@@ -189,26 +189,31 @@ def test_an_observer_that_runs_and_is_left_behind_takes_the_snapshot() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_was_answered_survives_kills_cuts_and_lost_power(seed: int) -> None:
+def test_what_was_answered_survives_kills_cuts_pauses_and_lost_power(seed: int) -> None:
     quorum = Quorum(seed, brokers=1, is_dynamic=bool(seed % 2), settings=TRIMMED)
     rng = random.Random(seed)
     network, members = quorum.world.network, list(quorum.members.values())
 
     async def trouble() -> None:
         victim, other = rng.sample(members, 2)
-        kind = rng.choice(("kill", "power", "cut", "nothing"))
+        kind = rng.choice(("kill", "power", "cut", "pause", "nothing"))
         if kind == "cut":
             network.cut(victim.node.host, other.node.host)
         elif kind == "kill":
             victim.node.kill()
         elif kind == "power":
             victim.node.lose_power()
+        elif kind == "pause":
+            victim.node.pause()
         await asyncio.sleep(rng.choice((0.1, 1.0, 5.0)))
         network.heal(victim.node.host, other.node.host)
+        victim.node.go_on()
         if not victim.node.is_up:
             await victim.start()
 
     async def story() -> None:
+        for each in members:
+            each.node.slow_threads(rng.choice((0.0, 0.05, 0.5)))
         await quorum.start()
         answered = 0
         for number in range(1, 40):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.simulation import checkers
+from tests.simulation import checkers, recreator
 from tests.simulation.cluster_client import ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL, Faults
 from tests.simulation.cluster_node import ClusterNode
@@ -27,6 +27,8 @@ from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
+from tests.simulation.mover import Mover
+from tests.simulation.recreator import Recreator
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Stuck
@@ -66,6 +68,9 @@ class ClusterPlan:
     executor_seconds: float
     sync_seconds: float
     pause_seconds: float
+    has_mover: bool
+    has_recreator: bool
+    snapshot_bytes: int
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -88,6 +93,9 @@ class ClusterPlan:
             executor_seconds=rng.choice((0.0, 0.0, 0.01)),
             sync_seconds=rng.choice((0.0, 0.0, 0.005)),
             pause_seconds=rng.choice((0.05, 0.5, 0.5)),
+            has_mover=nodes > 1 and rng.random() < 0.5,
+            has_recreator=rng.random() < 0.5,
+            snapshot_bytes=rng.choice((3000, 1 << 20)),
         )
 
     @property
@@ -112,6 +120,10 @@ class ClusterPlan:
             "broker.session.timeout.ms": str(self.session_timeout_ms),
             "broker.heartbeat.interval.ms": str(self.session_timeout_ms // 6),
             "replica.lag.time.max.ms": str(self.lag_time_ms),
+            # Small ones are written often, and the log before them is deleted: a node that comes late needs the snapshot.
+            "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
+            "internal.metadata.log.segment.bytes": str(self.snapshot_bytes),
+            "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
         }
 
 
@@ -189,7 +201,7 @@ class SimulatedCluster:
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
-        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"), self.history)
+        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"))
 
     # The story
 
@@ -213,6 +225,7 @@ class SimulatedCluster:
         self.clients.kill("ends its work")
         self.clients.boot()
         await self.clients.run(self._read_everything())
+        await self._await_last_moves()
         self._read_replicas()
         if observing.done():
             observing.result()
@@ -248,10 +261,20 @@ class SimulatedCluster:
         readers = [Reader(partition, self.history) for partition in self.partitions]
         watcher = EndWatcher(self.partitions, self.history)
         workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
+        if self.plan.has_recreator:
+            workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
+        if self.plan.has_mover:
+            workers.append(self._mover())
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
+
+    def _mover(self) -> Mover:
+        least = self.plan.replicas - 1
+        brokers = [node.node_id for node in self.brokers]
+        moved = [*self.partitions, *self.transacted]
+        return Mover(moved, brokers, (least, len(brokers)), self.history, self.world.random("mover"))
 
     def _check_workers(self, work: asyncio.Future[None]) -> None:
         if work.done():
@@ -292,17 +315,25 @@ class SimulatedCluster:
             found[transaction.producer] += transaction.acknowledged
         for commit in history.commits:
             found[commit.group] += commit.acknowledged
-        return found | {"the creator of topics": len(history.created_topics)}
+        found["the creator of topics"] = len(history.created_topics)
+        if self.plan.has_mover:
+            found[Mover.name] = history.moves
+        if self.plan.has_recreator:
+            found[Recreator.name] = len(history.deleted_ids)
+        return found
 
     def are_in_sync(self) -> bool:
-        """Whether every node runs and believes that every replica of every partition is in sync."""
-        for node in self.nodes:
-            image = node.image if node.serves else None
+        """Whether every node runs, all have the same metadata, and every replica of every partition is in sync."""
+        images = [node.image if node.serves else None for node in self.nodes]
+        if len({None if image is None else image.provenance.offset for image in images}) > 1:
+            return False
+        for image in images:
             if image is None or not image.topics.by_name:
                 return False
             for topic in image.topics.by_name.values():
                 for each in topic.partitions.values():
-                    if each.leader < 0 or set(each.isr) != set(each.replicas):
+                    is_moving = each.adding_replicas or each.removing_replicas
+                    if each.leader < 0 or is_moving or set(each.isr) != set(each.replicas):
                         return False
         return True
 
@@ -311,6 +342,17 @@ class SimulatedCluster:
     async def _read_everything(self) -> None:
         reading = FinalReading(self.connect("final"), self.history)
         await reading.read(self.partitions, self.committers, self.transactors, self.transacted)
+        if self.plan.has_recreator:
+            await reading.read_recreated(recreator.PARTITION)
+
+    async def _await_last_moves(self) -> None:
+        """Wait until every replica is in sync: the mover may have asked for others just before it ended."""
+        deadline = self.world.loop.time() + PROGRESS_SECONDS
+        while not self.are_in_sync():
+            if self.world.loop.time() > deadline:
+                self._stalled(f"{PROGRESS_SECONDS:g} s after the clients' work not every replica is in sync")
+                return
+            await asyncio.sleep(0.25)
 
     def _read_replicas(self) -> None:
         """Read the replicas of the topics that nobody compacts, from the nodes' disks."""

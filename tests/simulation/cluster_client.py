@@ -2,6 +2,9 @@
 
 It asks once. A failure is the caller's to handle, as with `Client`; after one, or after any error in an answer, the client forgets where it
 has sent the request and asks again. All that it knows at first is addresses.
+
+Of a partition it remembers the newest leader epoch, as clients do. It does not believe metadata that is older, and names the epoch where a
+request has a place for it: a broker that has led the partition before, and does not know that it leads no longer, rejects the request.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from barnabas.protocol.messages import (
     MetadataResponse,
 )
 from tests.simulation.client import Client
-from tests.simulation.history import History, Partition
+from tests.simulation.history import Partition
 
 Address = tuple[str, int]
 Coordinator = tuple[int, str]
@@ -63,8 +66,12 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.FIND_COORDINATOR: lambda request: None,
     ApiKey.METADATA: lambda request: None,
     ApiKey.CREATE_TOPICS: lambda request: None,
+    ApiKey.DELETE_TOPICS: lambda request: None,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request: None,
+    ApiKey.ELECT_LEADERS: lambda request: None,
 }
 """The requests that workers send; each is for one partition or one key."""
+NAMES_EPOCH = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})
 
 
 def has_error(message: Struct) -> bool:
@@ -84,15 +91,13 @@ class ClusterClient:
     Args:
         addresses: of all brokers.
         rng: which broker is asked when any will do.
-        history: gets the leaders that metadata names; None for nobody.
     """
 
-    def __init__(
-        self, addresses: Sequence[Address], client_id: str, rng: random.Random, history: History | None = None
-    ) -> None:
+    def __init__(self, addresses: Sequence[Address], client_id: str, rng: random.Random) -> None:
         self._clients = {address: Client(address, client_id, TIMEOUT_SECONDS) for address in addresses}
-        self._rng, self._history = rng, history
+        self._rng = rng
         self._known: dict[Partition | Coordinator, Address] = {}
+        self._epochs: dict[Partition, tuple[bytes, int]] = {}
 
     async def request(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
         """Send one request to the broker that it is for, and return the answer.
@@ -102,6 +107,9 @@ class ClusterClient:
         """
         where = WHERE[key](message)
         address = await self._find(where) if where is not None else self._any()
+        if isinstance(where, Partition) and key in NAMES_EPOCH:
+            topics: Any = message.topics
+            topics[0].partitions[0].current_leader_epoch = self._epochs[where][1]
         try:
             answer = await self._clients[address].request(key, version, message, response_class)
         except BaseException:
@@ -128,13 +136,16 @@ class ClusterClient:
     async def _leader(self, partition: Partition) -> Address:
         request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=partition.topic)])
         asked = self._clients[self._any()]
-        answer = await asked.request(ApiKey.METADATA, 9, request, MetadataResponse)
+        answer = await asked.request(ApiKey.METADATA, 12, request, MetadataResponse)
+        topic = answer.topics[0]
         brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
-        for each in answer.topics[0].partitions:
+        for each in topic.partitions:
             if each.partition_index == partition.index and each.leader_id in brokers:
-                if self._history is not None:
-                    self._history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader_id)
-                return brokers[each.leader_id]
+                topic_id, epoch = self._epochs.get(partition, (b"", -1))
+                # A topic that was created again begins with the first epoch again.
+                if each.leader_epoch >= epoch or topic.topic_id != topic_id:
+                    self._epochs[partition] = (topic.topic_id, each.leader_epoch)
+                    return brokers[each.leader_id]
         await asyncio.sleep(0.05)
         raise NobodyToAsk(f"{partition.topic}-{partition.index} has no leader")
 

@@ -3,8 +3,12 @@
 The faults stay within what three replicas, of which two must have each write, promise to survive:
 
 - A node may be killed, stopped, paused or cut off at any time, and others with it: the cluster may stand still, and loses nothing.
-- A node loses its power, and with it what its disk had not synced, only while every replica of every partition is in sync. Kafka does
-  not sync before it acknowledges; a second disk that forgets would break its promise.
+- A node loses its power, and with it what its disk had not synced, or its whole disk, only while every replica of every partition is in
+  sync and every node has the same metadata. Kafka does not sync before it acknowledges; a second disk that forgets would break its
+  promise. A sole controller keeps its disk: nobody else has the metadata.
+- From then on until every replica is in sync again, no other node is killed. To the controller a killed process is one whose machine
+  has lost its power: it leaves the in-sync replicas. If all but the node that has forgotten leave them, it leads, and records are lost;
+  so they are in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -54,6 +58,8 @@ class Faults:
         # Dictionaries, because their order is the same in every run of a seed.
         self._under_way: dict[asyncio.Task[None], None] = {}
         self._stopping: dict[asyncio.Task[None], None] = {}
+        # The last node whose disk has forgotten something, until every replica is in sync again.
+        self._forgetful: ClusterNode | None = None
 
     async def run(self) -> None:
         """Let one fault begin after the other until cancelled."""
@@ -90,6 +96,22 @@ class Faults:
         node = rng.choice(list(self._nodes))
         return node if node.serves and not node.loop.is_paused else None
 
+    def _to_kill(self, rng: random.Random) -> ClusterNode | None:
+        """Return a node that runs and may crash now; None if the one that was picked does not."""
+        node = self._node(rng)
+        if self._forgetful not in (None, node) and self._are_in_sync():
+            self._forgetful = None
+        return node if self._forgetful in (None, node) else None
+
+    def _to_forget(self, rng: random.Random) -> ClusterNode | None:
+        """Return a node that runs and may lose what its disk holds; None if the one that was picked does not."""
+        node = self._node(rng)
+        is_another_dying = any(each.disk.end_in_write is not None for each in self._nodes)
+        if node is None or is_another_dying or not self._are_in_sync():
+            return None
+        self._forgetful = node
+        return node
+
     def _seconds(self, rng: random.Random) -> float:
         return float(rng.choice((0.3, 2.0, LONGEST_SECONDS)) * rng.random())
 
@@ -101,7 +123,7 @@ class Faults:
     # Faults
 
     async def kill(self, rng: random.Random) -> None:
-        node = self._node(rng)
+        node = self._to_kill(rng)
         if node is not None:
             node.kill()
             self._history.crashes.append(f"kill of {node.name}")
@@ -109,7 +131,7 @@ class Faults:
 
     async def kill_in_write(self, rng: random.Random) -> None:
         """Kill a node in the middle of its next write, which is torn."""
-        node = self._node(rng)
+        node = self._to_kill(rng)
         if node is not None:
             node.disk.end_in_write = Crash
             self._history.crashes.append(f"kill of {node.name} in a write")
@@ -121,10 +143,19 @@ class Faults:
             await self._stay_down(node, rng)
 
     async def lose_power(self, rng: random.Random) -> None:
-        node = self._node(rng)
-        if node is not None and self._are_in_sync():
+        node = self._to_forget(rng)
+        if node is not None:
             node.lose_power()
             self._history.crashes.append(f"power cut of {node.name}")
+            await self._stay_down(node, rng)
+
+    async def wipe(self, rng: random.Random) -> None:
+        """Kill a node, and let it return with an empty disk."""
+        node = self._to_forget(rng)
+        if node is not None and node.is_broker:
+            node.kill()
+            node.wipe()
+            self._history.crashes.append(f"lost disk of {node.name}")
             await self._stay_down(node, rng)
 
     async def stop(self, rng: random.Random) -> None:
@@ -197,6 +228,7 @@ KINDS = (
     "kill",
     "kill_in_write",
     "lose_power",
+    "wipe",
     "stop",
     "pause",
     "cut",
@@ -206,5 +238,5 @@ KINDS = (
     "reset",
     "clock_jump",
 )
-OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power"})
+OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power", "wipe"})
 """The faults that take two nodes, or a second copy of what one forgets."""

@@ -18,6 +18,7 @@ from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.storage import format_directory
 from tests.simulation.broker_node import DATA_DIR, PORT, BrokerNode
+from tests.simulation.disk import SimDisk
 from tests.simulation.history import History, Partition
 from tests.simulation.node import NodeDied
 
@@ -85,6 +86,13 @@ class ClusterNode(BrokerNode):
             standalone=not config.quorum_voters,
         )
 
+    def wipe(self) -> None:
+        """Put a new disk into the machine, formatted as its operator would; it must be down."""
+        assert not self.is_up, f"{self.name} is up"
+        self.note("gets an empty disk")
+        self.disk = SimDisk(self._rng.getrandbits(32), now_ms=self.now_ms)
+        self.format()
+
     def begin(self, history: History) -> None:
         """Start, and do not wait; a start that fails is written down."""
         self.starting = asyncio.ensure_future(self._begin(history))
@@ -134,9 +142,11 @@ class ClusterNode(BrokerNode):
             return
         self._image_offset = offset
         history.images_seen.setdefault(offset, {}).setdefault(digest(image), []).append(self.name)
-        for name, topic in image.topics.by_name.items():
+        for topic in image.topics.by_name.values():
             for index, each in topic.partitions.items():
-                history.leaders_seen.setdefault((Partition(name, index), each.leader_epoch), set()).add(each.leader)
+                # By its id: a topic that is created again begins with the first epoch again.
+                partition = Partition(f"{topic.name} {topic.topic_id.hex()}", index)
+                history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader)
 
     def batches(self, partition: Partition, end: int) -> list[tuple[int, bytes]]:
         """Return the batches of its replica that end before an offset, from its disk."""

@@ -12,6 +12,8 @@ from tests.simulation.client import Connect
 from tests.simulation.history import History, Partition
 from tests.simulation.workload import LOST
 
+CONSUMER = -1
+"""As replica id: followers are told more than is committed."""
 LATEST = -1
 
 
@@ -27,7 +29,7 @@ class EndWatcher:
             for partition in self._partitions:
                 wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
                 topic = ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[wanted])
-                request = ListOffsetsRequest(topics=[topic])
+                request = ListOffsetsRequest(replica_id=CONSUMER, topics=[topic])
                 try:
                     answer = await client.request(ApiKey.LIST_OFFSETS, 5, request, ListOffsetsResponse)
                 except LOST:

@@ -15,6 +15,7 @@ from barnabas.protocol.messages import (
 )
 from tests.simulation.client import Asks
 from tests.simulation.creator import topics
+from tests.simulation.end_watcher import CONSUMER
 from tests.simulation.history import History, Partition
 from tests.simulation.transactions import (
     GROUP,
@@ -51,9 +52,18 @@ class FinalReading:
         self._history.final_topics = await topics(self._client)
         await self._read_transactions(transactors, transacted)
 
+    async def read_recreated(self, partition: Partition) -> None:
+        """Read the topic that was deleted and created again, if it exists now."""
+        if self._history.final_topics is not None and partition.topic in self._history.final_topics:
+            start, end = [await self._bound(partition, time) for time in (EARLIEST, LATEST)]
+            self._history.final_recreated = await self._records(partition, start, end)
+
     async def _read_log(self, partition: Partition) -> None:
         start, end = [await self._bound(partition, time) for time in (EARLIEST, LATEST)]
         self._history.final_bounds[partition] = (start, end)
+        self._history.final_logs[partition] = await self._records(partition, start, end)
+
+    async def _records(self, partition: Partition, start: int, end: int) -> list[tuple[int, bytes]]:
         records: list[tuple[int, bytes]] = []
         offset = start
         while offset < end:
@@ -63,7 +73,7 @@ class FinalReading:
                 break
             records += found
             offset = found[-1][0] + 1
-        self._history.final_logs[partition] = records
+        return records
 
     async def _read_transactions(self, transactors: Sequence[Transactor], transacted: Iterable[Partition]) -> None:
         """What read_committed readers see once every transactional id has been taken over, which aborts what is open."""
@@ -81,7 +91,8 @@ class FinalReading:
     async def _bound(self, partition: Partition, time: int) -> int:
         wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=time)
         request = ListOffsetsRequest(
-            topics=[ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[wanted])]
+            replica_id=CONSUMER,
+            topics=[ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[wanted])],
         )
         while True:
             answer = await self._client.request(ApiKey.LIST_OFFSETS, 5, request, ListOffsetsResponse)

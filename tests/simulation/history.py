@@ -82,10 +82,18 @@ class History:
     final_topics: set[str] | None = None
     """All that exist at the end; None if the run broke off before."""
     lost_unflushed_writes: bool = False
+    deleted_ids: dict[bytes, None] = field(default_factory=dict)
+    """The ids of the topics that one client has created and deleted under the same name."""
+    recreated: dict[int, bytes] = field(default_factory=dict)
+    """What is promised of the present topic of that name: the values by offset."""
+    final_recreated: list[tuple[int, bytes]] | None = None
+    """What it has at the end; None if there is no such topic, or the run broke off before."""
+    moves: int = 0
+    """How many moves of partitions were accepted."""
     lost_identities: list[str] = field(default_factory=list)
     """Producers whose former records a leader did not know; on one broker a power cut may be the reason."""
     leaders_seen: dict[tuple[Partition, int], set[int]] = field(default_factory=dict)
-    """Who led a partition in an epoch, as metadata and the nodes' images said at any time."""
+    """Who led a partition in an epoch, as the nodes' images said at any time."""
     controllers_seen: dict[int, set[int]] = field(default_factory=dict)
     """Who led the quorum in an epoch."""
     ends_seen: dict[tuple[str, Partition], list[int]] = field(default_factory=dict)

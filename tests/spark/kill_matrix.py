@@ -1,6 +1,6 @@
 """The kill matrix: Spark's driver, killed with SIGKILL in every window of the sink's protocol, and what the target has in the end.
 
-    python -m tests.spark.kill_matrix [--seeds 1-10] [--on barnabas|kafka]
+    PYTHONPATH=tools python -m tests.spark.kill_matrix [--seeds 1-10] [--on barnabas|kafka]
 
 prints a line for each seed, and the seconds of each window. A seed draws how many tasks share a batch in each attempt. `test_sink_kills`
 plays a few seeds.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,9 @@ PLACES = ("in a task", "before the decision", "after the decision", "between com
 """Where `killing/pyspark_killing.py` kills; never imported here, since it changes the sink of its process."""
 ATTEMPTS = 5
 """On a busy machine Spark gives up a Python process that is slow to start; that is no death of ours."""
+
+PATIENCE_S = 1_800
+"""For one run of the driver, which takes 20 s on an idle machine."""
 
 
 class Outcome(NamedTuple):
@@ -51,18 +55,23 @@ def filled(topics: Topics) -> str:
 
 def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, seed: int) -> bool:
     """Run the driver, and return whether it ended by itself."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing")])
+    given = filter(None, [os.environ.get("PYTHONPATH")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing"), *given])
     command = [sys.executable, str(ROOT / "tests" / "spark" / "kill_run.py")]
     with (folder / "log").open("ab") as log:
-        done = subprocess.run(
+        driver = subprocess.Popen(
             [*command, topics.servers, source, target, str(folder), sink, str(seed)],
-            env={**os.environ, **SHORT_LIVED, "PYTHONPATH": path, "KILLING": str(folder)},
+            env={**SHORT_LIVED, **os.environ, "PYTHONPATH": path, "KILLING": str(folder)},
             stdout=log,
             stderr=log,
-            timeout=900,
-            check=False,
+            start_new_session=True,
         )
-    return done.returncode == 0
+    try:
+        return driver.wait(PATIENCE_S) == 0
+    except subprocess.TimeoutExpired:
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+        return False
 
 
 def play(topics: Topics, folder: Path, seed: int, say: bool = False) -> Outcome:

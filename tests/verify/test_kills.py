@@ -37,7 +37,13 @@ def apache(folder: Path) -> LocalBroker:
 
 
 @pytest.mark.parametrize("protocol", ["v1", "v2"])
-@pytest.mark.parametrize(("start", "kill_every_s"), [(barnabas, 4), (apache, 0)], ids=["barnabas", "apache-kafka"])
+@pytest.mark.parametrize(
+    ("start", "kill_every_s"),
+    [
+        pytest.param(barnabas, 4, id="barnabas"),
+        pytest.param(apache, 0, id="apache-kafka", marks=pytest.mark.long),
+    ],
+)
 def test_no_anomaly(start: Callable[[Path], LocalBroker], kill_every_s: float, protocol: str, tmp_path: Path) -> None:
     broker = start(tmp_path)
     broker.start()

@@ -5,6 +5,7 @@
 - A request without topics asks for all. The cursor's topic must be among the requested ones and its partition not negative, else
   the response is INVALID_REQUEST.
 - Eligible leader replicas are those of the image.
+- A partition whose leader has no listener of the connection's name is LISTENER_NOT_FOUND, one without a leader LEADER_NOT_AVAILABLE.
 
 Version 0 is flexible (KIP-966).
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
 from barnabas.metadata import topic_names
@@ -26,6 +28,7 @@ _Partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePart
 
 def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     image = context.services.image()
+    live = {broker.id for broker in image.cluster.live_brokers() if advertised_endpoint(context, broker.id) is not None}
     cursor = request.cursor
     names = _names(image, request)
     limit = context.services.config.int_value("max.request.partition.size.limit")
@@ -41,7 +44,7 @@ def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> 
             response.topics.append(_unknown(name))
             continue
         page = [item for item in topic.partitions.items() if item[0] >= first]
-        response.topics.append(_topic(image, topic, page[:left]))
+        response.topics.append(_topic(image, live, topic, page[:left]))
         if len(page) > left:
             response.next_cursor = _cursor(name, page[left][0])
             break
@@ -80,21 +83,24 @@ def _unknown(name: str) -> Any:
     )
 
 
-def _topic(image: MetadataImage, topic: TopicImage, page: list[tuple[int, PartitionRegistration]]) -> Any:
-    live = {broker.id for broker in image.cluster.live_brokers()}
+def _topic(
+    image: MetadataImage, live: set[int], topic: TopicImage, page: list[tuple[int, PartitionRegistration]]
+) -> Any:
+    alive = {broker.id for broker in image.cluster.live_brokers()}
     return _Topic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic_names.is_internal(topic.name),
-        partitions=[_partition(index, partition, live) for index, partition in page],
+        partitions=[_partition(index, partition, live, partition.leader in alive) for index, partition in page],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 
-def _partition(index: int, partition: PartitionRegistration, live: set[int]) -> Any:
+def _partition(index: int, partition: PartitionRegistration, live: set[int], is_alive: bool) -> Any:
     has_leader = partition.leader in live
+    code = ErrorCode.LISTENER_NOT_FOUND if is_alive else ErrorCode.LEADER_NOT_AVAILABLE
     return _Partition(
-        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if has_leader else code,
         partition_index=index,
         leader_id=partition.leader if has_leader else -1,
         leader_epoch=partition.leader_epoch,

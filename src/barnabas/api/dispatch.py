@@ -268,12 +268,12 @@ class Dispatcher:
     async def _answer_long(self, context: AnyContext, route: Route, body: bytearray) -> _Encoded:
         """Handle a request, with its decoding and encoding in the executor."""
         run = self._services.loop.run_in_executor
-        context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
+        request = context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
         try:
             if route.only_reads:
-                response = await run(None, route.handle, context, context.request)
+                response = await run(None, route.handle, context, request)
             else:
-                response = route.handle(context, context.request)
+                response = route.handle(context, request)
             if isinstance(response, Awaitable):
                 response = await response
         except Exception as error:
@@ -282,8 +282,7 @@ class Dispatcher:
         await turn()
         encoded = await self._encode_apart(context, response)
         await let_go(response)
-        await let_go(context.request)
-        context.request = None
+        await let_go(request)
         return encoded
 
     async def _answer_list(self, context: AnyContext, handled: Any) -> Any:

@@ -6,9 +6,7 @@ has a thread of its own. `docs/limits.md` names them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Sequence
 
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -48,18 +46,22 @@ def check_elements(context: RequestContext, request: Struct) -> None:
     """
     if not context.is_long:
         return
-    if next(islice(_elements(request), ELEMENTS_MAX, None), None) is not None:
+    if _without_elements(ELEMENTS_MAX, request) < 0:
         message = f"The request's arrays have more than {ELEMENTS_MAX} elements."
         raise KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _elements(message: Any) -> Iterator[object]:
-    for name in message.FIELDS:
+def _without_elements(allowed: int, message: Struct) -> int:
+    """Return how many elements are still allowed after those of a message; any negative number if it has too many."""
+    for name in message.NESTED:
         value = getattr(message, name)
-        if isinstance(value, Struct):
-            yield from _elements(value)
-        elif isinstance(value, list):
+        if type(value) is list:
+            allowed -= len(value)
+            if allowed < 0:
+                return allowed
             for each in value:
-                yield each
                 if isinstance(each, Struct):
-                    yield from _elements(each)
+                    allowed = _without_elements(allowed, each)
+        elif isinstance(value, Struct):
+            allowed = _without_elements(allowed, value)
+    return allowed

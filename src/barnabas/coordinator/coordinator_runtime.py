@@ -489,7 +489,8 @@ class CoordinatorRuntime(Generic[S]):
         self._write(context, result, None)
 
     def _warn_not_written(self, key: str, error: KafkaError | None) -> None:
-        if error is not None:
+        # A shard that has moved has its timers with the next coordinator.
+        if error is not None and error.code is not ErrorCode.NOT_COORDINATOR:
             logger.warning("%s coordinator: timer %s could not write: %s", self._name, key, error)
 
     # Loading and closing

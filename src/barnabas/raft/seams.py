@@ -67,7 +67,7 @@ class IncomingSnapshot(Protocol):
         """
 
     def discard(self) -> None:
-        """Delete what is here; nothing happens after `ReplicatedLog.begin_at`."""
+        """Delete what is here; nothing happens after `ReplicatedLog.begin_at`. It does not fail, so that a cancelled transfer ends."""
 
 
 class ReplicatedLog(LogReader, Protocol):

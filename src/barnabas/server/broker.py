@@ -3,7 +3,7 @@
 Start
  1. Bind the listeners.
  2. Register with the controller.
- 3. Receive the metadata: create the replicas and the coordinators that live on them.
+ 3. Receive the metadata, as new as the registration: create the replicas and the coordinators that live on them.
  4. Be unfenced, and answer requests.
 
 Stop: listeners, partitions handed over, coordinators. The node closes the logs afterwards.
@@ -170,16 +170,18 @@ class BrokerServer:
         Args:
             observer: counts requests, for metrics.
         """
-        self._quorum.loader.add_publisher(self._on_metadata)
-        if self.config.is_alone:
-            await self.lifecycle.unfence()
-        else:
+        if not self.config.is_alone:
+            # Older metadata may say that this broker leads as in its last run. A crash may have taken records of that epoch; it would
+            # append others at their offsets.
             await self.lifecycle.catch_up()
+        self._quorum.loader.add_publisher(self._on_metadata)
+        if not self.config.can_be_joined:
+            await self.lifecycle.unfence()
         dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
             listener.serve(dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
-        if not self.config.is_alone:
+        if self.config.can_be_joined:
             # Last, because it may lead partitions from then on, and the other brokers fetch at once.
             await self.lifecycle.unfence()
 
@@ -205,7 +207,7 @@ class BrokerServer:
             config,
             meta,
             controller_for("heartbeat"),
-            lambda: self.image.provenance.offset,
+            lambda: self._quorum.loader.image.provenance.offset,
             runtime.random,
             runtime.loop,
         )
@@ -268,7 +270,7 @@ class BrokerServer:
 
     def _remote_coordinators(self) -> RemoteCoordinators | None:
         config, loop = self.config, self._runtime.loop
-        if config.is_alone:
+        if not config.can_be_joined:
             return None
         # A node alone does not pay for connections to others.
         from barnabas.server.remote_coordinators import RemoteCoordinators
@@ -381,12 +383,12 @@ class BrokerServer:
         """
         self.lifecycle.close()
         self._timers.cancel()
-        if is_in_order and not self.config.is_alone:
+        if is_in_order and self.config.can_be_joined:
             # Clients and followers are served until other brokers lead.
             await self._hand_over()
         for listener in self.listeners:
             await listener.stop()
-        if is_in_order and self.config.is_alone:
+        if is_in_order and not self.config.can_be_joined:
             await self._hand_over()
         self._share.close()
         self.coordinators.close()

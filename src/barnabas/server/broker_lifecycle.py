@@ -120,7 +120,9 @@ class BrokerLifecycle:
             KafkaError: the controller rejects the broker, for example with INCONSISTENT_CLUSTER_ID, or cannot be asked.
         """
         request = self._registration(listeners, previous_epoch)
-        patience_ms = 0 if self._config.is_alone else self._config.int_value("initial.broker.registration.timeout.ms")
+        patience_ms = (
+            self._config.int_value("initial.broker.registration.timeout.ms") if self._config.can_be_joined else 0
+        )
         gives_up_at = self._loop.time() + patience_ms / 1000
         while True:
             try:
@@ -204,7 +206,7 @@ class BrokerLifecycle:
             response = await self._heartbeat()
         except KafkaError as error:
             self._is_hurried = False  # Not at once after a failure.
-            if self._config.is_alone and not self._unfenced.done():
+            if not self._config.can_be_joined and not self._unfenced.done():
                 self._unfenced.set_exception(error)
             return self._pause_after(error, "A heartbeat failed")
         self._succeeded()
@@ -260,7 +262,7 @@ class BrokerLifecycle:
                 response = await self._heartbeat(want_shut_down=True)
             except KafkaError as error:
                 silent_ms = (self._loop.time() - answered_at) * 1000
-                is_final = self._config.is_alone or error.code == ErrorCode.STALE_BROKER_EPOCH
+                is_final = not self._config.can_be_joined or error.code == ErrorCode.STALE_BROKER_EPOCH
                 if is_final or silent_ms >= self._config.broker_session_timeout_ms // 2:
                     raise
                 await sleep(self._pause_after(error, "This broker cannot hand over yet") / 1000, self._loop)

@@ -105,6 +105,12 @@ class MetadataLog:
             disk, self.directory, config, now_ms=now_ms, run_blocking=self._run_blocking, log_start_offset=oldest
         )
         latest = self.latest_snapshot()
+        # A later epoch's snapshot was replacing the log; of another one the records after it would mean nothing.
+        end_offset, epoch = latest or SnapshotId(0, 0)
+        if self.start_offset > end_offset and self._log.latest_epoch >= epoch:
+            raise KafkaStorageError(
+                f"the metadata log begins at {self.start_offset}, and no snapshot has what was before (restore the .checkpoint files)"
+            )
         if latest is not None:
             self._agree_with(latest)
         if not disk.exists(f"{self.directory}/{PARTITION_METADATA}"):
@@ -128,9 +134,9 @@ class MetadataLog:
         end_offset = snapshot.end_offset
         if self.start_offset == end_offset or end_offset > self.end_offset:
             return end_offset <= self.end_offset
-        headers = (read_header(batch) for batch in self.read(end_offset - 1, end_offset))
+        last = read_header(next(self.read(end_offset - 1, self.end_offset)))
         # Where segments are missing, the next batch lies behind.
-        return any(each.base_offset < end_offset and each.partition_leader_epoch >= snapshot.epoch for each in headers)
+        return last.base_offset < end_offset and last.partition_leader_epoch >= snapshot.epoch
 
     def _run_blocking(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         """Run a flush in the executor and call back when it completes."""

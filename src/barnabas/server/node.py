@@ -311,7 +311,7 @@ class Node:
 
     def _controller_for(self, purpose: str) -> Controller:
         """Return the way to the active controller for one purpose; no purpose waits for another."""
-        if self.config.is_alone:
+        if not self.config.can_be_joined:
             return self.quorum.controller
         # Connections to other nodes, for which the start of a node alone does not pay.
         from barnabas.server.controller_channel import ControllerChannel

@@ -12,6 +12,7 @@ Source: Kafka's `Snapshots` and `FileRawSnapshotWriter`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from barnabas.log.disk import Disk, parent_dir, write_fully
@@ -88,8 +89,9 @@ class PartialSnapshot:
             self._disk.sync_dir(parent_dir(self._path))
 
     def discard(self) -> None:
-        """Delete what is here; nothing happens after `rename`."""
+        """Delete what is here; nothing happens after `rename`. If the disk fails, the next start deletes it."""
         if self._is_there:
             self._is_there = False
-            self._file.close()
-            self._disk.remove(self._path + PART)
+            with contextlib.suppress(OSError):
+                self._file.close()
+                self._disk.remove(self._path + PART)

@@ -15,6 +15,7 @@ from tests.simulation.checkers import (
     monotonic_ends,
     progress,
     recovery,
+    recreated_topic,
     single_leader,
     whole_transactions,
 )
@@ -32,5 +33,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "equal_images": equal_images.check,
     "single_leader": single_leader.check,
     "progress": progress.check,
+    "recreated_topic": recreated_topic.check,
     "recovery": recovery.check,
 }
