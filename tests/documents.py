@@ -32,7 +32,9 @@ from click.testing import CliRunner
 
 from barnabas.main import command_group
 
-_BLOCK = re.compile(r"(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>console|sh|bash|properties)?\n(?P<text>.*?)```\n", re.DOTALL)
+_BLOCK = re.compile(
+    r"(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>console|sh|bash|properties)?\n(?P<text>.*?)```\n", re.DOTALL
+)
 _COMMENT = re.compile(r"<!-- (not run|setup): (.*?) -->")
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
 DEFAULT_PORT = "9092"

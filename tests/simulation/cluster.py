@@ -24,6 +24,7 @@ from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.creator import Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
+from tests.simulation.deliberate_bugs_of_clusters import NOT_CAUGHT_YET
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
@@ -373,7 +374,7 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
     result = Result(played.plan, history, played.world.timeline)
     with ExitStack() as stack:
         if bug is not None:
-            switch, _ = OF_CLUSTERS.get(bug) or (OF_ONE_BROKER[bug], 0)
+            switch, _ = (OF_CLUSTERS | NOT_CAUGHT_YET).get(bug) or (OF_ONE_BROKER[bug], 0)
             stack.enter_context(switch())
         try:
             played.world.play(played.story(), seconds=SECONDS)
