@@ -55,7 +55,8 @@ def filled(topics: Topics) -> str:
 
 def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, seed: int) -> bool:
     """Run the driver, and return whether it ended by itself."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing")])
+    given = filter(None, [os.environ.get("PYTHONPATH")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing"), *given])
     command = [sys.executable, str(ROOT / "tests" / "spark" / "kill_run.py")]
     with (folder / "log").open("ab") as log:
         driver = subprocess.Popen(
