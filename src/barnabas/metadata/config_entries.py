@@ -26,7 +26,6 @@ from barnabas.metadata.config_schema import (
 )
 from barnabas.metadata.configs_image import ConfigurationsImage
 
-
 DYNAMIC_ONLY = frozenset(
     {
         "leader.replication.throttled.rate",
