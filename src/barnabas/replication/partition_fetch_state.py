@@ -63,7 +63,7 @@ class PartitionFetchState:
         return f"{self.partition.topic.name}-{self.partition.index}"
 
     def is_due(self, now_ms: int) -> bool:
-        """Whether its delay has ended."""
+        """Return whether its delay has ended."""
         return self.delayed_until_ms is not None and self.delayed_until_ms <= now_ms
 
     @property
