@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo pipelines test check screens simulate fuzz chaos mutants conform long card bench docs dist changelog serve clean
+.PHONY: help install java demo pipelines test check screens simulate fuzz chaos kills mutants conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -55,6 +55,9 @@ fuzz: install  ## send a node what no client sends; ARGS="--decoder 10000000 --d
 
 chaos: install java  ## kill broker, driver and executors under the shop's pipeline, compare its tables; ARGS="--minutes 10 --seed 1"
 	PYTHONPATH=tools:pipelines/shop $(BIN)/python -m tests.chaos $(ARGS)
+
+kills: install java  ## kill Spark's driver in every window of the sink's protocol, then count; ARGS="--seeds 1-10 --on kafka"
+	PYTHONPATH=tools $(BIN)/python -m tests.spark.kill_matrix $(ARGS)
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))

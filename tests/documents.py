@@ -33,7 +33,7 @@ from click.testing import CliRunner
 from barnabas.main import command_group
 
 _BLOCK = re.compile(
-    r"(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>console|sh|bash)?\n(?P<text>.*?)```\n", re.DOTALL
+    r"(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>console|sh|bash|properties)?\n(?P<text>.*?)```\n", re.DOTALL
 )
 _COMMENT = re.compile(r"<!-- (not run|setup): (.*?) -->")
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
@@ -72,6 +72,8 @@ def blocks(page: str, markdown: str) -> list[Block]:
         if match["language"] == "console":
             lines = [line[2:] for line in lines if line.startswith("$ ")]
         commands = tuple(line for line in lines if line.strip() and not line.startswith("#"))
+        if match["language"] == "properties":
+            continue
         if not commands or (match["language"] is None and commands[0].split()[0] not in _PROGRAMS):
             continue  # output, or another language
         directives = _COMMENT.findall(match["comments"])
@@ -194,14 +196,17 @@ class Typist:
         for given in _LOCAL.findall(" ".join(words)) + ([] if listens else [DEFAULT_PORT]):
             self._ports[given] = self._held_port() if given != "0" else "0"
         command = [sys.executable, "-m", "barnabas", "start", *map(self._moved, words)]
-        if not listens:
+        if "--nodes" in words:
+            command += ["--port", "0"]
+        elif not listens:
             command += ["--listen", f"127.0.0.1:{self._ports[DEFAULT_PORT]}"]
         log = self._folder / f"start-{len(self._started)}.log"
         with log.open("w") as errors:
             process = subprocess.Popen(command, cwd=self._folder, stdout=subprocess.PIPE, stderr=errors, text=True)
         self._started.append(process)
         assert process.stdout is not None
-        ready = process.stdout.readline()
+        # Before a cluster is ready, it prints a line for each node.
+        ready = next((line for line in process.stdout if "ready on" in line), "")
         found = re.search(r"ready on (\S+)", ready)
         assert found is not None, log.read_text()
         self._bootstrap = found[1]

@@ -96,6 +96,12 @@ def a_history(typing: Typist) -> None:
     write_history(Path("run.jsonl"), model.run(1, steps=50))
 
 
+def properties_of_three_nodes(typing: Typist) -> None:
+    page = (ROOT / "docs" / "clusters.md").read_text()
+    given = page.partition("```properties\n")[2].partition("```")[0]
+    Path("server.properties").write_text(given.replace("/var/lib/barnabas", "data-of-one"))
+
+
 STATES: dict[str, Callable[[Typist], None]] = {
     "a broker on localhost:9092": lambda typing: None,
     "a broker that was stopped, with its data in ./data": a_stopped_broker,
@@ -106,6 +112,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a topic orders.dlq with dead letters": dead_letters,
     "a transaction of billing-7 that is open": an_open_transaction,
     "a history run.jsonl": a_history,
+    "a server.properties of three nodes": properties_of_three_nodes,
     "files of records, and a topic copy": lines_with_keys,
 }
 

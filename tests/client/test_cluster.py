@@ -167,3 +167,26 @@ def test_a_broker_that_moved_is_dialled_anew() -> None:
         client.connection(5)
     client.close()
     assert before.closed
+
+
+def test_a_cluster_without_a_broker_in_service_is_asked_again() -> None:
+    memory = MemoryCluster()
+    client = memory.client()
+    metadata = memory.handlers["MetadataRequest"]
+    fenced = 2
+
+    def answer(broker: int, request: Any, version: int) -> Any:
+        nonlocal fenced
+        response = metadata(broker, request, version)
+        fenced -= 1
+        if fenced >= 0:
+            response.brokers = []
+        return response
+
+    memory.handlers["MetadataRequest"] = answer
+    assert client.ask_each(["a"], client.to_any, lambda connection, batch: dict.fromkeys(batch, 1)) == {"a": 1}
+    fenced = 10**6
+    silent = memory.client()
+    (error,) = silent.ask_each(["a"], silent.to_any, lambda connection, batch: dict.fromkeys(batch, 1)).values()
+    assert isinstance(error, KafkaError)
+    assert "no broker of the cluster is in service" in error.message

@@ -176,6 +176,8 @@ def neutral(text: str, cluster: Cluster, folder: Path) -> str:
             if port is not None:
                 text = re.sub(rf"\b{port}\b", f"{what}{node.node_id}", text)
     text = re.sub(r"TopicId: \S+", "TopicId: ID", text)
+    # Which one is active is chance.
+    text = re.sub(r"Local controller \d+", "Local controller N", text)
     text = re.sub(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\]", "[T]", text)
     noise = r"OpenJDK|\[T\] (WARN|INFO)|\tat (java\.base/)?(java\.lang\.reflect|jdk\.internal\.reflect|Tools)\."
     return "\n".join(line.rstrip() for line in text.splitlines() if not re.match(noise, line))

@@ -40,6 +40,12 @@ def test_a_default_in_hours_is_no_synonym_of_milliseconds() -> None:
     assert (found.value, found.source, found.synonyms) == ("604800000", ConfigSource.DEFAULT_CONFIG, ())
 
 
+def test_a_setting_that_is_only_dynamic_has_no_default_among_its_synonyms() -> None:
+    name = "leader.replication.throttled.rate"
+    found = entry(resolver().describe_broker(image(broker={name: "9"}), [name]), name)
+    assert synonyms(found) == [f"DYNAMIC_BROKER_CONFIG:{name}=9"]
+
+
 def test_sources_from_strong_to_weak() -> None:
     configs = image(topic={"retention.ms": "1"}, broker={"log.retention.ms": "2"}, cluster={"log.retention.ms": "3"})
     found = entry(resolver(log_retention_ms="4", log_retention_hours="5").describe_topic(configs, "t"), "retention.ms")

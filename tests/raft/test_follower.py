@@ -7,7 +7,7 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.follower import Follower
-from barnabas.raft.peer_messages import EndEpoch, Fetched, Vote
+from barnabas.raft.peer_messages import EndEpoch, Fetched, LogEnd, Vote
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 from tests.raft.member_of_three import OBSERVER, ONE, THREE, TIMEOUTS, TWO, Member
@@ -84,6 +84,22 @@ def test_a_leader_that_refuses_twice_in_a_row_has_died() -> None:
     member.do(member.node.failed(fetch.request, is_refused=True))
     assert member.node.role is Role.PROSPECTIVE
     assert [type(each.request) for each in member.sent] == [Vote, Vote]
+
+
+def test_the_followers_of_a_dead_leader_stand_one_after_the_other() -> None:
+    member = Member(1, key=THREE)
+    fetch = member.follow(TWO, 2)
+    member.answer(fetch, Fetched(2, 2, high_watermark=1))
+    (fetch,) = member.sent
+    assert member.asked_by(ONE, 2, LogEnd(1, 1), pre_vote=True).is_granted is False
+    member.do(member.node.failed(fetch.request, is_refused=True))
+    member.wait(TIMEOUTS.retry_backoff)
+    member.do(member.node.failed(member.sent[0].request, is_refused=True))
+    assert member.node.role is Role.FOLLOWER
+    # It knows as much as the first one, and does not stand in its way.
+    assert member.asked_by(ONE, 2, LogEnd(1, 1), pre_vote=True).is_granted
+    member.wait(100)
+    assert member.node.role is Role.PROSPECTIVE
 
 
 @pytest.mark.parametrize("between", ["an answer", "a lost connection"])

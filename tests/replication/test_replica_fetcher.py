@@ -226,9 +226,6 @@ def test_adding_a_partition_again_changes_nothing(pair: Pair) -> None:
     "code",
     [
         ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.KAFKA_STORAGE_ERROR,
     ],
@@ -240,6 +237,35 @@ def test_an_error_delays_the_partition(pair: Pair, code: ErrorCode) -> None:
     request = pair.fetcher.request(1050)
     assert request is not None
     assert named(request) == [(0, 0, 0, -1)]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ],
+)
+def test_a_leader_that_does_not_know_yet_that_it_leads_is_asked_again_soon(pair: Pair, code: ErrorCode) -> None:
+    """Each time after twice as long, up to replica.fetch.backoff.ms."""
+    for delay_ms in (20, 40, 50, 50):
+        pair.answer(pair.request(), error_code=int(code))
+        due_ms = pair.now_ms + delay_ms
+        assert pair.fetcher.next_delay_end_ms() == due_ms
+        assert pair.fetcher.request(due_ms - 1) is None
+        pair.now_ms = due_ms
+    pair.fetch()
+    pair.answer(pair.request(), error_code=int(code))
+    assert pair.fetcher.next_delay_end_ms() == pair.now_ms + 20
+
+
+def test_the_leader_of_others_waits_no_longer_than_a_delay() -> None:
+    pair = Pair(partitions=2)
+    pair.fetch()
+    pair.answer(pair.request(), error_code=int(ErrorCode.UNKNOWN_LEADER_EPOCH))
+    assert pair.request().max_wait_ms == 20
 
 
 def test_newer_metadata_ends_the_delay(pair: Pair) -> None:

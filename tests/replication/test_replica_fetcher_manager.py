@@ -86,9 +86,9 @@ def test_a_leader_has_one_fetcher_that_asks_for_all_at_once(world: World) -> Non
 def test_a_partition_does_not_wait_for_others_that_are_delayed(world: World) -> None:
     world.rejects = True
     world.follow(0, 2, 0)
-    world.advance(20)
+    world.advance(10)
     world.follow(1, 2, 0)
-    world.advance(20)
+    world.advance(10)
     assert world.asked == [(2, [0]), (2, [1])]
 
 

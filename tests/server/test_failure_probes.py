@@ -95,6 +95,23 @@ def test_a_broker_that_still_accepts_anywhere_keeps_its_session(port: int) -> No
     stage.run(story())
 
 
+def test_a_process_that_closes_its_listeners_last_has_died() -> None:
+    """A kernel that ends a process closes its files one after the other; a controller is quick enough to get between."""
+    stage = Stage()
+
+    async def story() -> None:
+        await stage.listen(9092)
+        stage.heard("c1")
+        stage.probes._closed("c1")
+        await asyncio.sleep(0.045)
+        stage.broker.kill()
+        await later()
+        assert stage.active is not None
+        assert stage.active.died == [(1, EPOCH)]
+
+    stage.run(story())
+
+
 def test_a_machine_that_does_not_answer_keeps_its_session() -> None:
     stage = Stage()
 

@@ -97,7 +97,7 @@ class ClusterClient:
         self._clients = {address: Client(address, client_id, TIMEOUT_SECONDS) for address in addresses}
         self._rng = rng
         self._known: dict[Partition | Coordinator, Address] = {}
-        self._epochs: dict[Partition, int] = {}
+        self._epochs: dict[Partition, tuple[bytes, int]] = {}
 
     async def request(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
         """Send one request to the broker that it is for, and return the answer.
@@ -109,7 +109,7 @@ class ClusterClient:
         address = await self._find(where) if where is not None else self._any()
         if isinstance(where, Partition) and key in NAMES_EPOCH:
             topics: Any = message.topics
-            topics[0].partitions[0].current_leader_epoch = self._epochs[where]
+            topics[0].partitions[0].current_leader_epoch = self._epochs[where][1]
         try:
             answer = await self._clients[address].request(key, version, message, response_class)
         except BaseException:
@@ -136,14 +136,15 @@ class ClusterClient:
     async def _leader(self, partition: Partition) -> Address:
         request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=partition.topic)])
         asked = self._clients[self._any()]
-        answer = await asked.request(ApiKey.METADATA, 9, request, MetadataResponse)
+        answer = await asked.request(ApiKey.METADATA, 12, request, MetadataResponse)
+        topic = answer.topics[0]
         brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
-        for each in answer.topics[0].partitions:
+        for each in topic.partitions:
             if each.partition_index == partition.index and each.leader_id in brokers:
-                if self._history is not None:
-                    self._history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader_id)
-                if each.leader_epoch >= self._epochs.get(partition, -1):
-                    self._epochs[partition] = each.leader_epoch
+                topic_id, epoch = self._epochs.get(partition, (b"", -1))
+                # A topic that was created again begins with the first epoch again.
+                if each.leader_epoch >= epoch or topic.topic_id != topic_id:
+                    self._epochs[partition] = (topic.topic_id, each.leader_epoch)
                     return brokers[each.leader_id]
         await asyncio.sleep(0.05)
         raise NobodyToAsk(f"{partition.topic}-{partition.index} has no leader")

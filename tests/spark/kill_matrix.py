@@ -1,6 +1,6 @@
 """The kill matrix: Spark's driver, killed with SIGKILL in every window of the sink's protocol, and what the target has in the end.
 
-    python -m tests.spark.kill_matrix [--seeds 1-10] [--on barnabas|kafka]
+    PYTHONPATH=tools python -m tests.spark.kill_matrix [--seeds 1-10] [--on barnabas|kafka]
 
 prints a line for each seed, and the seconds of each window. A seed draws how many tasks share a batch in each attempt. `test_sink_kills`
 plays a few seeds.
@@ -55,7 +55,8 @@ def filled(topics: Topics) -> str:
 
 def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, seed: int) -> bool:
     """Run the driver, and return whether it ended by itself."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing")])
+    given = filter(None, [os.environ.get("PYTHONPATH")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing"), *given])
     command = [sys.executable, str(ROOT / "tests" / "spark" / "kill_run.py")]
     with (folder / "log").open("ab") as log:
         driver = subprocess.Popen(

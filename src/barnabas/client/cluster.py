@@ -255,7 +255,10 @@ class Cluster(Closeable):
 
     def to_any(self, items: list[ItemT]) -> dict[ItemT, int | KafkaError]:
         """Route items that any broker can answer to one broker."""
-        return dict.fromkeys(items, next(iter(self.nodes())))
+        nodes = self.nodes()
+        # A broker that answers may be fenced, as all others.
+        nobody = error_for(ErrorCode.NOT_CONTROLLER, "no broker of the cluster is in service now")
+        return dict.fromkeys(items, next(iter(nodes), nobody))
 
     def to_controller(self, items: list[ItemT]) -> dict[ItemT, int | KafkaError]:
         """Route items to the controller."""

@@ -26,6 +26,15 @@ from barnabas.metadata.config_schema import (
 )
 from barnabas.metadata.configs_image import ConfigurationsImage
 
+DYNAMIC_ONLY = frozenset(
+    {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+"""Settings that no file has in Kafka: their default is no synonym of their value."""
+
 
 class ConfigSynonym(NamedTuple):
     name: str
@@ -88,7 +97,7 @@ class ConfigResolver(NamedTuple):
             if synonym in values
         ]
         for synonym in names:
-            default = self._default_text(synonym)
+            default = None if synonym in DYNAMIC_ONLY else self._default_text(synonym)
             if default is not None:
                 found.append(ConfigSynonym(synonym, None if secret else default, ConfigSource.DEFAULT_CONFIG))
         # As in Kafka: values before the first mention of the setting's own name do not count as synonyms.

@@ -11,6 +11,8 @@ from barnabas.raft.election_state import ElectionState
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 
+REFUSALS_OF_THE_DEAD = 2
+
 
 @dataclass(slots=True)
 class Follower:
@@ -33,11 +35,16 @@ class Follower:
     role: Role = Role.FOLLOWER
 
     @property
+    def has_dead_leader(self) -> bool:
+        """Whether the leader's process has ended: nothing listens at its address, twice in a row."""
+        return self.refusals >= REFUSALS_OF_THE_DEAD
+
+    @property
     def election(self) -> ElectionState:
         return ElectionState.of(self.epoch, self.leader_id, self.voted)
 
     def grants(self, candidate: ReplicaKey, *, is_up_to_date: bool, pre_vote: bool) -> bool:
         if pre_vote:
             # A voter that hears its leader keeps a cut-off node from disturbing it.
-            return is_up_to_date and not self.has_fetched
+            return is_up_to_date and (not self.has_fetched or self.has_dead_leader)
         return self.voted is not None and self.voted.names(candidate)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.raft.election_state import NO_NODE
 from barnabas.raft.fetch_purgatory import FetchPurgatory
 from barnabas.raft.peer_messages import (
     Answer,
@@ -302,6 +303,8 @@ class RaftDriver:
 
     def _carry_out(self, ready: Ready) -> None:
         self._write(ready)
+        if ready.election is not None and self._peers is not None:
+            self._say_leader()
         if ready.high_watermark is not None:
             self.log.set_high_watermark(ready.high_watermark)
             for listener in self._listeners:
@@ -323,6 +326,15 @@ class RaftDriver:
             self._set_timer(self._loop)
         if self._purgatory:
             self._tell_news(self._purgatory)
+
+    def _say_leader(self) -> None:
+        leader_id = self.node.leader_id
+        if leader_id == self.node.key.id:
+            logger.info("This node leads the quorum in epoch %d", self.node.epoch)
+        elif leader_id != NO_NODE:
+            logger.info("Node %d leads the quorum in epoch %d", leader_id, self.node.epoch)
+        else:
+            logger.info("The quorum has no leader in epoch %d yet", self.node.epoch)
 
     def _write(self, ready: Ready) -> None:
         try:

@@ -69,7 +69,7 @@ from barnabas.records.control import build_control_batch
 # Kafka's internal.metadata.max.batch.size.in.bytes: one atomic change has to fit one batch.
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 
-REFUSALS_OF_THE_DEAD = 2
+STAGGER_MS = 100
 
 DEFAULT_TIMEOUTS = QuorumTimeouts()
 
@@ -331,7 +331,8 @@ class RaftNode:
 
         Args:
             is_refused: nothing listens at the peer's address. A leader of which that is true twice in a row has died, and its followers
-                need not wait for the fetch timeout. If it lives after all, an election more does no harm.
+                need not wait for the fetch timeout. They stand one after the other, because all notice it at once: with equal votes
+                they would wait for an election timeout. If the leader lives after all, an election more does no harm.
         """
         state, now_ms = self.quorum.state, self.clock.monotonic_ms()
         is_new = self._requests.ended(request, now_ms, is_ok=False)
@@ -340,8 +341,9 @@ class RaftNode:
             if not self.quorum.is_voter:
                 # An observer has no election to wait for: perhaps another node knows a new leader already.
                 state.asks_others = not state.asks_others
-            elif state.refusals >= REFUSALS_OF_THE_DEAD:
-                state.deadline_ms = now_ms
+            elif state.has_dead_leader:
+                others = [voter for voter in self.voters.ids() if voter != state.leader_id]
+                state.deadline_ms = min(state.deadline_ms, now_ms + others.index(self.key.id) * STAGGER_MS)
         return self._take()
 
     def answered(self, to: int, request: Request, answer: Answer) -> Ready:

@@ -183,9 +183,19 @@ class PartitionLookup(Protocol):
 
 
 async def read_in_slices(
-    params: FetchParams, partitions: Sequence[FetchPartition], lookup: PartitionLookup, *, are_others_idle: bool
+    params: FetchParams,
+    partitions: Sequence[FetchPartition],
+    lookup: PartitionLookup,
+    *,
+    are_others_idle: bool,
+    ready: dict[FetchPartition, None] | None = None,
 ) -> FetchRead:
-    """As `read_partitions`, for many partitions: the loop gets a turn after each few, since a read may open a log."""
+    """As `read_partitions`, for many partitions: the loop gets a turn after each few, since a read may open a log.
+
+    Args:
+        ready: the session's partitions that must be read. Idle ones leave it in the turn in which they are read: a change that comes
+            later puts them back.
+    """
     reading = _Reading(params, lookup)
     results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
     idle: list[FetchPartition] = []
@@ -197,6 +207,9 @@ async def read_in_slices(
         read = read_partitions(params, piece, lookup, are_others_idle=True, reading=reading)
         results += read.results
         idle += read.idle
+        if ready is not None:
+            for wanted in read.idle:
+                ready.pop(wanted, None)
         found_one = found_one or any(wanted.partition is not None for wanted in piece)
     return FetchRead(results, reading.bytes_read, reading.must_respond or not found_one, idle)
 

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import suppress
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from barnabas.protocol.errors import KafkaError
@@ -115,7 +116,8 @@ class Fetches:
             keys: Sequence[Hashable] = await self._replicas_of(partitions) if session is None else (session,)
             # Before the read, so that a change between two slices counts.
             operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
-            left_ms = max(0, int((deadline - self._loop.time()) * 1000))
+            # Rounded up: a timer that fires before the deadline would fire again and again.
+            left_ms = max(0, ceil((deadline - self._loop.time()) * 1000))
             self.delayed.watch(operation, keys, left_ms)
             try:
                 if session is None:
@@ -123,10 +125,12 @@ class Fetches:
                 else:
                     are_others_idle = len(session.ready) < len(session.partitions)
                     read = await read_in_slices(
-                        params, list(session.ready), self._lookup, are_others_idle=are_others_idle
+                        params,
+                        list(session.ready),
+                        self._lookup,
+                        are_others_idle=are_others_idle,
+                        ready=session.ready,
                     )
-                    for wanted in read.idle:
-                        session.ready.pop(wanted, None)
                 if read.bytes_read >= params.min_bytes or read.must_respond or self._loop.time() >= deadline:
                     return read
                 params = params.read_again()

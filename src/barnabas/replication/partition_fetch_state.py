@@ -38,9 +38,10 @@ class PartitionFetchState:
     Attributes:
         delayed_until_ms: monotonic; None if it is not delayed.
         lag: the records between the log's end and the leader's high watermark; None before the first answer.
+        refusals: how often in a row the leader has said that it does not lead.
     """
 
-    __slots__ = ("delayed_until_ms", "key", "lag", "leader_epoch", "partition", "stage")
+    __slots__ = ("delayed_until_ms", "key", "lag", "leader_epoch", "partition", "refusals", "stage")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -49,6 +50,7 @@ class PartitionFetchState:
         self.stage = FetchStage.TRUNCATING
         self.delayed_until_ms: int | None = None
         self.lag: int | None = None
+        self.refusals = 0
 
     def __repr__(self) -> str:
         return (
@@ -59,6 +61,10 @@ class PartitionFetchState:
     @property
     def name(self) -> str:
         return f"{self.partition.topic.name}-{self.partition.index}"
+
+    def is_due(self, now_ms: int) -> bool:
+        """Return whether its delay has ended."""
+        return self.delayed_until_ms is not None and self.delayed_until_ms <= now_ms
 
     @property
     def is_fetching(self) -> bool:

@@ -13,6 +13,8 @@
   request named: in the same leader epoch, with the same log end. Any other is dropped, and the partition is fetched again.
 - After FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_ID the metadata of one of the two brokers is
   old. The partition is delayed; newer metadata adds it again with a newer epoch, or removes it. (Kafka never asks again after the first.)
+- If it is the leader's that may be old, the first delays are short: until this follower fetches, acks=all waits. (In Kafka they are
+  replica.fetch.backoff.ms too.)
 - Records that are not valid, and a disk that fails, delay the one partition. Nothing of the answer's batches is appended then.
 
 `replica_fetcher_loop` sends the requests, and `replica_fetcher_manager` has a fetcher for each leader.
@@ -65,6 +67,12 @@ EXPECTED = frozenset(
     }
 )
 """Errors that end when both brokers have the same metadata."""
+
+AWAITS_LEADER = EXPECTED - {ErrorCode.FENCED_LEADER_EPOCH}
+"""Those of a leader that may not know yet that it leads."""
+
+SHORTEST_DELAY_MS = 20
+"""The first delay after one of them; the next ones are twice as long each, up to replica.fetch.backoff.ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,32 +168,32 @@ class ReplicaFetcher:
 
     # Delays
 
-    def _delay(self, state: PartitionFetchState, now_ms: int) -> None:
+    def _delay(self, state: PartitionFetchState, now_ms: int, delay_ms: int | None = None) -> None:
         self._dequeue(state)
-        state.delayed_until_ms = now_ms + self.config.backoff_ms
+        state.delayed_until_ms = now_ms + (self.config.backoff_ms if delay_ms is None else delay_ms)
         self._delayed[state.key] = state
 
     def _end_delays(self, now_ms: int) -> None:
-        # In the order of their ends, since all delays are equally long.
-        for state in list(self._delayed.values()):
-            assert state.delayed_until_ms is not None, state
-            if state.delayed_until_ms > now_ms:
-                return
+        if not self._delayed:
+            return
+        for state in [each for each in self._delayed.values() if each.is_due(now_ms)]:
             del self._delayed[state.key]
             state.delayed_until_ms = None
             self._enqueue(state)
 
     def next_delay_end_ms(self) -> int | None:
         """Return when the first delay ends; None if no partition is delayed."""
-        first = next(iter(self._delayed.values()), None)
-        return None if first is None else first.delayed_until_ms
+        ends = (state.delayed_until_ms for state in self._delayed.values() if state.delayed_until_ms is not None)
+        return min(ends, default=None)
 
     def _failed(self, state: PartitionFetchState, error: KafkaError, doing: str, now_ms: int) -> None:
+        delay_ms = self.config.backoff_ms
+        if error.code in AWAITS_LEADER:
+            delay_ms = min(delay_ms, SHORTEST_DELAY_MS << min(state.refusals, 16))
+            state.refusals += 1
         level = logging.INFO if error.code in EXPECTED else logging.ERROR
-        logger.log(
-            level, "%s: %s failed, trying again in %d ms: %s", state.name, doing, self.config.backoff_ms, error.message
-        )
-        self._delay(state, now_ms)
+        logger.log(level, "%s: %s failed, trying again in %d ms: %s", state.name, doing, delay_ms, error.message)
+        self._delay(state, now_ms, delay_ms)
 
     # Beginning
 
@@ -239,7 +247,7 @@ class ReplicaFetcher:
             return None
         for key in forgotten:
             self._to_forget.pop(key, None)
-        request = self._build(wanted, forgotten)
+        request = self._build(wanted, forgotten, now_ms)
         session.name(wanted, forgotten)
         return request
 
@@ -265,7 +273,9 @@ class ReplicaFetcher:
             wanted[key] = Requested(state, log.log_end_offset, log.latest_epoch, log.log_start_offset)
         return wanted
 
-    def _build(self, wanted: Mapping[PartitionKey, Requested], forgotten: Iterable[PartitionKey]) -> FetchRequest:
+    def _build(
+        self, wanted: Mapping[PartitionKey, Requested], forgotten: Iterable[PartitionKey], now_ms: int
+    ) -> FetchRequest:
         config, session = self.config, self._session
         topics: dict[bytes, FetchRequest.FetchTopic] = {}
         for (topic_id, index), said in wanted.items():
@@ -286,7 +296,7 @@ class ReplicaFetcher:
         return FetchRequest(
             replica_state=FetchRequest.ReplicaState(replica_id=config.node_id, replica_epoch=self._broker_epoch()),
             # The partitions that did not fit, or whose logs are not open, must not wait for records of the others.
-            max_wait_ms=0 if self._to_name or self._to_begin else config.wait_max_ms,
+            max_wait_ms=0 if self._to_name or self._to_begin else self._wait_max_ms(now_ms),
             min_bytes=config.min_bytes,
             max_bytes=config.response_max_bytes,
             session_id=session.session_id,
@@ -294,6 +304,12 @@ class ReplicaFetcher:
             topics=list(topics.values()),
             forgotten_topics_data=list(gone.values()),
         )
+
+    def _wait_max_ms(self, now_ms: int) -> int:
+        """Return how long the leader may wait for records: until the next delay ends."""
+        due_ms = self.next_delay_end_ms()
+        wait_ms = self.config.wait_max_ms
+        return wait_ms if due_ms is None else min(wait_ms, max(0, due_ms - now_ms))
 
     def request_failed(self) -> None:
         """Begin a new session: the leader may have handled the request or not."""
@@ -352,6 +368,7 @@ class ReplicaFetcher:
 
     def _append(self, said: Requested, data: FetchResponse.PartitionData) -> None:
         state, log = said.state, said.state.partition.log
+        state.refusals = 0
         if append_fetched(log, data, state.leader_epoch):
             self._advanced(state.partition)
         state.lag = max(0, data.high_watermark - log.log_end_offset)

@@ -3,8 +3,8 @@
     the connection of its last heartbeat ends ──► probe its listeners ──► all refuse ──► 50 ms ──► all refuse ──► fence it
 
 A probe is an attempt to connect. Only a refusal proves anything: the machine is up, and nothing listens. An accepted connection, a
-timeout or any other error proves nothing, and then the broker has its whole session. So a machine without power, a process that stands
-still and a network that is cut are noticed after `broker.session.timeout.ms`, as in Kafka.
+timeout or any other error proves nothing; after a few more probes the broker has its whole session. So a machine without power, a
+process that stands still and a network that is cut are noticed after `broker.session.timeout.ms`, as in Kafka.
 
 To fence a broker that lives is safe, only not useful: it notices with its next heartbeat, and is unfenced.
 
@@ -30,6 +30,8 @@ __all__ = ["FailureProbes"]
 
 PAUSE_MS = 50
 TIMEOUT_MS = 1_000
+AGAIN_MS = (50, 200, 500)
+"""Pauses before the next probe if one was accepted: a process that dies may close its connections before its listeners."""
 
 
 class FailureProbes:
@@ -88,7 +90,7 @@ class FailureProbes:
         probing.add_done_callback(self._probing.pop)
 
     async def _probe(self, broker: BrokerRegistration) -> None:
-        if not await self._refuses(broker):
+        if not await self._refuses_soon(broker):
             return
         await asyncio.sleep(PAUSE_MS / 1000)
         if not await self._refuses(broker):
@@ -97,6 +99,13 @@ class FailureProbes:
         if active is not None and broker.id not in self._last:
             logger.info("Broker %d has died: nothing listens at its addresses any more", broker.id)
             active.broker_has_died(broker.id, broker.epoch)
+
+    async def _refuses_soon(self, broker: BrokerRegistration) -> bool:
+        for pause_ms in AGAIN_MS:
+            if await self._refuses(broker):
+                return True
+            await asyncio.sleep(pause_ms / 1000)
+        return await self._refuses(broker)
 
     async def _refuses(self, broker: BrokerRegistration) -> bool:
         """Return whether every address of a broker refuses a connection."""

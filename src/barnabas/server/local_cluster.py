@@ -287,5 +287,8 @@ def last_error(lines: Sequence[str]) -> str:
 def _write(path: Path, text: str) -> None:
     """Write a file that is whole if it is there."""
     aside = path.with_name(f"{path.name}.tmp")
-    aside.write_text(text, encoding="utf-8")
+    with open(aside, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     aside.replace(path)
