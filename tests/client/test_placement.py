@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.client.cluster_metadata import TopicPartition
-from barnabas.client.placement import Placement, Plan, Racks, TooFewBrokers, _State, drain, loads, rebalance
+from barnabas.client.placement import Placement, Plan, Racks, TooFewBrokers, _shifted, _State, drain, loads, rebalance
 
 A, B = "a", "b"
 
@@ -22,8 +22,9 @@ def placed(*replicas: Sequence[int], topic: str = "t") -> dict[TopicPartition, S
 @st.composite
 def clusters(draw: st.DrawFn, racks: int = 0) -> tuple[Placement, list[int], Racks]:
     """Draw partitions of up to three topics, the brokers that serve, and the racks of all."""
-    brokers = list(range(1, draw(st.integers(1, 7)) + 1))
-    serving = draw(st.lists(st.sampled_from(brokers), min_size=1, unique=True))
+    brokers = list(range(1, draw(st.integers(2, 7)) + 1))
+    down = draw(st.lists(st.sampled_from(brokers), max_size=2, unique=True))
+    serving = [each for each in brokers if each not in down] or brokers[:1]
     rack_of = {each: f"r{draw(st.integers(1, racks))}" if racks else None for each in brokers}
     # Brokers that came late hold nothing.
     old = draw(st.lists(st.sampled_from(brokers), min_size=1, unique=True))
@@ -34,7 +35,7 @@ def clusters(draw: st.DrawFn, racks: int = 0) -> tuple[Placement, list[int], Rac
         for number, partitions in enumerate(topics)
         for index, each in enumerate(partitions)
     }
-    return placement, sorted(serving), rack_of
+    return placement, serving, rack_of
 
 
 def spread(replicas: Sequence[int], racks: Racks) -> int:
@@ -147,9 +148,39 @@ def test_replicas_go_along_a_chain_of_racks() -> None:
 
 
 def test_a_topic_is_spread_by_the_moves_that_are_needed_anyway() -> None:
-    placement = {**placed([1], [1], [1], topic="one"), **placed([1], [2], [2], topic="two"), **placed([3], topic="x")}
+    placement = {**placed([1], [1], [1], topic="b"), **placed([1], [2], [2], topic="a"), **placed([3], topic="c")}
     plan = rebalance(placement, [1, 2, 3], dict.fromkeys((1, 2, 3)))
-    assert [at.topic for at in plan] == ["one"]
+    assert [at.topic for at in plan] == ["b"]
+
+
+def test_a_broker_that_leads_more_gives_a_leadership_away_with_the_replica() -> None:
+    placement = placed([1, 2], [2, 1], [2, 1], [2, 1])
+    plan = rebalance(placement, [1, 2, 3], dict.fromkeys((1, 2, 3)))
+    assert plan == {TopicPartition("t", 1): [3, 1], TopicPartition("t", 2): [2, 3]}
+
+
+def test_a_chain_that_breaks_changes_nothing() -> None:
+    state = _State(placed([1, 2], [2, 1]), {})
+    steps = {(2, 3): TopicPartition("t", 0), (1, 2): None}
+    assert not _shifted([1, 2, 3], lambda source, target: steps[source, target], state.move)
+    assert list(state.replicas.values()) == [[1, 2], [2, 1]]
+    assert [state.replicas_of(each) for each in (1, 2, 3)] == [2, 2, 0]
+
+
+def test_a_drained_replica_goes_to_a_rack_where_the_partition_has_none() -> None:
+    placement = {**placed([1, 2]), **placed([3], [3], [3], topic="u")}
+    plan = drain(placement, 1, [1, 2, 3, 4], {1: A, 2: B, 3: A, 4: B})
+    assert plan == {TopicPartition("t", 0): [2, 3]}
+
+
+def test_drained_replicas_are_spread() -> None:
+    placement = {TopicPartition(name, 0): [1] for name in "abcd"}
+    assert loads(drain(placement, 1, [1, 2, 3], {}))[0] == {2: 2, 3: 2}
+
+
+def test_a_drained_replica_goes_where_its_topic_has_least() -> None:
+    placement = {**placed([1], [2]), **placed([3], topic="u")}
+    assert drain(placement, 1, [1, 2, 3], {}) == {TopicPartition("t", 0): [3]}
 
 
 def test_a_drained_broker_gives_its_leaderships_to_those_that_lead_least() -> None:

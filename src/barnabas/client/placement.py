@@ -54,12 +54,12 @@ def drain(placement: Placement, drained: int, serving: Collection[int], racks: R
     replicas. The leadership goes to the replica that is the preferred leader of the fewest partitions.
 
     Args:
-        serving: the brokers that may get replicas; `drained` is left out.
+        serving: the brokers that may get replicas; `drained` gets none.
 
     Raises:
         TooFewBrokers: every other broker that serves has a replica of the partition.
     """
-    targets = sorted(set(serving) - {drained})
+    targets = sorted(serving)
     held, led = loads(placement)
     of_topic = Counter((at.topic, broker) for at, replicas in placement.items() for broker in replicas)
     plan: Plan = {}
