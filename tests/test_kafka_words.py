@@ -29,7 +29,7 @@ from barnabas.server.config_table import config_schema
             "Unable to replicate the partition 1 time(s): All brokers are currently fenced, or have all their log"
             " directories cordoned.",
             "no broker is ready to take partitions",
-            "`barnabas cluster health` shows what is wrong",
+            "`barnabas cluster status` shows what is wrong",
         ),
         ("Excessively large number of partitions per request.", "too many partitions", "ask for fewer in one request"),
         (

@@ -29,7 +29,7 @@ class Plain(NamedTuple):
 
 
 _RESTART = "set it in server.properties, and start the broker again"
-_HEALTH = "`barnabas cluster health` shows what is wrong"
+_HEALTH = "`barnabas cluster status` shows what is wrong"
 _FEWER = "ask for fewer in one request"
 
 # Patterns are compiled when the first message is translated: `barnabas start` imports this module too.

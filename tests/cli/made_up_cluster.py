@@ -35,6 +35,7 @@ from barnabas.client.admin import (
     Quorum,
     QuorumReplica,
     Quota,
+    Reassignment,
     ReplicaSize,
     ResourceType,
     TopicMetadata,
@@ -48,6 +49,7 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.primitives import uuid_from_str
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
 from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
@@ -210,11 +212,32 @@ class MadeUpAdmin:
 
     def describe_cluster(self) -> Any:
         return ClusterDescription(
-            "AAECAwQFBgcICQoLDA0ODw", 1, [NODE, Node(2, "kafka-2.warehouse.example.com", 9092)], [3]
+            "AAECAwQFBgcICQoLDA0ODw",
+            1,
+            [NODE, Node(2, "kafka-2.warehouse.example.com", 9092)],
+            [Node(3, "localhost", 9094)],
         )
 
     def describe_quorum(self) -> Quorum:
-        return Quorum(1, 7, 48_211, [QuorumReplica(1, 48_211, True), QuorumReplica(2, 48_209, False)])
+        directory = uuid_from_str("u0P3NAGpdjW-t4-QHdv0NQ")
+        replicas = [
+            QuorumReplica(1, 48_211, True, directory, NOW_MS, NOW_MS),
+            QuorumReplica(101, 48_209, True, None, NOW_MS - 420, NOW_MS - 930),
+            QuorumReplica(102, 31_007, True, directory, NOW_MS - 60_000, -1),
+            QuorumReplica(2, 48_211, False, directory, NOW_MS - 400, NOW_MS - 400),
+            QuorumReplica(3, -1, False),
+        ]
+        addresses = {1: "localhost:9093", 101: "controller-101.warehouse.example.com:9093", 102: "10.0.0.102:9093"}
+        return Quorum(1, 7, 48_211, replicas, addresses)
+
+    def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
+        return {}
+
+    def reassign(self, wanted: Mapping[TopicPartition, Sequence[int]], **_: object) -> dict[TopicPartition, Any]:
+        return dict.fromkeys(wanted)
+
+    def elect_preferred_leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Any]:
+        return dict.fromkeys(partitions)
 
     def describe_log_dirs(self, broker_ids: Iterable[int] | None = None, **_: object) -> dict[int, list[LogDir]]:
         sizes = [ReplicaSize(TopicPartition("orders", each), 1_073_741_824 + each, 0, False) for each in range(6)]

@@ -43,7 +43,8 @@ def test_help(path: tuple[str, ...]) -> None:
 
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
-        "broker describe", "broker list", "broker logdirs", "cluster health", "cluster info", "completion", "config alter",
+        "broker describe", "broker list", "broker logdirs", "cluster drain", "cluster health", "cluster info",
+        "cluster nodes", "cluster quorum", "cluster rebalance", "cluster status", "completion", "config alter",
         "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
         "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
         "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit", "produce",
@@ -60,8 +61,10 @@ def test_destructive_verbs_have_a_dry_run() -> None:
             "alter",
             "delete",
             "delete-offsets",
+            "drain",
             "create",
             "purge",
+            "rebalance",
             "redrive",
             "reset-offsets",
             "set",
@@ -90,6 +93,11 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("topic", "trim", "t", "--before", "end"),
         ("cluster", "info"),
         ("cluster", "health"),
+        ("cluster", "status"),
+        ("cluster", "nodes"),
+        ("cluster", "quorum"),
+        ("cluster", "drain", "1"),
+        ("cluster", "rebalance"),
         ("broker", "list"),
         ("broker", "describe"),
         ("broker", "logdirs"),

@@ -52,5 +52,6 @@ def test_names_of_the_cluster_without_those_that_would_drive_the_terminal() -> N
     with mock.patch("barnabas.cli.session.Admin", return_value=MadeUpAdmin()):
         assert completed("topic", "describe", "or") == ["orders"]
         assert completed("config", "describe", "topic", "pay") == ["payments"]
+        assert completed("cluster", "drain", "") == ["1", "2", "3"]
         assert HOSTILE not in completed("group", "describe", "")
         assert "orders-app" in completed("group", "describe", "")

@@ -33,6 +33,9 @@ TYPED = {
     "barnabas group reset-offsets {} --all-topics --to-earliest --execute": "barnabas group reset-offsets shop --all-topics"
     " --to-earliest --execute",
     "barnabas start": "barnabas start --data-dir data",
+    "barnabas start --nodes": "barnabas start --nodes 1 --data-dir cluster",
+    "barnabas start --nodes N": "barnabas start --nodes 1 --data-dir cluster",
+    "barnabas storage format -t CLUSTER-ID -c FILE": "barnabas storage format -t 4L6g3nShT-eMCtK--X86sw -c server.properties",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic delete {} -b {}": "barnabas topic delete orders",
@@ -85,6 +88,7 @@ def typing(broker: barnabas.Broker, tmp_path: Path) -> Iterator[Typist]:
         made.type("printf 'a\\n' | barnabas produce orders")
         made.type("barnabas consume orders -g shop -n 1")
         made.type("barnabas cut create release orders")
+        (tmp_path / "server.properties").write_text("log.dirs=formatted\n")
         write_history(tmp_path / "run.jsonl", model.run(1, steps=50))
         yield made
 

@@ -245,6 +245,6 @@ def _all_requests() -> dict[int, str]:
         "ConsumerGroupDescribe", "OffsetFetch", "OffsetCommit", "OffsetDelete", "DeleteGroups", "DescribeCluster",
         "DescribeLogDirs", "DescribeProducers", "ShareGroupDescribe", "StreamsGroupDescribe", "DescribeShareGroupOffsets",
         "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers", "DescribeTopicPartitions",
-        "Produce", "Fetch",
+        "Produce", "Fetch", "AlterPartitionReassignments", "ListPartitionReassignments", "ElectLeaders",
     ]  # fmt: skip
     return {getattr(messages, f"{name}Request").API_KEY: f"{name}Request" for name in names}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.admin import Admin, result
+from barnabas.client.admin import Admin, Node, result
 from barnabas.protocol import messages
 from tests.client.scripted_broker import MemoryCluster
 from tests.client.versions import T0, every_version, only
@@ -22,6 +22,26 @@ def test_describe_cluster_with_and_without_the_api(memory: MemoryCluster, admin:
         del memory.versions[messages.DescribeClusterRequest.API_KEY]
     found = admin.describe_cluster()
     assert (found.cluster_id, found.controller_id, [node.id for node in found.brokers]) == ("memory", 2, [1, 2])
+
+
+def test_fenced_brokers_are_apart(memory: MemoryCluster, admin: Admin) -> None:
+    response = messages.DescribeClusterResponse
+    memory.handlers["DescribeClusterRequest"] = lambda broker_id, request, version: response(
+        brokers=[
+            response.DescribeClusterBroker(broker_id=each, host="h", port=each, rack="r", is_fenced=each == 2)
+            for each in (3, 2, 1)
+            if each != 2 or request.include_fenced_brokers
+        ],
+    )
+    found = admin.describe_cluster()
+    assert ([node.id for node in found.brokers], found.fenced) == ([1, 3], [Node(2, "h", 2, "r")])
+
+
+def test_an_old_broker_is_not_asked_for_fenced_ones(memory: MemoryCluster, admin: Admin) -> None:
+    only(memory, messages.DescribeClusterRequest, 1)
+    memory.handlers["DescribeClusterRequest"] = lambda *_: messages.DescribeClusterResponse()
+    assert admin.describe_cluster().fenced == []
+    assert [each.include_fenced_brokers for each in memory.asked("DescribeClusterRequest")] == [False]
 
 
 @pytest.mark.parametrize("version", every_version(messages.DescribeLogDirsRequest))

@@ -7,34 +7,71 @@ import pytest
 from barnabas.client.admin import Admin, Quorum, QuorumReplica
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from tests.client.scripted_broker import MemoryCluster
 from tests.client.versions import every_version, only
 
 R = messages.DescribeQuorumResponse
 
 
-def answer(**fields: object) -> R:
+DIRECTORY = Uuid(bytes(range(16)))
+
+
+def answer(version: int = 2, **fields: object) -> R:
     partition = R.PartitionData(
         leader_id=2,
         leader_epoch=5,
         high_watermark=90,
         current_voters=[
-            R.ReplicaState(replica_id=2, log_end_offset=91),
-            R.ReplicaState(replica_id=1, log_end_offset=90),
+            R.ReplicaState(
+                replica_id=2,
+                log_end_offset=91,
+                replica_directory_id=DIRECTORY if version >= 2 else ZERO_UUID,
+                last_fetch_timestamp=50_000,
+                last_caught_up_timestamp=50_000,
+            ),
+            R.ReplicaState(
+                replica_id=1, log_end_offset=90, last_fetch_timestamp=49_500, last_caught_up_timestamp=48_000
+            ),
         ],
-        observers=[R.ReplicaState(replica_id=7, log_end_offset=80)],
+        observers=[R.ReplicaState(replica_id=0, log_end_offset=80)],
     )
     for name, value in fields.items():
         setattr(partition, name, value)
-    return R(topics=[R.TopicData(topic_name="__cluster_metadata", partitions=[partition])])
+    topic = R.TopicData(topic_name="__cluster_metadata", partitions=[partition])
+    listener = R.Listener(name="CONTROLLER", host="kafka-1", port=9093)
+    nodes = [R.Node(node_id=1, listeners=[listener]), R.Node(node_id=2, listeners=[])]
+    return R(topics=[topic], nodes=nodes if version >= 2 else [])
 
 
 @pytest.mark.parametrize("version", every_version(messages.DescribeQuorumRequest))
 def test_leader_voters_and_observers(memory: MemoryCluster, admin: Admin, version: int) -> None:
     only(memory, messages.DescribeQuorumRequest, version)
+    memory.handlers["DescribeQuorumRequest"] = lambda *_: answer(version)
+    found = admin.describe_quorum()
+    assert found[:3] == (2, 5, 90)
+    assert [(each.id, each.log_end_offset, each.is_voter) for each in found.replicas] == [
+        (1, 90, True),
+        (2, 91, True),
+        (0, 80, False),
+    ]
+    times = [(each.last_fetch_ms, each.last_caught_up_ms) for each in found.replicas]
+    assert times == ([(49_500, 48_000), (50_000, 50_000), (-1, -1)] if version >= 1 else [(-1, -1)] * 3)
+    assert [each.directory_id for each in found.replicas] == [None, DIRECTORY if version >= 2 else None, None]
+    assert found.addresses == ({1: "kafka-1:9093"} if version >= 2 else {})
+
+
+@pytest.mark.parametrize(("longer_than_ms", "silent"), [(400, [1]), (500, [])])
+def test_voters_that_have_not_read_for_long(
+    memory: MemoryCluster, admin: Admin, longer_than_ms: int, silent: list[int]
+) -> None:
+    only(memory, messages.DescribeQuorumRequest, 2)
     memory.handlers["DescribeQuorumRequest"] = lambda *_: answer()
-    replicas = [QuorumReplica(1, 90, True), QuorumReplica(2, 91, True), QuorumReplica(7, 80, False)]
-    assert admin.describe_quorum() == Quorum(2, 5, 90, replicas)
+    assert [each.id for each in admin.describe_quorum().silent_voters(longer_than_ms)] == silent
+
+
+def test_without_times_nobody_is_called_silent() -> None:
+    assert Quorum(2, 5, 90, [QuorumReplica(1, 0, True), QuorumReplica(2, 91, True)]).silent_voters(1) == []
 
 
 def test_errors_of_the_request_and_of_the_partition_are_raised(memory: MemoryCluster, admin: Admin) -> None:

@@ -27,17 +27,18 @@ def list_(session: Session) -> None:
     """List brokers, with the partitions that each leads and holds."""
     with session.admin() as admin:
         found = admin.describe_cluster()
-        leads, holds = _partitions(admin)
-    rows: list[tuple[object, ...]] = [
-        (node.id, node.host, node.port, node.rack, "serving", leads[node.id], holds[node.id]) for node in found.brokers
+        leads, holds = partition_counts(admin)
+    states = dict.fromkeys(found.brokers, "serving") | dict.fromkeys(found.fenced, "fenced")
+    rows = [
+        (node.id, node.host, node.port, node.rack, states[node], leads[node.id], holds[node.id])
+        for node in sorted(states, key=lambda node: node.id)
     ]
-    rows += [(each, None, None, None, "fenced", leads[each], holds[each]) for each in found.fenced]
     columns = ("BROKER", "HOST", "PORT", "RACK", "STATE", "LEADERS", "REPLICAS")
     hidden_first = ("RACK", "LEADERS", "REPLICAS")
-    session.output.table(columns, sorted(rows, key=lambda row: str(row[0]).zfill(10)), hidden_first=hidden_first)
+    session.output.table(columns, rows, hidden_first=hidden_first)
 
 
-def _partitions(admin: Admin) -> tuple[Counter[int], Counter[int]]:
+def partition_counts(admin: Admin) -> tuple[Counter[int], Counter[int]]:
     """Return how many partitions each broker leads, and of how many it has a replica."""
     leads: Counter[int] = Counter()
     holds: Counter[int] = Counter()
@@ -76,7 +77,7 @@ def describe(session: Session, ids: tuple[int, ...]) -> None:
     """
     with session.admin() as admin:
         nodes = _nodes(admin, ids)
-        leads, holds = _partitions(admin)
+        leads, holds = partition_counts(admin)
         log_dirs = admin.describe_log_dirs([node.id for node in nodes])
         configs = admin.describe_configs([ConfigResource(ResourceType.BROKER, str(node.id)) for node in nodes])
     data: list[dict[str, object]] = []

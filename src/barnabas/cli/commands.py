@@ -32,7 +32,7 @@ COMMANDS = {
     "dlq": Command("barnabas.cli.dlq:dlq", "Dead letters: list, send back, purge."),
     "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
-    "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: what it is, and its health."),
+    "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: health, nodes, quorum, moves."),
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
     "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),

@@ -239,6 +239,16 @@ def complete_groups(context: click.Context, parameter: click.Parameter, incomple
     return _complete(context, incomplete, lambda admin: [listing.group_id for listing in admin.list_groups()])
 
 
+def complete_brokers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the ids of brokers; return none if no broker answers within a second."""
+
+    def ids(admin: Admin) -> list[str]:
+        found = admin.describe_cluster()
+        return [str(node.id) for node in (*found.brokers, *found.fenced)]
+
+    return _complete(context, incomplete, ids)
+
+
 def complete_topic_settings(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete the names of topics' settings."""
     return [name for name in setting_names("topic") if name.startswith(incomplete)]

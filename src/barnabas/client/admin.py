@@ -23,6 +23,7 @@ from barnabas.client import (
     brokers,
     configs,
     cuts,
+    elections,
     group_descriptions,
     group_offsets,
     groups,
@@ -30,6 +31,7 @@ from barnabas.client import (
     partition_descriptions,
     quorum,
     quotas,
+    reassignments,
     record_times,
     topics,
     transactions,
@@ -48,6 +50,7 @@ from barnabas.client.outcome import result, results
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.client.quorum import Quorum, QuorumReplica
 from barnabas.client.quotas import Quota
+from barnabas.client.reassignments import Reassignment
 from barnabas.client.topics import CreatedTopic, NewTopic
 from barnabas.client.transactions import TransactionDescription, TransactionListing
 
@@ -78,6 +81,7 @@ __all__ = [
     "Quorum",
     "QuorumReplica",
     "Quota",
+    "Reassignment",
     "ReplicaSize",
     "ResourceType",
     "TopicMetadata",
@@ -155,6 +159,10 @@ class Admin(Closeable):
     describe_log_dirs = _method(brokers.describe_log_dirs)
     describe_producers = _method(brokers.describe_producers)
     describe_quorum = _method(quorum.describe_quorum)
+
+    list_reassignments = _method(reassignments.list_reassignments)
+    reassign = _method(reassignments.reassign)
+    elect_preferred_leaders = _method(elections.elect_preferred_leaders)
 
     list_quotas = _method(quotas.list_quotas)
     alter_quotas = _method(quotas.alter_quotas)

@@ -23,13 +23,13 @@ class ClusterDescription(NamedTuple):
     Attributes:
         controller_id: the broker that takes administrative changes; -1 while the cluster has no controller.
         brokers: those that serve.
-        fenced: the ids of those that are registered and do not serve; empty if the broker is too old to tell.
+        fenced: those that are registered and do not serve; empty if the broker is too old to tell.
     """
 
     cluster_id: str | None
     controller_id: int
     brokers: list[Node]
-    fenced: list[int]
+    fenced: list[Node]
 
 
 class ReplicaSize(NamedTuple):
@@ -76,10 +76,11 @@ def describe_cluster(cluster: Cluster) -> ClusterDescription:
         response = connection.request(messages.DescribeClusterRequest(include_fenced_brokers=tells_fenced))
         if response.error_code:
             raise error_for(response.error_code, response.error_message)
-        brokers = sorted(
-            Node(each.broker_id, each.host, each.port, each.rack) for each in response.brokers if not each.is_fenced
+        found = sorted(
+            (each.is_fenced, Node(each.broker_id, each.host, each.port, each.rack)) for each in response.brokers
         )
-        fenced = sorted(each.broker_id for each in response.brokers if each.is_fenced)
+        brokers = [node for is_fenced, node in found if not is_fenced]
+        fenced = [node for is_fenced, node in found if is_fenced]
         return ClusterDescription(response.cluster_id, response.controller_id, brokers, fenced)
 
     return cluster.retry(ask)

@@ -438,5 +438,10 @@ def _may_pass(error: KafkaError, attempt: int) -> bool:
     """
     if error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
         return attempt < 2
-    final = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.LISTENER_NOT_FOUND)
+    final = (
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.LISTENER_NOT_FOUND,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    )
     return error.code.retriable and error.code not in final

@@ -1,32 +1,59 @@
 """The quorum of controllers behind `__cluster_metadata`.
 
-Sources: DescribeQuorum (55); KIP-595, KIP-836.
+Sources: DescribeQuorum (55); KIP-595, KIP-836 (times), KIP-853 (directories, listeners).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.protocol import messages
 from barnabas.protocol.errors import error_for
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 
 class QuorumReplica(NamedTuple):
-    """A replica of the metadata log."""
+    """A replica of the metadata log.
+
+    Attributes:
+        directory_id: None if the replica, or the broker that was asked, does not tell.
+        last_fetch_ms, last_caught_up_ms: when it last read, and last had everything; -1 if it never has since the leader was
+            elected. The leader's own times are the time of the answer, -1 before Kafka 3.4.
+    """
 
     id: int
     log_end_offset: int
     is_voter: bool
+    directory_id: Uuid | None = None
+    last_fetch_ms: int = -1
+    last_caught_up_ms: int = -1
 
 
 class Quorum(NamedTuple):
-    """The quorum; `leader` is -1 while the voters elect one."""
+    """The quorum.
+
+    Attributes:
+        leader: -1 while the voters elect one.
+        addresses: `host:port` of voters, where the broker that was asked tells.
+    """
 
     leader: int
     leader_epoch: int
     high_watermark: int
     replicas: list[QuorumReplica]
+    addresses: Mapping[int, str] = MappingProxyType({})
+
+    @property
+    def voters(self) -> list[QuorumReplica]:
+        return [each for each in self.replicas if each.is_voter]
+
+    def silent_voters(self, longer_than_ms: int) -> list[QuorumReplica]:
+        """Return the voters that have not read from the leader for this long; none if the times are not known."""
+        now_ms = max((each.last_fetch_ms for each in self.replicas if each.id == self.leader), default=-1)
+        return [each for each in self.voters if each.last_fetch_ms < now_ms - longer_than_ms]
 
 
 def describe_quorum(cluster: Cluster) -> Quorum:
@@ -42,8 +69,30 @@ def describe_quorum(cluster: Cluster) -> Quorum:
         found = response.topics[0].partitions[0]
         if found.error_code:
             raise error_for(found.error_code, found.error_message)
-        replicas = [QuorumReplica(each.replica_id, each.log_end_offset, True) for each in found.current_voters]
-        replicas += [QuorumReplica(each.replica_id, each.log_end_offset, False) for each in found.observers]
-        return Quorum(found.leader_id, found.leader_epoch, found.high_watermark, sorted(replicas))
+        replicas = [_replica(each, is_voter=True) for each in found.current_voters]
+        replicas += [_replica(each, is_voter=False) for each in found.observers]
+        addresses = {
+            node.node_id: f"{node.listeners[0].host}:{node.listeners[0].port}"
+            for node in response.nodes
+            if node.listeners
+        }
+        return Quorum(
+            found.leader_id,
+            found.leader_epoch,
+            found.high_watermark,
+            sorted(replicas, key=lambda each: (not each.is_voter, each.id)),
+            addresses,
+        )
 
     return cluster.retry(ask)
+
+
+def _replica(state: messages.DescribeQuorumResponse.ReplicaState, *, is_voter: bool) -> QuorumReplica:
+    return QuorumReplica(
+        state.replica_id,
+        state.log_end_offset,
+        is_voter,
+        Uuid(state.replica_directory_id) if state.replica_directory_id != ZERO_UUID else None,
+        state.last_fetch_timestamp,
+        state.last_caught_up_timestamp,
+    )

@@ -1,0 +1,226 @@
+"""`barnabas cluster drain` and `rebalance`: replicas and leaderships go to other brokers.
+
+Both make a plan first (`client.placement`), which `--dry-run` prints. The controller and the brokers do the work; the command tells
+them which partitions come next, and waits. If it is interrupted, what was begun goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+import click
+
+from barnabas.cli.failure import Failure, Failures, failure_of
+from barnabas.cli.output import Table
+from barnabas.cli.progress import Measured, shown
+from barnabas.cli.session import Session, complete_brokers, session_options
+from barnabas.cli.wording import counted
+from barnabas.client import placement
+from barnabas.client.admin import Admin, PartitionDescription, TopicPartition
+from barnabas.client.placement import Plan, TooFewBrokers, loads
+from barnabas.client.reassignments import Stalled
+from barnabas.protocol.errors import KafkaError
+
+_NAMED_MAX = 5
+_AT_ONCE = 20
+
+
+class _View(NamedTuple):
+    """The cluster before anything moves: its partitions, its brokers that serve, and the racks of all its brokers."""
+
+    partitions: dict[TopicPartition, PartitionDescription]
+    serving: list[int]
+    racks: dict[int, str | None]
+
+    def replicas(self, *, without: Collection[TopicPartition] = ()) -> dict[TopicPartition, list[int]]:
+        return {at: each.replicas for at, each in self.partitions.items() if at not in without}
+
+
+def _moving_options(command: Callable[..., None]) -> Callable[..., None]:
+    command = click.option(
+        "--at-once",
+        type=click.IntRange(min=1),
+        default=_AT_ONCE,
+        show_default=True,
+        help="How many partitions move at the same time.",
+    )(command)
+    return click.option("-d", "--dry-run", is_flag=True, help="Only show what would be moved.")(command)
+
+
+@click.command()
+@click.argument("node", type=click.IntRange(min=0), metavar="NODE", shell_complete=complete_brokers)
+@_moving_options
+@session_options
+def drain(session: Session, node: int, at_once: int, dry_run: bool) -> None:
+    """Move every replica of a broker to others, and the leaderships with them, so that it can be stopped for good.
+
+    Each goes to the broker with the fewest replicas, in a rack where the partition has none if there is one. What is created
+    afterwards may be placed on the broker again: stop it then.
+
+    \b
+    barnabas cluster drain 3 --dry-run
+    """
+    with session.admin() as admin:
+        view = _view(admin)
+        held = {at: each for at, each in view.partitions.items() if node in each.replicas}
+        if node not in view.racks and not held:
+            brokers = ", ".join(map(str, sorted(view.racks)))
+            raise Failure(f"broker {node} is not part of the cluster now", f"its brokers are: {brokers}")
+        lost = {at: each for at, each in held.items() if each.leader < 0}
+        try:
+            plan = placement.drain(view.replicas(without=lost), node, view.serving, view.racks)
+        except TooFewBrokers as error:
+            others = len(set(view.serving) - {node})
+            raise Failure(
+                f"broker {node} cannot be drained: {error.partition} has {counted(error.replicas, 'replica')},"
+                f" and {counted(others, 'other broker')} can take them",
+                "start another broker first",
+            ) from None
+        failures = _carry_out(session, admin, view, plan, elect=False, at_once=at_once, dry_run=dry_run)
+    failures += _of_lost(lost)
+    if failures:
+        raise Failures(failures)
+
+
+@click.command()
+@_moving_options
+@session_options
+def rebalance(session: Session, at_once: int, dry_run: bool) -> None:
+    """Even out replicas and preferred leaders over the brokers with few moves, then elect the preferred leaders.
+
+    A partition's replicas stay in as many racks as they are. Replicas on a broker that does not serve stay there.
+
+    \b
+    barnabas cluster rebalance --dry-run
+    """
+    with session.admin() as admin:
+        view = _view(admin)
+        # Nobody can copy the records of a partition without a leader.
+        lost = [at for at, each in view.partitions.items() if each.leader < 0]
+        plan = placement.rebalance(view.replicas(without=lost), view.serving, view.racks)
+        failures = _carry_out(session, admin, view, plan, elect=True, at_once=at_once, dry_run=dry_run)
+    if failures:
+        raise Failures(failures)
+
+
+def _view(admin: Admin) -> _View:
+    """Return the cluster.
+
+    Raises:
+        Failure: replicas are being moved already; a plan for what is not settled would be wrong.
+    """
+    found = admin.describe_cluster()
+    if moving := admin.list_reassignments():
+        raise Failure(
+            f"replicas of {counted(len(moving), 'partition')} are being moved already",
+            "wait until `barnabas cluster status` counts none",
+        )
+    racks = {node.id: node.rack for node in (*found.brokers, *found.fenced)}
+    return _View(admin.describe_partitions(), [node.id for node in found.brokers], racks)
+
+
+def _carry_out(
+    session: Session, admin: Admin, view: _View, plan: Plan, *, elect: bool, at_once: int, dry_run: bool
+) -> list[Failure]:
+    """Move what the plan says, unless it is a dry run, and print the plan; return what failed."""
+    after = {at: plan.get(at, each.replicas) for at, each in view.partitions.items()}
+    elected = [at for at, each in view.partitions.items() if elect and _can_elect(each, after[at], view.serving)]
+    outcomes: dict[TopicPartition, KafkaError | None] = {}
+    if not dry_run:
+        outcomes |= _moved(admin, plan, at_once)
+        outcomes |= admin.elect_preferred_leaders([at for at in elected if outcomes.get(at) is None])
+    failed = {at: error for at, error in outcomes.items() if error is not None}
+    leaders = {
+        at: after[at][0] if at in elected or each.leader not in after[at] else each.leader
+        for at, each in view.partitions.items()
+    }
+    rows = [
+        (
+            *at,
+            view.partitions[at].replicas,
+            after[at],
+            view.partitions[at].leader,
+            leaders[at],
+            _status(view.partitions[at].replicas, after[at], dry_run=dry_run),
+        )
+        for at in sorted({*plan, *elected})
+        if at not in failed
+    ]
+    columns = ("TOPIC", "PARTITION", "REPLICAS", "NEW-REPLICAS", "LEADER", "NEW-LEADER", "STATUS")
+    moves = Table(columns, rows, hidden_first=("LEADER", "NEW-LEADER", "REPLICAS", "STATUS"))
+    brokers = _broker_table(view, after)
+    data = {"partitions": moves.objects(), "brokers": brokers.objects()}
+    session.output.show(data, *([moves] if rows else []), brokers)
+    if not (plan or elected):
+        click.echo("nothing to move", err=True)
+    return [failure_of(error, f"partition {at}") for at, error in failed.items()]
+
+
+def _can_elect(partition: PartitionDescription, after: list[int], serving: Collection[int]) -> bool:
+    """Return whether the preferred leader is another than the leader, and in sync, as a new replica is once it has moved."""
+    preferred = after[0]
+    in_sync = preferred in partition.isr or preferred not in partition.replicas
+    return 0 <= partition.leader != preferred and preferred in serving and in_sync
+
+
+def _status(before: list[int], after: list[int], *, dry_run: bool) -> str:
+    if before == after:
+        return "leader would be elected" if dry_run else "leader elected"
+    verb = "moved" if set(before) != set(after) else "reordered"
+    return f"would be {verb}" if dry_run else verb
+
+
+def _broker_table(view: _View, after: dict[TopicPartition, list[int]]) -> Table:
+    """Return what brokers have before and afterwards; their leaders are the preferred ones."""
+    held, led = loads(view.replicas())
+    new_held, new_led = loads(after)
+    rows = [
+        (each, held[each], new_held[each], led[each], new_led[each])
+        for each in sorted(view.racks.keys() | held.keys() | new_held.keys())
+    ]
+    return Table(("BROKER", "REPLICAS", "NEW-REPLICAS", "LEADERS", "NEW-LEADERS"), rows)
+
+
+def _moved(admin: Admin, plan: Plan, at_once: int) -> dict[TopicPartition, KafkaError | None]:
+    """Carry out a plan; return None for each partition that has moved, and the errors of the others.
+
+    Raises:
+        Failure: nothing moves any longer.
+    """
+    done = 0
+
+    def ended(count: int) -> None:
+        nonlocal done
+        done = count
+
+    try:
+        with shown(lambda: Measured(f"{done} of {counted(len(plan), 'partition')} moved", done, len(plan))):
+            return admin.reassign(plan, at_once=at_once, ended=ended)
+    except Stalled as stalled:
+        brokers = sorted({each for waited_for in stalled.waits.values() for each in waited_for})
+        raise Failure(
+            f"{_named(list(stalled.waits))} cannot move until these brokers serve: {', '.join(map(str, brokers))}",
+            "start them: what was begun goes on by itself",
+        ) from None
+    except KeyboardInterrupt:
+        click.echo("what was begun goes on: `barnabas cluster status` counts the partitions that move", err=True)
+        raise
+
+
+def _of_lost(lost: dict[TopicPartition, PartitionDescription]) -> list[Failure]:
+    """Return a failure for each reason why partitions have no leader, and thus nobody who could copy their records."""
+    by_remedy: dict[str, list[TopicPartition]] = {}
+    for at, each in sorted(lost.items()):
+        if each.why_leaderless is not None:
+            by_remedy.setdefault(each.why_leaderless.remedy, []).append(at)
+    return [
+        Failure(f"{_named(partitions)} cannot move without a leader", remedy)
+        for remedy, partitions in by_remedy.items()
+    ]
+
+
+def _named(partitions: list[TopicPartition]) -> str:
+    more = len(partitions) - _NAMED_MAX
+    first = ", ".join(map(str, partitions[:_NAMED_MAX]))
+    return f"{first} and {more} more" if more > 0 else first

@@ -1,0 +1,151 @@
+"""Replicas that move to other brokers: begin, list, and wait until they have moved.
+
+The controller adds the new replicas to a partition, waits until all are in sync, and removes the old ones. Another order of the same
+replicas is done at once. A reassignment that was begun goes on by itself, also if the client ends.
+
+Sources: AlterPartitionReassignments (45), ListPartitionReassignments (46); KIP-455.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import TopicPartition, by_topic
+from barnabas.client.outcome import outcome_of
+from barnabas.client.partition_descriptions import describe_partitions
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol import messages
+from barnabas.protocol.errors import KafkaError, error_for
+
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+
+
+class Reassignment(NamedTuple):
+    """A partition whose replicas move; `replicas` has those that are added and those that are removed."""
+
+    replicas: list[int]
+    adding: list[int]
+    removing: list[int]
+
+
+class Stalled(Exception):
+    """Nothing moves any longer; `waits` names the partitions that wait, and the brokers that each waits for."""
+
+    def __init__(self, waits: Mapping[TopicPartition, list[int]]) -> None:
+        super().__init__(f"{len(waits)} reassignments stand still")
+        self.waits = waits
+
+
+def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
+    """Return the partitions whose replicas are being moved."""
+
+    def ask() -> dict[TopicPartition, Reassignment]:
+        connection = cluster.connection(cluster.controller())
+        response = connection.request(messages.ListPartitionReassignmentsRequest(timeout_ms=cluster.timeout_ms))
+        if response.error_code:
+            raise error_for(response.error_code, response.error_message)
+        return {
+            TopicPartition(topic.name, each.partition_index): Reassignment(
+                list(each.replicas), list(each.adding_replicas), list(each.removing_replicas)
+            )
+            for topic in response.topics
+            for each in topic.partitions
+        }
+
+    return cluster.retry(ask)
+
+
+def alter_reassignments(
+    cluster: Cluster, wanted: Mapping[TopicPartition, Sequence[int]]
+) -> dict[TopicPartition, KafkaError | None]:
+    """Begin to give partitions other replicas, the preferred leader first; None for each that has begun."""
+    request_class = messages.AlterPartitionReassignmentsRequest
+
+    def ask(connection: BlockingConnection, batch: list[TopicPartition]) -> dict[TopicPartition, KafkaError | None]:
+        topics = [
+            request_class.ReassignableTopic(
+                name=name,
+                partitions=[
+                    request_class.ReassignablePartition(
+                        partition_index=index, replicas=list(wanted[TopicPartition(name, index)])
+                    )
+                    for index in indexes
+                ],
+            )
+            for name, indexes in by_topic(batch).items()
+        ]
+        response = connection.request(request_class(timeout_ms=cluster.timeout_ms, topics=topics))
+        if response.error_code:
+            raise error_for(response.error_code, response.error_message)
+        return {
+            TopicPartition(topic.name, each.partition_index): outcome_of(each.error_code, each.error_message)
+            for topic in response.responses
+            for each in topic.partitions
+        }
+
+    return cluster.ask_each(wanted, cluster.to_controller, ask)
+
+
+def reassign(
+    cluster: Cluster,
+    wanted: Mapping[TopicPartition, Sequence[int]],
+    *,
+    at_once: int,
+    ended: Callable[[int], object] = lambda count: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[TopicPartition, KafkaError | None]:
+    """Give partitions other replicas, and return when the new ones are in sync and the old ones are gone.
+
+    Args:
+        at_once: how many partitions move at the same time.
+        ended: told how many are no longer waited for.
+        sleep: pauses between two looks.
+
+    Returns:
+        None for each partition that moved, and the error of each whose move did not begin.
+
+    Raises:
+        Stalled: no partition has moved for the cluster's `timeout_ms`, and brokers that some of them need do not serve.
+    """
+    outcomes: dict[TopicPartition, KafkaError | None] = {}
+    waiting = list(wanted)
+    moving: set[TopicPartition] = set()
+    pause_s = _FIRST_PAUSE_S
+    deadline = cluster.deadline()
+    while waiting or moving:
+        free = at_once - len(moving)
+        begun, waiting = waiting[:free], waiting[free:]
+        outcomes |= alter_reassignments(cluster, {at: wanted[at] for at in begun})
+        moving |= {at for at in begun if outcomes[at] is None}
+        left = moving & list_reassignments(cluster).keys() if moving else set()
+        if left != moving or begun:
+            pause_s, deadline = _FIRST_PAUSE_S, cluster.deadline()
+        elif cluster.remaining_ms(deadline) <= 1:
+            _check_progress(cluster, left)
+            deadline = cluster.deadline()
+        moving = left
+        ended(len(wanted) - len(waiting) - len(moving))
+        if moving:
+            sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    return {at: outcomes[at] for at in wanted}
+
+
+def _check_progress(cluster: Cluster, moving: Iterable[TopicPartition]) -> None:
+    """Raise Stalled if partitions wait for brokers that do not serve."""
+    moves = list_reassignments(cluster)
+    described = describe_partitions(cluster, {at.topic for at in moving})
+    waits: dict[TopicPartition, list[int]] = {}
+    for at in sorted(moving):
+        if at in moves and at in described:
+            found = described[at]
+            # Without a leader there is nobody to copy from.
+            needed = moves[at].adding if found.leader >= 0 else found.replicas
+            if missing := [each for each in needed if each in found.offline]:
+                waits[at] = missing
+    if waits:
+        raise Stalled(waits)
