@@ -32,7 +32,7 @@ class Cluster:
         asked = topic(name="a", num_partitions=-1, replication_factor=-1, assignments=[assignment])
         self.harness.send(ApiKey.CREATE_TOPICS, messages.CreateTopicsRequest(topics=[asked], timeout_ms=1000))
 
-    def register(self, broker_id: int, *directories: bytes) -> int:
+    def register(self, broker_id: int, *directories: bytes, incarnation: bytes = bytes(16)) -> int:
         made = messages.BrokerRegistrationRequest
         levels = self.harness.controller.image.features.all_finalized()
         request = made(
@@ -40,6 +40,7 @@ class Cluster:
             cluster_id=CLUSTER_ID,
             features=[made.Feature(name=n, min_supported_version=0, max_supported_version=99) for n in levels],
             log_dirs=list(directories),
+            incarnation_id=incarnation,
         )
         epoch: int = self.harness.send(ApiKey.BROKER_REGISTRATION, request).broker_epoch
         self.harness.heartbeat(broker_id, epoch)
@@ -111,3 +112,27 @@ def test_before_directories_have_names_it_is_rejected() -> None:
     with pytest.raises(KafkaError) as caught:
         assign_replicas_to_dirs(view._replace(image=old), Request(broker_id=2))
     assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_partition_without_a_leader_elects_the_replica_that_its_broker_has_again() -> None:
+    cluster = Cluster()
+    # Broker 2 crashes, and returns with another disk.
+    harness = cluster.harness
+    topic = messages.CreateTopicsRequest.CreatableTopic
+    assignment = messages.CreateTopicsRequest.CreatableReplicaAssignment(partition_index=0, broker_ids=[2])
+    asked = topic(name="one", num_partitions=-1, replication_factor=-1, assignments=[assignment])
+    harness.send(ApiKey.CREATE_TOPICS, messages.CreateTopicsRequest(topics=[asked], timeout_ms=1000))
+    one = harness.controller.image.topics.by_name["one"].topic_id
+    assert cluster.assign(FIRST, topic_id=one) == 0
+    active = harness.controller.active
+    assert active is not None
+    active.broker_disconnected(2, cluster.epoch)
+    third = b"\3" * 16
+    cluster.epoch = cluster.register(2, third, incarnation=b"i" * 16)
+
+    def leader() -> int:
+        return harness.controller.image.topics.by_name["one"].partitions[0].leader
+
+    before = leader()
+    assert cluster.assign(third, topic_id=one) == 0
+    assert (before, leader()) == (-1, 2)

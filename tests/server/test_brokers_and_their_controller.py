@@ -134,6 +134,24 @@ def test_a_broker_that_is_back_never_leads_in_an_epoch_of_its_last_run(monkeypat
     play(story)
 
 
+def test_a_broker_that_fails_while_it_starts_says_so() -> None:
+    """What it waits for would never come: it takes part in the quorum no more."""
+
+    async def story(cluster: Cluster) -> None:
+        await cluster.start()
+        broker = cluster.brokers[0]
+        broker.kill()
+        broker.disk.capacity = broker.disk.used
+        await cluster.create("t", broker=1)
+        with pytest.raises(CannotStart, match=r"^this node has failed while it started: .*No space left on device$"):
+            await broker.start()
+        broker.kill()
+        broker.disk.capacity = None
+        await broker.start()
+
+    play(story)
+
+
 def test_the_controller_counts_the_partitions_that_a_client_creates() -> None:
     """Through both brokers, in the name of the client (KIP-599)."""
 

@@ -1,6 +1,7 @@
 """AssignReplicasToDirs: a broker tells in which of its directories replicas are (KIP-858).
 
-- A broker with one directory need not: a new replica is recorded there when it is placed. Brokers with several choose, and then tell.
+- A broker with one directory need not: a new replica is recorded there when it is placed. Brokers with several choose, and then tell. So
+  does a broker that returns with another disk. A partition without a leader may elect its replica then.
 - A replica in a directory that its broker does not offer (any more) leaves the ISR, and cannot lead.
 - Errors are per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and NOT_LEADER_OR_FOLLOWER if the broker has no replica of it.
 - A request may name as many partitions as its broker has, so its changes are appended in batches.
@@ -46,7 +47,9 @@ def _assign(
     for asked in request.directories:
         directory = Response.DirectoryData(id=asked.id)
         response.directories.append(directory)
-        elections = Elections(view) if asked.id in offered else Elections(view, gone=request.broker_id)
+        is_offered = asked.id in offered
+        broker_id = request.broker_id
+        elections = Elections(view, assigned=broker_id) if is_offered else Elections(view, gone=broker_id)
         for named in asked.topics:
             topic = Response.TopicData(topic_id=named.topic_id)
             directory.topics.append(topic)

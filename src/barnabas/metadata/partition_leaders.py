@@ -48,10 +48,20 @@ class Elections:
         gone: a broker that is leaving; it cannot lead.
         back: a broker that is being unfenced; it can lead although the view still has it as fenced.
         crashed: a broker that restarts after a crash; it cannot lead and is not eligible.
+        assigned: a broker that says that its replica is in a directory that it offers.
     """
 
-    def __init__(self, view: ControllerView, *, gone: int = NOBODY, back: int = NOBODY, crashed: int = NOBODY) -> None:
+    def __init__(
+        self,
+        view: ControllerView,
+        *,
+        gone: int = NOBODY,
+        back: int = NOBODY,
+        crashed: int = NOBODY,
+        assigned: int = NOBODY,
+    ) -> None:
         self._view = view
+        self._assigned = assigned
         self._gone, self._back, self._crashed = gone, back, crashed
         self._elr_enabled = view.image.features.level(ELR_FEATURE) > 0
         level = view.image.features.metadata_version
@@ -119,7 +129,7 @@ class Elections:
                 return False
             if broker.fenced and replica != back:
                 return False
-            return has_directory_online(broker, partition, replica)
+            return replica == self._assigned or has_directory_online(broker, partition, replica)
 
         return is_acceptable
 

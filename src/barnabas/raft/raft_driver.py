@@ -299,7 +299,8 @@ class RaftDriver:
             self._carry_out(step())
         except Exception as error:
             self._fail(error)
-            raise
+            if self._on_fault is None:
+                raise
 
     def _carry_out(self, ready: Ready) -> None:
         self._write(ready)

@@ -28,6 +28,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import uuid_from_str
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from barnabas.api.context import Controller
     from barnabas.api.dispatch import Observer
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
+    from barnabas.server.directory_assignments import DirectoryAssignments
     from barnabas.server.inter_broker import InterBrokerChannels
     from barnabas.server.metadata_quorum import MetadataQuorum
     from barnabas.server.metrics_endpoint import MetricsEndpoint
@@ -97,6 +99,7 @@ class BrokerServer:
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
         self._controller_for: Callable[[str], Controller]
+        self._assignments: DirectoryAssignments | None = None
 
     def __repr__(self) -> str:
         return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self.image!r}>"
@@ -230,6 +233,7 @@ class BrokerServer:
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
         self.replica_manager.make_replicated = self._make_replicated
         self._controller_for = controller_for
+        self._assignments = self._make_assignments(meta)
         remote = self._remote_coordinators()
         self.coordinators = Coordinators(
             config,
@@ -277,6 +281,20 @@ class BrokerServer:
 
         return RemoteCoordinators(config.node_id, lambda: self.image, self.channels(), loop)
 
+    def _make_assignments(self, meta: MetaProperties) -> DirectoryAssignments | None:
+        if meta.directory_id is None or not self.config.can_be_joined:
+            return None
+        # The disk of a node alone is never replaced under its replicas.
+        from barnabas.server.directory_assignments import DirectoryAssignments
+
+        return DirectoryAssignments(
+            self.config.node_id,
+            uuid_from_str(meta.directory_id),
+            lambda: self.lifecycle.epoch,
+            self._controller_for("assignments"),
+            self._runtime.loop,
+        )
+
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""
         return self._log_config(topic, self.image)
@@ -300,6 +318,8 @@ class BrokerServer:
             self._channels.drop_outdated()
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
+        if self._assignments is not None:
+            self._assignments.apply_delta(delta)
         self.coordinators.apply_delta(delta)
         self._share.apply_delta(delta, image)
         if delta.client_quotas is not None:
@@ -395,6 +415,8 @@ class BrokerServer:
         self._leave_replication()
 
     def _leave_replication(self) -> None:
+        if self._assignments is not None:
+            self._assignments.close()
         if self._channels is not None:
             self.replica_manager.close()
             self._channels.close()

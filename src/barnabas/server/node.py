@@ -33,8 +33,8 @@ import asyncio
 import logging
 import random as random_module
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
@@ -177,7 +177,8 @@ class Node:
             if self.config.is_alone:
                 self._join_quorum()
             if self._broker is not None:
-                await self._broker.register(self._meta, self.quorum, self.log_manager, self._controller_for)
+                registering = self._broker.register(self._meta, self.quorum, self.log_manager, self._controller_for)
+                await self._unless_failed(registering)
             self._serve_metrics()
         except (Exception, asyncio.CancelledError):
             await self._abandon()
@@ -196,11 +197,32 @@ class Node:
         if self._broker is None:
             return
         try:
-            await self._broker.enter_service(None if self.metrics is None else self.metrics.request_times)
-        except asyncio.CancelledError:
+            observer = None if self.metrics is None else self.metrics.request_times
+            await self._unless_failed(self._broker.enter_service(observer))
+        except (CannotStart, asyncio.CancelledError):
             # In a cluster it may take long to be unfenced.
             await self.stop()
             raise
+
+    async def _unless_failed(self, part: Coroutine[Any, Any, None]) -> None:
+        """Await a part of the start; in a cluster it may take long, and this node may fail meanwhile.
+
+        Raises:
+            CannotStart: it has failed, and the part would never end.
+        """
+        if self.config.is_alone:
+            await part
+            return
+        task = self._loop.create_task(part)
+        try:
+            await asyncio.wait((task, self._failed), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+        if self.failure is not None:
+            raise CannotStart(f"this node has failed while it started: {in_words(self.failure)}")
+        task.result()
 
     async def _bind_http(self) -> None:
         """Answer health checks, also while the logs are being recovered."""
