@@ -114,7 +114,7 @@ class _State:
         return len(self.led.get(broker, ()))
 
     def replica_to_move(self, source: int, target: int) -> TopicPartition | None:
-        """Return a partition whose replica may go from one broker to the other; None if there is none.
+        """Return a partition whose replica the plan may move from one broker to the other, or None.
 
         It is one of the topic of which the source has most, compared with the target; and one that evens out the leaders too.
         """
@@ -140,7 +140,7 @@ class _State:
         return rack(target) not in others or rack(source) in others
 
     def leadership_to_move(self, source: int, target: int) -> TopicPartition | None:
-        """Return a partition that the source leads and the target may lead; None if there is none."""
+        """Return a partition that the source leads and the target may lead, or None."""
         return next((at for at in self.led.get(source, ()) if target in self.replicas[at]), None)
 
     def move(self, at: TopicPartition, source: int, target: int) -> None:

@@ -41,7 +41,7 @@ Outcome = TypeVar("Outcome")
 ITEMS_PER_REQUEST = 1_000
 
 Send = Callable[[int, Message], Coroutine[Any, Any, Any]]
-"""Sends a request to a broker and returns its response; raises KafkaError if there is none."""
+"""Sends a request to a broker and returns its response; raises KafkaError if the broker sends no response."""
 
 
 class RequestKind(Protocol[AnyItem, Outcome]):

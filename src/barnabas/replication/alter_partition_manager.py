@@ -41,7 +41,7 @@ class Controller(Protocol):
     """The active controller, wherever it is."""
 
     def handle(self, api_key: int, version: int, request: Any) -> asyncio.Future[Any]:
-        """Return a future of the response; it fails with a KafkaError if there is none."""
+        """Return a future of the response; it fails with a KafkaError if the controller sends no response."""
         ...
 
 

@@ -178,7 +178,7 @@ class PartitionLookup(Protocol):
         ...
 
     def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
-        """Return the replica that a consumer should read from instead of this leader; -1 if there is none."""
+        """Return the replica that a consumer should read from instead of this leader, or -1."""
         ...
 
 

@@ -344,7 +344,7 @@ class ReplicaManager:
         self._fetches.wake(partition, -1)
 
     def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
-        """Return the replica that a consumer should read from instead of this leader; -1 if there is none."""
+        """Return the replica that a consumer should read from instead of this leader, or -1."""
         assert self.image is not None
         brokers = self.image.cluster.brokers
         return replica_in_rack(partition, params.rack, fetch_offset, brokers, params.listener)
