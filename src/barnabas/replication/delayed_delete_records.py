@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Sequence
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.replication.awaited_offset import AwaitedOffset, settle_all, time_out
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import DelayedOperation
 
@@ -22,30 +23,20 @@ __all__ = ["AwaitedDeletion", "DelayedDeleteRecords"]
 UNKNOWN_LOW_WATERMARK = -1
 
 
-class AwaitedDeletion:
-    """One partition's part: the low watermark must reach `required_offset`; `error_code` is None until then."""
+class AwaitedDeletion(AwaitedOffset):
+    """One partition's part: the low watermark must reach `required_offset`."""
 
-    __slots__ = ("error_code", "low_watermark", "partition", "required_offset")
+    __slots__ = ("low_watermark",)
 
     def __init__(self, partition: Partition, required_offset: int) -> None:
-        self.partition = partition
-        self.required_offset = required_offset
+        super().__init__(partition, required_offset)
         self.low_watermark = UNKNOWN_LOW_WATERMARK
-        self.error_code: ErrorCode | None = None
 
-    def settle(self) -> bool:
-        """Check again; return whether the outcome is known."""
-        if self.error_code is not None:
-            return True
-        partition = self.partition
-        if partition.is_deleted:
-            self.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif not partition.is_leader:
-            self.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif partition.low_watermark >= self.required_offset:
-            self.low_watermark = partition.low_watermark
-            self.error_code = ErrorCode.NONE
-        return self.error_code is not None
+    def _reached(self) -> ErrorCode | None:
+        if self.partition.low_watermark < self.required_offset:
+            return None
+        self.low_watermark = self.partition.low_watermark
+        return ErrorCode.NONE
 
 
 class DelayedDeleteRecords(DelayedOperation):
@@ -62,12 +53,9 @@ class DelayedDeleteRecords(DelayedOperation):
         return f"<DelayedDeleteRecords open={open_deletions} deletions={len(self._deletions)}>"
 
     def notified(self, amount: int) -> None:
-        open_deletions = sum(not deletion.settle() for deletion in self._deletions)
-        if not open_deletions:
+        if settle_all(self._deletions):
             self.finish(None)
 
     def expired(self) -> None:
-        for deletion in self._deletions:
-            if not deletion.settle():
-                deletion.error_code = ErrorCode.REQUEST_TIMED_OUT
+        time_out(self._deletions)
         self.finish(None)

@@ -17,41 +17,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.replication.awaited_offset import AwaitedOffset, settle_all, time_out
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import DelayedOperation
 
-__all__ = ["AwaitedCommit", "DelayedCommit", "DelayedProduce", "settle_all"]
+__all__ = ["AwaitedCommit", "DelayedCommit", "DelayedProduce"]
 
 
-class AwaitedCommit:
-    """One partition's part: the high watermark must reach `required_offset`; `error_code` is None until then."""
+class AwaitedCommit(AwaitedOffset):
+    """One partition's part: the high watermark must reach `required_offset`."""
 
-    __slots__ = ("error_code", "partition", "required_offset")
+    __slots__ = ()
 
-    def __init__(self, partition: Partition, required_offset: int) -> None:
-        self.partition = partition
-        self.required_offset = required_offset
-        self.error_code: ErrorCode | None = None
-
-    def settle(self) -> bool:
-        """Check again; return whether the outcome is known."""
-        if self.error_code is not None:
-            return True
+    def _reached(self) -> ErrorCode | None:
         partition = self.partition
-        if partition.is_deleted:
-            self.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif not partition.is_leader:
-            self.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif partition.log.high_watermark >= self.required_offset:
-            enough = len(partition.state.maximal_isr) >= partition.effective_min_isr
-            self.error_code = ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return self.error_code is not None
-
-
-def settle_all(commits: Sequence[AwaitedCommit]) -> bool:
-    """Check each again, also those after an open one; return whether every outcome is known."""
-    open_commits = sum(not commit.settle() for commit in commits)
-    return open_commits == 0
+        if partition.log.high_watermark < self.required_offset:
+            return None
+        enough = len(partition.state.maximal_isr) >= partition.effective_min_isr
+        return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
 class DelayedProduce(DelayedOperation):
@@ -82,9 +65,7 @@ class DelayedProduce(DelayedOperation):
             self.finish(self._respond(self._commits))
 
     def expired(self) -> None:
-        for commit in self._commits:
-            if not commit.settle():
-                commit.error_code = ErrorCode.REQUEST_TIMED_OUT
+        time_out(self._commits)
         self.finish(self._respond(self._commits))
 
 

@@ -29,6 +29,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import RecordSlice, Uuid
 from barnabas.replication.partition import Partition
+from barnabas.replication.replica_selector import NO_REPLICA
 from barnabas.steps import turn
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ READ_COMMITTED = 1
 CONSUMER_REPLICA_ID = -1
 ANY_REPLICA_FETCH_VERSION = 11
 CURRENT_LEADER_FETCH_VERSION = 16
-NO_REPLICA = -1
 NOT_A_FAILURE = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

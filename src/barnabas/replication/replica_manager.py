@@ -26,7 +26,8 @@ from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.records.record_batch import iter_batches
-from barnabas.replication.delayed_produce import AwaitedCommit, DelayedCommit, DelayedProduce, settle_all
+from barnabas.replication.awaited_offset import settle_all
+from barnabas.replication.delayed_produce import AwaitedCommit, DelayedCommit, DelayedProduce
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
 from barnabas.replication.fetches import Fetches
 from barnabas.replication.hosted_topic import HostedTopic

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.replication.replica import Replica
 
-__all__ = ["replica_in_rack"]
+__all__ = ["NO_REPLICA", "replica_in_rack"]
 
 NO_REPLICA = -1
 
