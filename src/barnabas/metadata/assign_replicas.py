@@ -62,7 +62,7 @@ def _assign(
                     result.error_code = at
                     yield None
                 else:
-                    yield _change(elections, at, request.broker_id, asked.id, is_offline=asked.id not in offered)
+                    yield _change(elections, at, request.broker_id, asked.id, is_offered=is_offered)
 
 
 def _find(view: ControllerView, broker_id: int, topic_id: bytes, index: int) -> Hosted | ErrorCode:
@@ -78,10 +78,10 @@ def _find(view: ControllerView, broker_id: int, topic_id: bytes, index: int) -> 
 
 
 def _change(
-    elections: Elections, at: Hosted, broker_id: int, directory_id: bytes, *, is_offline: bool
+    elections: Elections, at: Hosted, broker_id: int, directory_id: bytes, *, is_offered: bool
 ) -> MetadataRecord | None:
     builder = elections.builder(at)
     builder.directories = {broker_id: directory_id}
-    if is_offline:
+    if not is_offered:
         builder.isr = tuple(replica for replica in at.partition.isr if replica != broker_id)
     return builder.build(at.topic.topic_id, at.partition_id)
