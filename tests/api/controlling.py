@@ -67,9 +67,9 @@ class Controlling(Serving):
         self.loop.run_until_complete(asyncio.sleep(0))
         self.loop.close()
 
-    def heard(self, broker_id: int, broker_epoch: int, connection_id: str, when_closed: object) -> None:
+    def heard(self, broker_id: int, broker_epoch: int, connection: ConnectionInfo) -> None:
         """Note a heartbeat, as `server.failure_probes` does."""
-        self.heard_from.append((broker_id, broker_epoch, connection_id))
+        self.heard_from.append((broker_id, broker_epoch, connection.connection_id))
 
     def resign(self) -> None:
         """Let this node lead no more; nobody else does."""

@@ -23,8 +23,10 @@ from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.connections import Connections
 from barnabas.server.controller_server import ControllerServer
+from barnabas.server.runtime import Runtime
 from tests.metadata.memory_log import CLUSTER_ID
 from tests.server.controlling import opened_quorum
+from tests.simulation.disk import SimDisk
 
 
 def config_of(listener: str = "CONTROLLER://127.0.0.1:0", **settings: str) -> BrokerConfig:
@@ -39,10 +41,15 @@ def config_of(listener: str = "CONTROLLER://127.0.0.1:0", **settings: str) -> Br
     )
 
 
+def runtime(loop: asyncio.AbstractEventLoop) -> Runtime:
+    random_ids = random.Random(1)
+    return Runtime(loop, SimDisk(), lambda: 7_000, random_ids, lambda: 0, lambda work: loop.run_in_executor(None, work))
+
+
 @asynccontextmanager
 async def serving(config: BrokerConfig) -> AsyncIterator[ControllerServer]:
     loop = asyncio.get_running_loop()
-    server = ControllerServer(config, loop=loop, now_ms=lambda: 7_000, random=random.Random(1))
+    server = ControllerServer(config, runtime(loop))
     await server.bind()
     with opened_quorum(config, loop) as (quorum, resolver):
         server.serve(quorum, CLUSTER_ID, resolver)
@@ -96,7 +103,7 @@ def test_a_request_that_comes_early_waits() -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         config = config_of()
-        server = ControllerServer(config, loop=loop, now_ms=lambda: 7_000, random=random.Random(1))
+        server = ControllerServer(config, runtime(loop))
         await server.bind()
         channel = channel_to(server)
         asked = asyncio.ensure_future(described(channel))
@@ -120,7 +127,7 @@ def test_a_start_that_fails_can_be_stopped() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             config = config_of(f"CONTROLLER://127.0.0.1:{port}")
-            server = ControllerServer(config, loop=loop, now_ms=lambda: 7_000, random=random.Random(1))
+            server = ControllerServer(config, runtime(loop))
             with pytest.raises(CannotStart, match=f"cannot listen on 127.0.0.1:{port}"):
                 await server.bind()
             await server.stop()
@@ -133,7 +140,7 @@ def test_it_counts_its_connections_apart_from_the_brokers_but_not_their_memory()
         loop = asyncio.get_running_loop()
         config = config_of(max_connections="2")
         brokers = Connections(config, [], loop, 0)
-        server = ControllerServer(config, loop=loop, now_ms=lambda: 7_000, random=random.Random(1), beside=brokers)
+        server = ControllerServer(config, runtime(loop), beside=brokers)
         await server.bind()
         assert server.connections.quotas is not brokers.quotas
         assert server.connections.memory is brokers.memory

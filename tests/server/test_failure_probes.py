@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from barnabas.api.context import ConnectionInfo
 from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage, Endpoint
 from barnabas.metadata.local_controller import LocalController
 from barnabas.server.failure_probes import FailureProbes
@@ -45,10 +46,9 @@ class Stage:
         controller = SimpleNamespace(image=image, active=self.active)
         self.controller = controller
         self.probes = FailureProbes(cast("LocalController", controller), self.machine.loop)  # type: ignore[arg-type]
-        self.closers: list[Any] = []
 
     def heard(self, connection: str, epoch: int = EPOCH) -> None:
-        self.probes.heard(1, epoch, connection, self.closers.append)
+        self.probes.heard(1, epoch, ConnectionInfo(connection))
 
     async def listen(self, *ports: int) -> None:
         async def serve() -> None:

@@ -16,7 +16,7 @@ from barnabas.protocol.messages import BrokerHeartbeatRequest, BrokerHeartbeatRe
 
 def handle(context: ControllerContext, request: BrokerHeartbeatRequest) -> asyncio.Future[BrokerHeartbeatResponse]:
     services, connection = context.services, context.connection
-    services.heartbeats.heard(request.broker_id, request.broker_epoch, connection.connection_id, connection.when_closed)
+    services.heartbeats.heard(request.broker_id, request.broker_epoch, connection)
     return services.controller.handle(
         context.api_key,
         context.version,

@@ -142,13 +142,7 @@ class Controller(Protocol):
 class Heartbeats(Protocol):
     """What a controller does with the connections over which heartbeats come; `server.failure_probes.FailureProbes` is one."""
 
-    def heard(
-        self,
-        broker_id: int,
-        broker_epoch: int,
-        connection_id: str,
-        when_closed: Callable[[Callable[[str], None]], None],
-    ) -> None: ...
+    def heard(self, broker_id: int, broker_epoch: int, connection: ConnectionInfo) -> None: ...
 
 
 class ShareGroupServices(Protocol):

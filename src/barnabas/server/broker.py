@@ -29,13 +29,13 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_from_str
-from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
+from barnabas.quota.client_quotas import ClientQuotas
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.addresses import dialable
 from barnabas.server.broker_lifecycle import BrokerLifecycle
 from barnabas.server.cannot_start import CannotStart
-from barnabas.server.config import BrokerConfig, log_config
+from barnabas.server.config import BrokerConfig, log_config, quota_windows
 from barnabas.server.config_checks import selects_by_rack
 from barnabas.server.config_table import config_schema
 from barnabas.server.connections import Connections
@@ -156,7 +156,8 @@ class BrokerServer:
         self.log_manager = log_manager
         self.controller = controller_for("forwarding")
         self._quorum = quorum
-        self._make_services(meta, controller_for)
+        self._controller_for = controller_for
+        self._make_services(meta)
         try:
             await self.lifecycle.register(self.listeners, log_manager.broker_epoch)
         except KafkaError as error:
@@ -204,23 +205,17 @@ class BrokerServer:
         broker = self.image.cluster.brokers.get(self.config.node_id)
         return "the broker is fenced" if broker is None or broker.fenced else ""
 
-    def _make_services(self, meta: MetaProperties, controller_for: Callable[[str], Controller]) -> None:
+    def _make_services(self, meta: MetaProperties) -> None:
         config, runtime = self.config, self._runtime
         self.lifecycle = BrokerLifecycle(
             config,
             meta,
-            controller_for("heartbeat"),
+            self._controller_for("heartbeat"),
             lambda: self._quorum.loader.image.provenance.offset,
             runtime.random,
             runtime.loop,
         )
-        windows = QuotaWindows(
-            config.int_value("quota.window.num"),
-            config.int_value("quota.window.size.seconds"),
-            config.int_value("controller.quota.window.num"),
-            config.int_value("controller.quota.window.size.seconds"),
-        )
-        self.quotas = ClientQuotas(windows, runtime.now_ms)
+        self.quotas = ClientQuotas(quota_windows(config), runtime.now_ms)
         self.replica_manager = ReplicaManager(
             self.log_manager,
             runtime.loop,
@@ -232,7 +227,6 @@ class BrokerServer:
         self.replica_manager.own_broker_epoch = lambda: self.lifecycle.epoch
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
         self.replica_manager.make_replicated = self._make_replicated
-        self._controller_for = controller_for
         self._assignments = self._make_assignments(meta)
         remote = self._remote_coordinators()
         self.coordinators = Coordinators(

@@ -29,6 +29,7 @@ from barnabas.metadata.config_schema import (
     ConfigValue,
 )
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
+from barnabas.quota.client_quotas import QuotaWindows
 from barnabas.raft.voters import Voter
 from barnabas.server.config_checks import check_advertised, check_assignors, check_protection, selects_by_rack
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
@@ -36,7 +37,7 @@ from barnabas.server.endpoints import Listener, endpoints
 from barnabas.server.quorum_config import is_alone, parse_bootstrap_servers, parse_voters
 from barnabas.server.role_checks import check_roles
 
-__all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config"]
+__all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "quota_windows"]
 
 
 class BrokerConfig:
@@ -359,6 +360,16 @@ def _broker_fields(broker: Mapping[str, str]) -> dict[str, ConfigValue]:
         text = broker.get(name)
         fields[name.replace(".", "_")] = keys[name].default_value() if text is None else keys[name].parse(text)
     return fields
+
+
+def quota_windows(config: BrokerConfig) -> QuotaWindows:
+    """Return the windows over which a node's quotas measure."""
+    return QuotaWindows(
+        config.int_value("quota.window.num"),
+        config.int_value("quota.window.size.seconds"),
+        config.int_value("controller.quota.window.num"),
+        config.int_value("controller.quota.window.size.seconds"),
+    )
 
 
 def log_config(

@@ -13,10 +13,6 @@ Source: Kafka's `ControllerServer`.
 
 from __future__ import annotations
 
-import asyncio
-import random as random_module
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.api.context import Controller, ControllerServices
@@ -25,14 +21,16 @@ from barnabas.api.dispatch import Dispatcher
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
+from barnabas.quota.client_quotas import ClientQuotas
 from barnabas.server.cannot_start import CannotStart
-from barnabas.server.config import BrokerConfig
+from barnabas.server.config import BrokerConfig, quota_windows
 from barnabas.server.connections import Connections
 from barnabas.server.controller_registration import ControllerRegistrationManager
 from barnabas.server.failure_probes import FailureProbes
 from barnabas.server.listener import Listener
 from barnabas.server.listeners import bind_listeners
+from barnabas.server.runtime import Runtime
+from barnabas.server.timers import Timers
 
 if TYPE_CHECKING:
     from barnabas.api.dispatch import Observer
@@ -47,10 +45,6 @@ class ControllerServer:
     """One controller's listeners and services.
 
     Args:
-        now_ms: wall clock, epoch milliseconds.
-        random: the source of the incarnation id.
-        monotonic_ns: the clock for durations of requests.
-        open_log_files: how many descriptors are for segment files.
         beside: the connections of the broker in the same process.
 
     Attributes:
@@ -58,39 +52,24 @@ class ControllerServer:
         services: for the handlers, from `serve` on.
     """
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        *,
-        loop: asyncio.AbstractEventLoop,
-        now_ms: Callable[[], int],
-        random: random_module.Random,
-        monotonic_ns: Callable[[], int] = time.perf_counter_ns,
-        open_log_files: int = 0,
-        beside: Connections | None = None,
-    ) -> None:
+    def __init__(self, config: BrokerConfig, runtime: Runtime, *, beside: Connections | None = None) -> None:
         self.config = config
         self.listeners: list[Listener] = []
         self.connections = Connections(
-            config, self.listeners, loop, open_log_files, endpoints=config.controller_listeners, beside=beside
+            config,
+            self.listeners,
+            runtime.loop,
+            runtime.disk.max_open_files(),
+            endpoints=config.controller_listeners,
+            beside=beside,
         )
-        self.quotas = ClientQuotas(
-            QuotaWindows(
-                config.int_value("quota.window.num"),
-                config.int_value("quota.window.size.seconds"),
-                config.int_value("controller.quota.window.num"),
-                config.int_value("controller.quota.window.size.seconds"),
-            ),
-            now_ms,
-        )
+        self.quotas = ClientQuotas(quota_windows(config), runtime.now_ms)
         self.services: ControllerServices
         self.registration: ControllerRegistrationManager
         self.probes: FailureProbes
-        self._loop = loop
-        self._now_ms = now_ms
-        self._random = random
-        self._monotonic_ns = monotonic_ns
-        self._timer: asyncio.TimerHandle | None = None
+        self._runtime = runtime
+        self._timers = Timers(runtime.loop)
+        self._serves = False
 
     def __repr__(self) -> str:
         return f"<ControllerServer {self.config.node_id} on {self.listeners!r}>"
@@ -105,9 +84,13 @@ class ControllerServer:
             self.connections.configure()
         except ValueError as error:
             raise CannotStart(str(error)) from None
-        endpoints = self.config.controller_listeners
         await bind_listeners(
-            endpoints, self.listeners, self.connections, self.config, loop=self._loop, now_ms=self._now_ms
+            self.config.controller_listeners,
+            self.listeners,
+            self.connections,
+            self.config,
+            loop=self._runtime.loop,
+            now_ms=self._runtime.now_ms,
         )
 
     def serve(
@@ -126,7 +109,8 @@ class ControllerServer:
             controller: passes requests to the active controller; None if it can only be the one of this node.
             observer: counts requests, for metrics.
         """
-        self.probes = FailureProbes(quorum.controller, self._loop)
+        runtime = self._runtime
+        self.probes = FailureProbes(quorum.controller, runtime.loop)
         self.services = ControllerServices(
             apis=CONTROLLER_APIS,
             node_id=self.config.node_id,
@@ -137,21 +121,22 @@ class ControllerServer:
             driver=quorum.driver,
             heartbeats=self.probes,
             image=lambda: quorum.loader.image,
-            now_ms=self._now_ms,
-            loop=self._loop,
-            random=self._random,
+            now_ms=runtime.now_ms,
+            loop=runtime.loop,
+            random=runtime.random,
             quotas=self.quotas,
-            monotonic_ns=self._monotonic_ns,
+            monotonic_ns=runtime.monotonic_ns,
         )
         self.registration = ControllerRegistrationManager(
-            self.config, self.listeners, controller or quorum.controller, loop=self._loop, random=self._random
+            self.config, self.listeners, controller or quorum.controller, loop=runtime.loop, random=runtime.random
         )
         quorum.controller.when_active = self.probes.probe_all
         quorum.loader.add_publisher(self._on_metadata)
         dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
             listener.serve(dispatcher)
-        self._expire_sensors()
+        self._timers.every(_EXPIRE_SENSORS_MS, self._expire_sensors)
+        self._serves = True
 
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         if delta.client_quotas is not None:
@@ -160,14 +145,14 @@ class ControllerServer:
         self.registration.on_metadata(delta, image)
 
     def _expire_sensors(self) -> None:
-        self._timer = self._loop.call_later(_EXPIRE_SENSORS_MS / 1000, self._expire_sensors)
-        self.quotas.expire(self._now_ms())
-        self.connections.quotas.expire(self._now_ms())
+        now_ms = self._runtime.now_ms()
+        self.quotas.expire(now_ms)
+        self.connections.quotas.expire(now_ms)
 
     async def stop(self) -> None:
         """Close the listeners and every connection; safe after any part of a start."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timers.cancel()
+        if self._serves:
             self.registration.close()
             self.probes.close()
         for listener in self.listeners:

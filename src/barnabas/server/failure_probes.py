@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.api.context import ConnectionInfo
     from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.local_controller import LocalController
 
@@ -47,22 +47,12 @@ class FailureProbes:
     def __repr__(self) -> str:
         return f"<FailureProbes brokers={sorted(self._last)} probing={len(self._probing)}>"
 
-    def heard(
-        self,
-        broker_id: int,
-        broker_epoch: int,
-        connection_id: str,
-        when_closed: Callable[[Callable[[str], None]], None],
-    ) -> None:
-        """Note a heartbeat; one of a broker that is not registered, or of its last registration, counts for nothing.
-
-        Args:
-            when_closed: registers what is called with the connection's id when it closes; registering it twice counts once.
-        """
+    def heard(self, broker_id: int, broker_epoch: int, connection: ConnectionInfo) -> None:
+        """Note a heartbeat; one of a broker that is not registered, or of its last registration, counts for nothing."""
         broker = self._controller.image.cluster.brokers.get(broker_id)
         if broker is not None and broker.epoch == broker_epoch:
-            self._last[broker_id] = (connection_id, broker_epoch)
-            when_closed(self._closed)
+            self._last[broker_id] = (connection.connection_id, broker_epoch)
+            connection.when_closed(self._closed)
 
     def _closed(self, connection_id: str) -> None:
         for broker_id, (last, epoch) in list(self._last.items()):

@@ -315,16 +315,8 @@ class Node:
     def _make_controller_server(self) -> ControllerServer:
         from barnabas.server.controller_server import ControllerServer
 
-        runtime = self._runtime
-        return ControllerServer(
-            self.config,
-            loop=runtime.loop,
-            now_ms=runtime.now_ms,
-            random=runtime.random,
-            monotonic_ns=runtime.monotonic_ns,
-            open_log_files=runtime.disk.max_open_files(),
-            beside=None if self._broker is None else self._broker.connections,
-        )
+        beside = None if self._broker is None else self._broker.connections
+        return ControllerServer(self.config, self._runtime, beside=beside)
 
     def _serve_controllers(self) -> None:
         if self._controllers is not None:
