@@ -106,3 +106,13 @@ def test_in_a_cluster_a_topic_waits_for_enough_brokers(serving: Serving, caplog:
     find_coordinator(serving)
     assert replicas(serving, "__consumer_offsets") == 3
     remove_brokers(serving, 2, 3)
+
+
+def test_a_node_that_names_no_other_is_not_alone_once_another_has_registered(serving: Serving) -> None:
+    add_broker(serving, 2)
+    create(serving, "t")
+    assert find_coordinator(serving) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (replicas(serving, "__consumer_offsets"), replicas(serving, "t")) == (None, 2)
+    remove_brokers(serving, 2)
+    assert find_coordinator(serving) is ErrorCode.NONE
+    assert replicas(serving, "__consumer_offsets") == 1

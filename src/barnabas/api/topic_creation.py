@@ -6,8 +6,9 @@ Metadata creates a missing topic that a client requests, FindCoordinator the int
 - TOPIC_ALREADY_EXISTS from the controller counts as created.
 - A coordinator's topic has its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*).
 - A Metadata request's creation counts against the client's mutation quota, which throttles the client and rejects nothing.
-- On a node that is a cluster of its own the replication factor is at most the number of live brokers, so that it works with any default.
-  In a larger cluster it is the configured one: the first brokers of a start wait for the others, and no internal topic is born with one
+- On a node that is a cluster of its own the replication factor is at most one, so that it works with any default. Such a node names no
+  other, and no other broker or controller has registered.
+- In a larger cluster it is the configured one: the first brokers of a start wait for the others, and no internal topic is born with one
   replica. Meanwhile the controller returns INVALID_REPLICATION_FACTOR, and a line of the log says once what a topic waits for.
 - Each topic that a Metadata request creates is a line of the log that names the client: a mistyped name should not surprise anybody.
 
@@ -165,9 +166,11 @@ def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:
 
 def automatic_replication_factor(services: BrokerServices, configured: int) -> int:
     """Return the replication factor of a topic that is created for a request."""
-    if not services.config.is_alone:
-        return configured
-    return min(configured, max(1, len(services.image().cluster.live_brokers())))
+    cluster = services.image().cluster
+    others = (cluster.brokers.keys() | cluster.controllers.keys()) - {services.node_id}
+    # A quorum that can grow begins with a node that names no other. Once another has registered, it is a cluster like any.
+    is_alone = services.config.is_alone and not others
+    return min(configured, 1) if is_alone else configured
 
 
 def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.CreatableTopic:
