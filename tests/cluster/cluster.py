@@ -71,9 +71,10 @@ class Cluster:
         kinds = dict.fromkeys(wanted, kind) | (others or {})
         self.nodes = {each: KINDS[kinds[each]](folder / f"node-{each}", each, of) for each, of in wanted.items()}
         self._settings = SETTINGS | (settings or {})
-        for node in self.nodes.values():
-            if network is not None:
+        if network is not None:
+            for node in self.nodes.values():
                 node.host, node.prefix = network.host(node.node_id), network.prefix(node.node_id)
+        for node in self.nodes.values():
             node.write_config(self.properties(node))
             # The newest version that both kinds know.
             node.release_version = MIXED_RELEASE if others else None
