@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo pipelines test check screens simulate fuzz chaos kills mutants conform long card bench docs dist changelog serve clean
+.PHONY: help install java demo pipelines test check screens simulate fuzz chaos kills faults mutants conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -58,6 +58,9 @@ chaos: install java  ## kill broker, driver and executors under the shop's pipel
 
 kills: install java  ## kill Spark's driver in every window of the sink's protocol, then count; ARGS="--seeds 1-10 --on kafka"
 	PYTHONPATH=tools $(BIN)/python -m tests.spark.kill_matrix $(ARGS)
+
+faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1"
+	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.fault_run $(ARGS)
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from barnabas.client.cluster_metadata import PartitionMetadata
 from tests.cluster import views
+from tests.cluster.network import Network
 from tests.cluster.node_process import KINDS, NodeProcess
 from tests.cluster.waiting import wait_for
 
@@ -47,6 +48,7 @@ class Cluster:
         has_own_controller: the brokers are not controllers; node 100 alone is.
         settings: of every node, beside or instead of `SETTINGS`.
         others: the kinds of the nodes that are of another one.
+        network: the nodes run in its namespaces; None for this machine's own network.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Cluster:
         has_own_controller: bool = False,
         settings: dict[str, str] | None = None,
         others: dict[int, str] | None = None,
+        network: Network | None = None,
     ) -> None:
         self.kind, self.folder = kind, folder
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
@@ -68,6 +71,9 @@ class Cluster:
         kinds = dict.fromkeys(wanted, kind) | (others or {})
         self.nodes = {each: KINDS[kinds[each]](folder / f"node-{each}", each, of) for each, of in wanted.items()}
         self._settings = SETTINGS | (settings or {})
+        if network is not None:
+            for node in self.nodes.values():
+                node.host, node.prefix = network.host(node.node_id), network.prefix(node.node_id)
         for node in self.nodes.values():
             node.write_config(self.properties(node))
             # The newest version that both kinds know.
@@ -112,8 +118,8 @@ class Cluster:
             found["advertised.listeners"] = listeners[0]
             found["inter.broker.listener.name"] = "PLAINTEXT"
         if node.is_controller:
-            listeners.append(f"CONTROLLER://{views.HOST}:{node.controller_port}")
-        voters = [f"{each.node_id}@{views.HOST}:{each.controller_port}" for each in self.controllers]
+            listeners.append(f"CONTROLLER://{node.host}:{node.controller_port}")
+        voters = [f"{each.node_id}@{each.host}:{each.controller_port}" for each in self.controllers]
         return found | {
             "listeners": ",".join(listeners),
             "controller.listener.names": "CONTROLLER",
@@ -159,15 +165,13 @@ class Cluster:
                 )
 
     def _brokers_of(self, node: NodeProcess) -> set[int]:
-        assert node.port is not None
-        return set(views.metadata(node.port).brokers)
+        return set(views.metadata(node.address).brokers)
 
-    def any_port(self, *, but: int | None = None) -> int:
-        """Return the port of a broker that answers, and is not the one with this id."""
+    def any_address(self, *, but: int | None = None) -> views.Address:
+        """Return the address of a broker that answers, and is not the one with this id."""
         for node in self.brokers:
             if node.answers and node.node_id != but:
-                assert node.port is not None
-                return node.port
+                return node.address
         raise AssertionError("no broker answers")
 
     def partition(self, topic: str, index: int) -> PartitionMetadata:
@@ -176,7 +180,7 @@ class Cluster:
 
     def partitions(self, topic: str) -> list[PartitionMetadata]:
         """Return the partitions of a topic as some broker knows them; none if that knows no such topic."""
-        found = views.metadata(self.any_port(), topic).topics.get(topic)
+        found = views.metadata(self.any_address(), topic).topics.get(topic)
         return found.partitions if found else []
 
     def leader_of(self, topic: str, index: int) -> NodeProcess:
@@ -192,7 +196,7 @@ class Cluster:
         """Return the node that leads the quorum, waiting until there is one."""
 
         def find() -> NodeProcess | None:
-            found = views.quorum(self.any_port())
+            found = views.quorum(self.any_address())
             return self.nodes[found.leader_id] if found and self.nodes[found.leader_id].is_up else None
 
         return wait_for("the quorum has a leader", find)
@@ -207,8 +211,7 @@ class Cluster:
                 )
 
     def _are_in_sync(self, node: NodeProcess, topics: Sequence[str]) -> bool:
-        assert node.port is not None
-        found = views.metadata(node.port, *topics).topics
+        found = views.metadata(node.address, *topics).topics
         partitions = [each for topic in found.values() for each in topic.partitions]
         return set(found) == set(topics) and all(
             each.leader >= 0 and set(each.isr) == set(each.replicas) for each in partitions
@@ -218,15 +221,15 @@ class Cluster:
         """Wait until every broker that answers sees a partition as it should be."""
 
         def all_see_it() -> bool:
-            ports = [node.port for node in self.brokers if node.answers and node.port is not None]
-            found = [views.metadata(port, topic).topics.get(topic) for port in ports]
+            answering = [node.address for node in self.brokers if node.answers]
+            found = [views.metadata(address, topic).topics.get(topic) for address in answering]
             return all(each is not None and is_so(each.partitions[index]) for each in found)
 
         wait_for(f"every broker sees {topic}-{index} as it should be", all_see_it)
 
     def all_topics(self) -> set[str]:
         """Return the names of all topics."""
-        return views.all_topics(self.any_port())
+        return views.all_topics(self.any_address())
 
     def repair(self) -> None:
         """Let every node run again, and every replica of every topic be in sync: what a scenario finds and leaves."""

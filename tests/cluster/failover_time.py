@@ -1,12 +1,13 @@
 """How long a cluster takes from a fault to the next acknowledged write, measured on Apache Kafka and on barnabas in the same run.
 
-    python -m tests.cluster.failover_time [--kinds apache-kafka barnabas] [--rounds 3] [--output FILE]
+    python -m tests.cluster.failover_time [--kinds apache-kafka barnabas] [--rounds 3] [--pause | --cut] [--output FILE]
 
 The cluster has three nodes that are broker and controller, with default settings but for the copies of internal topics; the topic has
 one partition, three replicas and min.insync.replicas=2. A producer of librdkafka sends one record after the other with acks=all. The
-time is from the signal to the moment the producer is told of the first record that it sent after the signal. Measured are a leader, a
-leader that is the active controller, a follower, and each of them paused instead of killed if `--pause` is given. Before each round
-every replica is in sync, and the partition's leader and the active controller are where the round wants them.
+time is from the fault to the moment the producer is told of the first record that it sent after the fault. Measured are a leader, a
+leader that is the active controller, and a follower: killed, or paused with `--pause`, or cut from everybody with `--cut`, which needs
+what `network` needs. Before each round every replica is in sync, and the partition's leader and the active controller are where the
+round wants them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from confluent_kafka import Producer
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import QUICK
+from tests.cluster.network import Network
 from tests.cluster.node_process import KINDS, NodeProcess
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
@@ -94,37 +97,41 @@ def place(cluster: Cluster, role: str, topic: str) -> NodeProcess:
     return cluster[others[1] if role == "follower" else leader]
 
 
-def measure(cluster: Cluster, role: str, *, is_paused: bool) -> float:
-    """Return the seconds from the signal to the next write."""
+def measure(cluster: Cluster, role: str, fault: str, network: Network | None) -> float:
+    """Return the seconds from the fault to the next write."""
     cluster.repair()
     topic = f"failover-{len(cluster.all_topics())}"
     node = place(cluster, role, topic)
     with Writer(cluster.bootstrap_servers, topic) as writer:
         writer.first_after(time.monotonic())
         began = time.monotonic()
-        if is_paused:
+        if fault == "paused":
             node.pause()
+        elif network is not None:
+            network.isolate(node.node_id)
         else:
             node.kill()
         seconds = writer.first_after(began) - began
-        if is_paused:
+        if fault == "paused":
             node.go_on()
+        elif network is not None:
+            network.heal()
         else:
             cluster.start_again(node)
         cluster.await_in_sync([topic])
     return seconds
 
 
-def measured(kind: str, rounds: int, *, is_paused: bool) -> dict[str, list[float]]:
-    with (
-        tempfile.TemporaryDirectory(prefix="failover-") as folder,
-        Cluster(kind, Path(folder), settings=DEFAULTS) as cluster,
-    ):
+def measured(kind: str, rounds: int, fault: str) -> dict[str, list[float]]:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="failover-"))
+        network = stack.enter_context(Network([1, 2, 3])) if fault == "cut" else None
+        cluster = stack.enter_context(Cluster(kind, Path(folder), settings=DEFAULTS, network=network))
         found: dict[str, list[float]] = {role: [] for role in ROLES}
         for _ in range(rounds):
             for role in ROLES:
-                found[role].append(round(measure(cluster, role, is_paused=is_paused), 3))
-                print(f"{kind}: {role}: {found[role][-1]:.2f} s", file=sys.stderr, flush=True)
+                found[role].append(round(measure(cluster, role, fault, network), 3))
+                print(f"{kind}: {role} {fault}: {found[role][-1]:.2f} s", file=sys.stderr, flush=True)
         return found
 
 
@@ -132,13 +139,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.failover_time", description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=sorted(KINDS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--pause", action="store_true", help="let the node stand still in place of killing it")
+    faults = parser.add_mutually_exclusive_group()
+    faults.add_argument("--pause", dest="fault", action="store_const", const="paused", help="let the node stand still")
+    faults.add_argument("--cut", dest="fault", action="store_const", const="cut", help="let nobody reach the node")
+    parser.set_defaults(fault="killed")
     parser.add_argument("--output", type=Path, help="write the seconds of each round there, as JSON")
     args = parser.parse_args()
-    found = {kind: measured(kind, args.rounds, is_paused=args.pause) for kind in args.kinds}
+    found = {kind: measured(kind, args.rounds, args.fault) for kind in args.kinds}
     if args.output:
         args.output.write_text(json.dumps(found, indent=1) + "\n")
-    print(f"{'what dies' if not args.pause else 'what stands still':<24}" + "".join(f"{kind:>16}" for kind in found))
+    print(f"{args.fault:<24}" + "".join(f"{kind:>16}" for kind in found))
     for role in ROLES:
         print(f"{role:<24}" + "".join(f"{statistics.median(each[role]):>14.2f} s" for each in found.values()))
 

@@ -30,6 +30,8 @@ class NodeProcess:
     Attributes:
         port: of its clients' listener; a node that is a controller only has none.
         controller_port: of its controllers' listener; a node that is a broker only has none.
+        host: the address at which it listens.
+        prefix: the beginning of the command of its process, which places it in a network.
         is_paused: its process stands still.
         release_version: with which the directory is formatted; None for the newest that the node knows.
     """
@@ -41,6 +43,8 @@ class NodeProcess:
         self.config = folder / "server.properties"
         self.data_dir = folder / "data"
         self.log = folder / "server.log"
+        self.host = "127.0.0.1"
+        self.prefix: tuple[str, ...] = ()
         self.port = apache_kafka.free_port() if "broker" in roles else None
         self.controller_port = apache_kafka.free_port() if "controller" in roles else None
         self.process: subprocess.Popen[bytes] | None = None
@@ -69,7 +73,13 @@ class NodeProcess:
 
     @property
     def bootstrap_servers(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
+
+    @property
+    def address(self) -> views.Address:
+        """Where clients reach it."""
+        assert self.port is not None, f"node {self.node_id} is no broker"
+        return self.host, self.port
 
     @property
     def is_up(self) -> bool:
@@ -107,7 +117,7 @@ class NodeProcess:
         assert not self.is_up, f"node {self.node_id} is up"
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                self.start_command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder
+                [*self.prefix, *self.start_command()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder
             )
         self.is_paused = False
 
@@ -118,9 +128,9 @@ class NodeProcess:
             if not self.is_up:
                 raise RuntimeError(f"node {self.node_id} has ended:\n{self.last_lines()}")
             if self.port is not None:
-                return self.node_id in views.metadata(self.port).brokers
+                return self.node_id in views.metadata(self.address).brokers
             assert self.controller_port is not None
-            return views.takes_connections(self.controller_port)
+            return views.takes_connections((self.host, self.controller_port))
 
         try:
             wait_for(f"node {self.node_id} is ready", is_ready, START_SECONDS)

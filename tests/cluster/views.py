@@ -11,36 +11,38 @@ from barnabas.client.cluster_metadata import ClusterMetadata, read_metadata
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.messages import DescribeQuorumRequest, DescribeQuorumResponse, MetadataRequest
 
-HOST = "127.0.0.1"
 ANSWER_MS = 5000
 
+Address = tuple[str, int]
+"""Host and port of one listener."""
 
-def takes_connections(port: int) -> bool:
+
+def takes_connections(address: Address) -> bool:
     """Whether something listens there."""
-    with socket.create_connection((HOST, port), ANSWER_MS / 1000):
+    with socket.create_connection(address, ANSWER_MS / 1000):
         return True
 
 
-def metadata(port: int, *topics: str) -> ClusterMetadata:
+def metadata(address: Address, *topics: str) -> ClusterMetadata:
     """Return the brokers and, if any are named, the topics that this node knows."""
     request = MetadataRequest(
         topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
     )
-    with BlockingConnection(HOST, port, timeout_ms=ANSWER_MS) as connection:
+    with BlockingConnection(*address, timeout_ms=ANSWER_MS) as connection:
         return read_metadata(connection.request(request))
 
 
-def all_topics(port: int) -> set[str]:
+def all_topics(address: Address) -> set[str]:
     """Return the names of all topics that this node knows."""
-    with BlockingConnection(HOST, port, timeout_ms=ANSWER_MS) as connection:
+    with BlockingConnection(*address, timeout_ms=ANSWER_MS) as connection:
         return set(read_metadata(connection.request(MetadataRequest(topics=None))).topics)
 
 
-def quorum(port: int) -> DescribeQuorumResponse.PartitionData | None:
+def quorum(address: Address) -> DescribeQuorumResponse.PartitionData | None:
     """Return the state of the metadata log's quorum; None while nobody leads it."""
     partition = DescribeQuorumRequest.PartitionData(partition_index=0)
     topic = DescribeQuorumRequest.TopicData(topic_name="__cluster_metadata", partitions=[partition])
-    with BlockingConnection(HOST, port, timeout_ms=ANSWER_MS) as connection:
+    with BlockingConnection(*address, timeout_ms=ANSWER_MS) as connection:
         answer: DescribeQuorumResponse = connection.request(DescribeQuorumRequest(topics=[topic]))
     if answer.error_code or not answer.topics:
         return None

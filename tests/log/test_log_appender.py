@@ -274,3 +274,22 @@ def test_rolling_an_empty_log_does_nothing() -> None:
     log.roll()
     assert log.segment_count == 2
     assert [segment.base_offset for segment in log.segments] == [0, 1]
+
+
+def test_behind_a_batch_that_the_disk_did_not_take_there_is_no_gap() -> None:
+    """Five batches of a producer are under way; those behind the first must wait for it, and not look like lost ones."""
+    disk = SimDisk()
+    log = open_log(disk, segment_bytes=1 << 20)
+    log.append_as_leader(batch(0, 1, sequence=0), 0)
+    disk.capacity = disk.used
+    with pytest.raises(KafkaStorageError):
+        log.append_as_leader(batch(1, 1, sequence=1), 0)
+    disk.capacity = None
+    with pytest.raises(KafkaStorageError, match="the disk did not take the batch of producer 7 before this one"):
+        log.append_as_leader(batch(2, 1, sequence=2), 0)
+    log.append_as_leader(batch(1, 1, sequence=0, producer_id=8), 0)
+    with pytest.raises(OutOfOrderSequence):
+        log.append_as_leader(batch(2, 1, sequence=2, producer_id=8), 0)
+    log.append_as_leader(batch(1, 1, sequence=1), 0)
+    with pytest.raises(OutOfOrderSequence):
+        log.append_as_leader(batch(2, 1, sequence=3), 0)

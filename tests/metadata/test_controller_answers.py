@@ -17,6 +17,8 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft import raft_node
+from barnabas.raft.voter_set_history import VotersFrom
+from barnabas.raft.voters import Voter, VoterSet
 from tests.metadata.memory_log import ControllerHarness, MemoryLog
 from tests.metadata.test_quorum_controller import create, registered
 
@@ -305,3 +307,12 @@ def test_a_new_controller_gives_each_broker_a_full_session() -> None:
     release_all(harness)
     harness.controller.tick()
     assert not harness.controller.image.cluster.brokers[1].fenced
+
+
+def test_a_log_that_refuses_a_batch_makes_way_for_another_voter() -> None:
+    harness = registered()
+    other = Voter(2, b"e" * 16)
+    harness.driver.node.log.history.add(VotersFrom(1000, VoterSet.of([*harness.driver.node.voters.voters, other])))
+    harness.log.error = OSError("no space left")
+    assert failure(ask(harness, "a")) == (ErrorCode.KAFKA_STORAGE_ERROR, "no space left")
+    assert [str(fault) for fault in harness.faults] == ["no space left"]

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin, PartitionLog
 from barnabas.metadata.topics_image import PartitionRegistration
@@ -32,6 +33,7 @@ class Node:
     def __init__(self, node_id: int, partitions: int = 1, config: LogConfig | None = None) -> None:
         self.node_id = node_id
         self.now_ms = 0
+        self.disk_failures: list[Partition] = []
         self.disk = SimDisk()
         self.topic = HostedTopic("orders", topic_id(1), lambda _: config or LogConfig())
         self.sessions = FetchSessionCache(10, random.Random(node_id))
@@ -55,6 +57,9 @@ class Node:
 
     def high_watermark_moved(self, partition: Partition) -> None:
         self._wake(partition)
+
+    def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
+        self.disk_failures.append(partition)
 
     def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
         if has_moved:

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.metadata.topics_image import PartitionRegistration
 from barnabas.protocol.errors import ErrorCode
@@ -116,6 +117,8 @@ class World:
         return broker_id not in self.known_fenced
 
     def high_watermark_moved(self, partition: Partition) -> None: ...
+
+    def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None: ...
 
     # What may happen next; `number` chooses one of several
 

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -11,6 +12,7 @@ from barnabas.protocol.messages import RegisterBrokerRecord
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.partition import Partition
+from tests.replication.following import Node, registration
 from tests.replication.hosting import NODE, Hosting, batch
 
 
@@ -392,3 +394,21 @@ def test_only_a_broker_in_service_may_join(hosting: Hosting, fields: dict[str, b
     record = {"fenced": False, "in_controlled_shutdown": False, **fields}
     hosting.replay(RegisterBrokerRecord(broker_id=2, broker_epoch=5, **record))
     assert (partition.prepare_expand_isr(2) is not None) == (not fields)
+
+
+def test_a_leader_whose_disk_is_full_makes_way_for_a_replica_in_sync() -> None:
+    node = Node(1)
+    node.lead(registration(1, 1, replicas=(1, 2), isr=(1, 2)))
+    node.disk.capacity = node.disk.used
+    with pytest.raises(KafkaStorageError):
+        node.append(b"a")
+    assert node.disk_failures == [node.replica()]
+
+
+def test_a_leader_whose_disk_is_full_stays_if_it_is_alone_in_sync() -> None:
+    node = Node(1)
+    node.lead(registration(1, 1, replicas=(1, 2), isr=(1,)))
+    node.disk.capacity = node.disk.used
+    with pytest.raises(KafkaStorageError):
+        node.append(b"a")
+    assert node.disk_failures == []

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch, Opened
 from barnabas.log.append_info import LOG_APPEND_TIME_OFF, AppendInfo
-from barnabas.log.errors import KafkaStorageError, RecordListTooLarge, in_words
+from barnabas.log.errors import KafkaStorageError, OutOfOrderSequence, RecordListTooLarge, in_words
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_config import INT64_MAX, LogConfig
@@ -61,6 +61,7 @@ class LogAppender:
         "_name",
         "_now_ms",
         "_producers",
+        "_refused",
         "_segments",
     )
 
@@ -85,6 +86,8 @@ class LogAppender:
         self._producers = producers
         self._flusher = flusher
         self._now_ms = now_ms
+        # Producers whose last batch the disk did not take.
+        self._refused: set[int] = set()
         self.reconfigure(config)
 
     def __repr__(self) -> str:
@@ -148,16 +151,25 @@ class LogAppender:
                     if header.base_sequence != (last_sequence + 1) & SEQUENCE_MASK:
                         raise producers.out_of_order(producer_id, header.base_sequence, last_sequence, next_offset)
                 else:
-                    duplicate = producers.check(
-                        producer_id,
-                        producer_epoch,
-                        header.base_sequence,
-                        header.last_sequence,
-                        next_offset,
-                        transactional=bool(attributes & TRANSACTIONAL),
-                        guard=guard,
-                        must_verify=must_verify,
-                    )
+                    try:
+                        duplicate = producers.check(
+                            producer_id,
+                            producer_epoch,
+                            header.base_sequence,
+                            header.last_sequence,
+                            next_offset,
+                            transactional=bool(attributes & TRANSACTIONAL),
+                            guard=guard,
+                            must_verify=must_verify,
+                        )
+                    except OutOfOrderSequence:
+                        if producer_id not in self._refused:
+                            raise
+                        # It was sent behind the batch that the disk did not take. A producer that were told of a gap in its sequence
+                        # would begin another epoch, and send records again in it that other partitions have already.
+                        raise KafkaStorageError(
+                            f"the disk did not take the batch of producer {producer_id} before this one to {self._name}"
+                        ) from None
                     if duplicate is not None:
                         self._flush_if_due()
                         return _duplicate_of(duplicate)
@@ -170,7 +182,13 @@ class LogAppender:
         if leader_epoch != self._epochs.latest_epoch:
             # A larger epoch in the cache is rot: no replica has led in a later epoch than this one does now.
             self.begin_epoch(leader_epoch, first_offset)
-        self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
+        try:
+            self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
+        except KafkaStorageError:
+            self._refused |= _sequenced(batches)
+            raise
+        if self._refused:
+            self._refused -= _sequenced(batches)
         log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
         return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
 
@@ -338,6 +356,11 @@ class LogAppender:
         self._flusher.flush_elsewhere(base_offset, [*old.file_paths(), *([snapshot] if snapshot else [])])
         old.transaction_index.is_synced = True
         return segment
+
+
+def _sequenced(batches: list[Batch]) -> set[int]:
+    """Return the producers of batches that have a sequence."""
+    return {header.producer_id for _, header in batches if header.base_sequence >= 0}
 
 
 def _duplicate_of(batch: BatchMetadata) -> AppendInfo:

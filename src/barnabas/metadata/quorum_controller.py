@@ -347,6 +347,9 @@ class QuorumController:
             self._pending.pop()
             self._loader.take_back()
             if isinstance(error, AppendFailed):
+                if len(self.driver.node.voters.ids()) > 1:
+                    # Another voter's disk may take records; a leader that cannot write them would keep the cluster as it is.
+                    self._on_fault(error)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             raise
         except Exception as error:

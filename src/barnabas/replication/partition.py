@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.append_checks import Opened
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.replication.followers import BrokerStates, Followers
@@ -62,6 +63,10 @@ class PartitionHost(BrokerStates, Protocol):
 
     def high_watermark_moved(self, partition: Partition) -> None:
         """Wake the requests that wait for the commit."""
+        ...
+
+    def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
+        """Let another in-sync replica lead: the disk of this one takes no records."""
         ...
 
 
@@ -273,14 +278,19 @@ class Partition:
             )
         log = self._log or self._open()
         before = -1 if followers is None else log.log_end_offset
-        info = log.append_as_leader(
-            records,
-            self.leader_epoch,
-            origin=origin,
-            guard=guard,
-            transaction_version=transaction_version,
-            opened=opened,
-        )
+        try:
+            info = log.append_as_leader(
+                records,
+                self.leader_epoch,
+                origin=origin,
+                guard=guard,
+                transaction_version=transaction_version,
+                opened=opened,
+            )
+        except KafkaStorageError as error:
+            if len(self.isr) > 1:
+                self._host.disk_failed(self, error)
+            raise
         if followers is None:
             log.high_watermark = log.log_end_offset
         else:

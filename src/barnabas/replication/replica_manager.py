@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, 
 from typing import TYPE_CHECKING, Any
 
 from barnabas.log.append_checks import Opened, RecordsToOpen
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
@@ -85,6 +86,7 @@ class ReplicaManager:
             of one broker.
         own_broker_epoch: returns the epoch of this broker's registration, which the image may not have yet.
         departed_traffic: the traffic of deleted topics.
+        on_disk_failure: stops this broker; None where no other broker could take its place.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class ReplicaManager:
         self.names_replicas_by_rack = False
         self.make_replicated: Callable[[ReplicaManager], ReplicatedPartitions] | None = None
         self.own_broker_epoch: Callable[[], int] | None = None
+        self.on_disk_failure: Callable[[KafkaStorageError], None] | None = None
         self._replicated: ReplicatedPartitions | None = None
         self._loop = loop
         self._now_ms = now_ms
@@ -321,6 +324,16 @@ class ReplicaManager:
         if wanted.topic in self.topics:
             raise StaleMetadataError(ErrorCode.INCONSISTENT_TOPIC_ID)
         raise self._no_replica(wanted.topic, wanted.index)
+
+    def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
+        """Stop this broker after a failed append to a partition that others can lead.
+
+        A broker of Kafka's takes the directory offline then, and stops if it has no other. Without that, its partitions would take no
+        records until someone makes room on this disk. Alone in the ISR a replica cannot be replaced: it stays, and reads go on.
+        """
+        stop, self.on_disk_failure = self.on_disk_failure, None
+        if stop is not None:
+            stop(error)
 
     def high_watermark_moved(self, partition: Partition) -> None:
         """Wake the producers that wait for the commit, and the consumers that wait for records.

@@ -80,7 +80,13 @@ class BrokerServer:
         client_metrics: the client telemetry; None until a client asks for its subscription.
     """
 
-    def __init__(self, config: BrokerConfig, runtime: Runtime, resolver: ConfigResolver) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        resolver: ConfigResolver,
+        on_fault: Callable[[BaseException], None],
+    ) -> None:
         self.config = config
         self.image = MetadataImage()
         self.listeners: list[Listener] = []
@@ -96,6 +102,7 @@ class BrokerServer:
         self._quorum: MetadataQuorum
         self._runtime = runtime
         self._resolver = resolver
+        self._on_fault = on_fault
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
         self._controller_for: Callable[[str], Controller]
@@ -225,6 +232,7 @@ class BrokerServer:
             config.replica_lag_time_max_ms,
         )
         self.replica_manager.own_broker_epoch = lambda: self.lifecycle.epoch
+        self.replica_manager.on_disk_failure = self._on_fault
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
         self.replica_manager.make_replicated = self._make_replicated
         self._assignments = self._make_assignments(meta)

@@ -116,7 +116,7 @@ class Node:
         self._channels: list[ControllerChannel] = []
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
         self._resolver = ConfigResolver(config_schema(), config.node_id, dict(config.properties), defaults)
-        self._broker = BrokerServer(config, self._runtime, self._resolver) if config.is_broker else None
+        self._broker = BrokerServer(config, self._runtime, self._resolver, self.fail) if config.is_broker else None
         self._controllers = self._make_controller_server() if config.controller_listeners else None
         self.log_manager: LogManager
 

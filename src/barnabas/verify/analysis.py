@@ -43,7 +43,8 @@ class Analysis:
             if op.outcome is Outcome.INVOKE:
                 open_ops[op.process] = op
                 continue
-            open_ops.pop(op.process, None)
+            if op.f != "stuck":  # the operation that does not return stays open
+                open_ops.pop(op.process, None)
             for send in op.sends:
                 self.writer_of[send.key, send.value] = op
             for key, pairs in op.reads().items():

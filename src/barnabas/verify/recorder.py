@@ -34,7 +34,7 @@ class Recorder:
         self._ops: list[Op] = []
         self._processes = 0
         self._lock = threading.Lock()
-        self._file = path.open("w", encoding="utf-8") if path is not None else None
+        self._file = path.open("w", buffering=1, encoding="utf-8") if path is not None else None
         if self._file is not None:
             self._file.write(header_line(about) + "\n")
 

@@ -71,10 +71,9 @@ def play(cluster: Cluster, _: ToolProcess) -> None:
         cluster.start_again(controller)
         creator.await_more()
     for node in cluster.brokers:
-        assert node.port is not None
         wait_for(
             f"node {node.node_id} knows every topic whose creation was acknowledged",
-            lambda port=node.port: views.all_topics(port) >= set(creator.created),  # type: ignore[misc]
+            lambda address=node.address: views.all_topics(address) >= set(creator.created),  # type: ignore[misc]
             30,
         )
     cluster.await_in_sync(creator.created)

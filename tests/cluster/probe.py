@@ -1,0 +1,95 @@
+"""One record after the other to each partition of a topic, and when each was acknowledged: what a fault costs, partition by partition.
+
+The workload beside it shows whether a promise is broken. It does not show a partition that stands still while others go on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import Producer
+
+from tests.cluster.load import QUICK, Acknowledged
+
+EVERY_SECONDS = 0.02
+MOST_WAITING = 400
+"""Records of a partition that wait; more are not sent, a long standstill would only fill the memory."""
+FLUSH_SECONDS = 180.0
+
+
+class Probe:
+    """An idempotent producer that never gives up, in a thread.
+
+    Attributes:
+        acknowledged: in the order in which it was told, so that `records.check_exactly_once` can check it.
+        failures: errors of records that were given up.
+    """
+
+    def __init__(self, bootstrap_servers: str, topic: str, partitions: int) -> None:
+        self.topic, self.partitions = topic, partitions
+        self.acknowledged: list[Acknowledged] = []
+        self.failures: list[str] = []
+        self._told_at: list[list[float]] = [[] for _ in range(partitions)]
+        self._waiting = [0] * partitions
+        self._producer = Producer({
+            "bootstrap.servers": bootstrap_servers, "acks": "all", "enable.idempotence": True, "linger.ms": 0,
+            "message.timeout.ms": 900_000, "request.timeout.ms": 5000, "socket.timeout.ms": 6000, **QUICK,
+        })  # fmt: skip
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stopping.is_set():
+            for index in range(self.partitions):
+                if self._waiting[index] < MOST_WAITING:
+                    self._waiting[index] += 1
+                    self._producer.produce(self.topic, str(number), partition=index, on_delivery=self._told)
+                    number += 1
+            until = time.monotonic() + EVERY_SECONDS
+            while (left := until - time.monotonic()) > 0:
+                self._producer.poll(left)
+
+    def _told(self, error: Any, message: Any) -> None:
+        self._waiting[message.partition()] -= 1
+        if error is not None:
+            self.failures.append(str(error))
+        else:
+            self._told_at[message.partition()].append(time.monotonic())
+            self.acknowledged.append(Acknowledged(message.partition(), int(message.value()), message.offset()))
+
+    def __enter__(self) -> Probe:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def flush(self) -> None:
+        """Wait until all that was sent is acknowledged."""
+        left = self._producer.flush(FLUSH_SECONDS)
+        assert not left, (
+            f"{left} records of {self.topic} are not acknowledged {FLUSH_SECONDS:.0f} s after the last fault"
+        )
+
+    def standstill(self, began: float, ended: float) -> float:
+        """Return the longest time in seconds without an acknowledged write to one of the partitions, on the monotonic clock."""
+        return max(longest_gap(list(each), began, ended) for each in self._told_at)
+
+
+def longest_gap(moments: Sequence[float], began: float, ended: float) -> float:
+    """Return the longest time between two moments that follow each other; begin and end of the time count as moments.
+
+    Args:
+        moments: in order.
+    """
+    within = [began, *(each for each in moments if began < each < ended), ended]
+    return max(second - first for first, second in pairwise(within))
