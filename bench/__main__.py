@@ -1,4 +1,4 @@
-"""`make bench`: run the catalogue on both brokers in turn, then Spark's rows, and write docs/benchmarks.md.
+"""`make bench`: run the catalogue on both brokers in turn, then the rows of clusters and Spark's, and write docs/benchmarks.md.
 
 python -m bench [--runs 3] [--megabytes 300] [--seconds 4] [--only WORD ...] [--skip WORD ...] [--output docs/benchmarks.md]
 """
@@ -12,8 +12,9 @@ from pathlib import Path
 
 from tests.spark.connector import ConnectorUnavailable, connector_jars
 
+from bench.cluster_rows import cluster_rows, run_cluster_rows
 from bench.page import write_page
-from bench.report import CONNECTOR, OURS, THEIRS, Results, print_table
+from bench.report import CONNECTOR, OURS, THEIR_CLUSTER, THEIRS, Results, print_table
 from bench.scenarios import Running, Scenario, catalogue, librdkafka, start
 from bench.spark_rows import run_rows, spark_rows
 
@@ -71,8 +72,11 @@ def main() -> int:
             word in name for word in args.skip
         )
 
-    brokers, spark = Results(THEIRS), Results(CONNECTOR)
+    brokers, clusters, spark = Results(THEIRS), Results(THEIR_CLUSTER), Results(CONNECTOR)
     run_scenarios([row for row in catalogue(args.megabytes, args.seconds) if chosen(row.name)], args.runs, brokers)
+    run_cluster_rows(
+        [row for row in cluster_rows(args.megabytes, args.seconds) if chosen(row.name)], args.runs, clusters
+    )
     if rows := [row for row in spark_rows(args.megabytes, args.seconds) if chosen(row.name)]:
         try:
             connector_jars()
@@ -81,7 +85,7 @@ def main() -> int:
         else:
             run_rows(rows, args.runs, spark)
     if args.output:
-        write_page(args.output, [brokers, spark], args.runs)
+        write_page(args.output, [brokers, clusters, spark], args.runs)
     return 0
 
 

@@ -1,8 +1,9 @@
-"""Load by librdkafka in a process of its own: prints one JSON line with the seconds the work took.
+"""Load by librdkafka in a process of its own: prints one JSON line with the seconds the work took, and with the latencies of `pace`.
 
 python -m bench.librdkafka_load produce BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES ACKS
 python -m bench.librdkafka_load transact BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES RECORDS_PER_TRANSACTION ABORT_EVERY
 python -m bench.librdkafka_load consume BOOTSTRAP TOPIC COUNT
+python -m bench.librdkafka_load pace BOOTSTRAP TOPIC COUNT SIZE RECORDS_PER_SECOND
 """
 
 from __future__ import annotations
@@ -90,6 +91,35 @@ def consume(bootstrap: str, topic: str, count: int) -> float:
     return time.perf_counter() - began
 
 
+def pace(bootstrap: str, topic: str, count: int, size: int, rate: int) -> dict[str, float]:
+    """Send single records at a rate, with acks=all; return the seconds from `produce` to the acknowledgement."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0})
+    payload = os.urandom(size // 2).hex().encode()
+    # A connection to each leader, and what the first requests cost, are not counted.
+    for partition in range(PARTITIONS):
+        producer.produce(topic, payload, partition=partition)
+    producer.flush(60)
+    taken: list[float] = []
+    began = time.perf_counter()
+    for index in range(count):
+        while (early := began + index / rate - time.perf_counter()) > 0:
+            producer.poll(early)
+        sent = time.perf_counter()
+        producer.produce(
+            topic, payload, partition=index % PARTITIONS,
+            on_delivery=lambda error, _, sent=sent: taken.append(float("inf") if error else time.perf_counter() - sent),
+        )  # fmt: skip
+        producer.poll(0)
+    if producer.flush(120):
+        raise SystemExit("records were left over")
+    taken.sort()
+    return {
+        "seconds": time.perf_counter() - began,
+        "p50": taken[count // 2],
+        "p99": taken[count * 99 // 100],
+    }
+
+
 def main(what: str, bootstrap: str, topic: str, count: str, *more: str) -> None:
     if what == "produce":
         size, batch_bytes, acks = more
@@ -99,6 +129,10 @@ def main(what: str, bootstrap: str, topic: str, count: str, *more: str) -> None:
         seconds = produce(
             bootstrap, topic, int(count), int(size), int(batch_bytes), "all", int(per_transaction), int(aborted)
         )
+    elif what == "pace":
+        size, rate = more
+        print(json.dumps(pace(bootstrap, topic, int(count), int(size), int(rate))))
+        return
     else:
         seconds = consume(bootstrap, topic, int(count))
     print(json.dumps({"seconds": seconds}))

@@ -16,9 +16,13 @@ import apache_kafka
 import confluent_kafka
 from tests.spark.connector import CONNECTOR_VERSION
 
-from bench.report import CONNECTOR, OURS, THEIRS, TITLES, Results
+from bench.report import CONNECTOR, OURS, THEIR_CLUSTER, THEIRS, TITLES, Results
 
-SECTIONS = {THEIRS: "## Beside Apache Kafka", CONNECTOR: "## In Spark, beside Spark's own Kafka connector"}
+SECTIONS = {
+    THEIRS: "## Beside Apache Kafka",
+    THEIR_CLUSTER: "## Three nodes, beside three nodes of Apache Kafka",
+    CONNECTOR: "## In Spark, beside Spark's own Kafka connector",
+}
 _OPENING = """# Benchmarks
 
 Written by `make bench`. Both sides of a row share the machine's cores with their load, so only the ratios mean anything.
@@ -50,7 +54,7 @@ def section(results: Results, runs: int) -> str:
         SECTIONS[results.theirs],
         "",
         *machine(),
-        *(broker_versions() if results.theirs == THEIRS else spark_versions()),
+        *(spark_versions() if results.theirs == CONNECTOR else broker_versions()),
         f"- medians of {runs} runs",
         "",
         f"| scenario | figure | {TITLES[OURS]} | {theirs} | ratio | single runs |",

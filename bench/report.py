@@ -10,7 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 OURS, THEIRS, CONNECTOR = "barnabas", "apache-kafka", "spark-connector"
-TITLES = {OURS: "barnabas", THEIRS: "Apache Kafka", CONNECTOR: "Spark's Kafka connector"}
+THEIR_CLUSTER = "apache-kafka-cluster"
+TITLES = {
+    OURS: "barnabas",
+    THEIRS: "Apache Kafka",
+    CONNECTOR: "Spark's Kafka connector",
+    THEIR_CLUSTER: "Apache Kafka",
+}
 
 
 class Row(NamedTuple):

@@ -87,11 +87,18 @@ def wait_until_writable(port: int, topic: str, partitions: range) -> None:
 
 
 def librdkafka(*args: object) -> float:
+    """Run a load; return the seconds that it took."""
+    return librdkafka_figures(*args)["seconds"]
+
+
+def librdkafka_figures(*args: object) -> Figures:
+    """Run a load in a process of its own; return the figures that it prints."""
     command = [sys.executable, "-m", "bench.librdkafka_load", *map(str, args)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if result.returncode:
         raise RuntimeError(result.stderr[-2000:])
-    return float(json.loads(result.stdout.splitlines()[-1])["seconds"])
+    found: Figures = json.loads(result.stdout.splitlines()[-1])
+    return found
 
 
 def java_producer(running: Running, topic: str, count: int, size: int, batch: int, acks: str) -> float:

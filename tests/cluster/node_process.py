@@ -200,12 +200,15 @@ class ApacheKafkaNode(NodeProcess):
     """`kafka-storage format` and `kafka-server-start`, from the published jars."""
 
     kind = "apache-kafka"
+    heap = HEAP
 
     def format_command(self, cluster_id: str) -> list[str]:
         return apache_kafka.tool_command("storage", "format", "-t", cluster_id, "-c", str(self.config))
 
     def start_command(self) -> list[str]:
-        return apache_kafka.java_command("kafka.Kafka", str(self.config), heap=HEAP, log4j="server-log4j2.properties")
+        return apache_kafka.java_command(
+            "kafka.Kafka", str(self.config), heap=self.heap, log4j="server-log4j2.properties"
+        )
 
 
 KINDS: dict[str, type[NodeProcess]] = {each.kind: each for each in (ApacheKafkaNode, BarnabasNode)}
