@@ -163,13 +163,8 @@ class LogAppender:
                             must_verify=must_verify,
                         )
                     except OutOfOrderSequence:
-                        if producer_id not in self._refused:
-                            raise
-                        # It was sent behind the batch that the disk did not take. A producer that were told of a gap in its sequence
-                        # would begin another epoch, and send records again in it that other partitions have already.
-                        raise KafkaStorageError(
-                            f"the disk did not take the batch of producer {producer_id} before this one to {self._name}"
-                        ) from None
+                        self._check_not_behind_refused(producer_id)
+                        raise
                     if duplicate is not None:
                         self._flush_if_due()
                         return _duplicate_of(duplicate)
@@ -182,6 +177,30 @@ class LogAppender:
         if leader_epoch != self._epochs.latest_epoch:
             # A larger epoch in the cache is rot: no replica has led in a later epoch than this one does now.
             self.begin_epoch(leader_epoch, first_offset)
+        self._write_or_refuse(view, batches, first_offset, next_offset, max_timestamp, now_ms)
+        log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
+        return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
+
+    def _check_not_behind_refused(self, producer_id: int) -> None:
+        """Raise KafkaStorageError if a batch out of order was sent behind one that the disk did not take.
+
+        A producer that is told of a gap in its sequence begins another epoch, and sends records again in it that other partitions have
+        already.
+        """
+        if producer_id in self._refused:
+            raise KafkaStorageError(
+                f"the disk did not take the batch of producer {producer_id} before this one to {self._name}"
+            ) from None
+
+    def _write_or_refuse(
+        self,
+        view: memoryview,
+        batches: list[Batch],
+        first_offset: int,
+        next_offset: int,
+        max_timestamp: int,
+        now_ms: int,
+    ) -> None:
         try:
             self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
         except KafkaStorageError:
@@ -189,8 +208,6 @@ class LogAppender:
             raise
         if self._refused:
             self._refused -= _sequenced(batches)
-        log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
-        return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
 
     def _check_marker(
         self, view: memoryview, position: int, header: BatchHeader, offset: int, transaction_version: int
