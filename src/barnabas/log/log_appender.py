@@ -151,20 +151,7 @@ class LogAppender:
                     if header.base_sequence != (last_sequence + 1) & SEQUENCE_MASK:
                         raise producers.out_of_order(producer_id, header.base_sequence, last_sequence, next_offset)
                 else:
-                    try:
-                        duplicate = producers.check(
-                            producer_id,
-                            producer_epoch,
-                            header.base_sequence,
-                            header.last_sequence,
-                            next_offset,
-                            transactional=bool(attributes & TRANSACTIONAL),
-                            guard=guard,
-                            must_verify=must_verify,
-                        )
-                    except OutOfOrderSequence:
-                        self._check_not_behind_refused(producer_id)
-                        raise
+                    duplicate = self._check_sequence(header, next_offset, guard)
                     if duplicate is not None:
                         self._flush_if_due()
                         return _duplicate_of(duplicate)
@@ -181,15 +168,30 @@ class LogAppender:
         log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
         return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
 
-    def _check_not_behind_refused(self, producer_id: int) -> None:
-        """Raise KafkaStorageError if a batch out of order was sent behind one that the disk did not take.
+    def _check_sequence(
+        self, header: BatchHeader, next_offset: int, guard: VerificationGuard | None
+    ) -> BatchMetadata | None:
+        """Return the batch that this one repeats; None if it continues its producer's sequence.
 
-        A producer that is told of a gap in its sequence begins another epoch, and sends records again in it that other partitions have
-        already.
+        What was sent behind a batch that the disk did not take ends like it. A producer that is told of a gap begins another epoch, and
+        sends again in it what other partitions have already.
         """
-        if producer_id in self._refused:
+        try:
+            return self._producers.check(
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                header.last_sequence,
+                next_offset,
+                transactional=bool(header.attributes & TRANSACTIONAL),
+                guard=guard,
+                must_verify=self._config.transaction_partition_verification_enable,
+            )
+        except OutOfOrderSequence:
+            if header.producer_id not in self._refused:
+                raise
             raise KafkaStorageError(
-                f"the disk did not take the batch of producer {producer_id} before this one to {self._name}"
+                f"the disk did not take the batch of producer {header.producer_id} before this one to {self._name}"
             ) from None
 
     def _write_or_refuse(
