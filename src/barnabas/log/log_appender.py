@@ -173,8 +173,8 @@ class LogAppender:
     ) -> BatchMetadata | None:
         """Return the batch that this one repeats; None if it continues its producer's sequence.
 
-        What was sent behind a batch that the disk did not take ends like it. A producer that is told of a gap begins another epoch, and
-        sends again in it what other partitions have already.
+        What was sent behind a batch that the disk did not take ends like it. A producer that hears of a gap begins another epoch. In
+        it, it sends again what other partitions have already.
         """
         try:
             return self._producers.check(
