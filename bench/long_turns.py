@@ -3,8 +3,9 @@
     python -m bench.long_turns [--nodes 3] [--partitions 4000] [--replicas 3] [--per-topic 250]
 
 The nodes are the whole broker and controller; only network, disk and time are simulated. So a turn of a loop is measured in CPU seconds
-of this process, which other load on the machine hardly changes, and the simulated disk is part of them: a real one takes less CPU and
-more time. Garbage is collected between the phases only, because here it is that of all nodes. Seconds of the world's time count what the protocol waits for, and no computing.
+of this process, which other load on the machine hardly changes. The simulated disk is part of them: a real one takes less CPU and more
+time. Garbage is collected between the phases only, because here it is that of all nodes. Seconds of the world's time count what the
+protocol waits for, and no computing.
 
 Each phase prints the world's seconds, the CPU seconds of all nodes together, and the longest turns with the functions that a sampler saw
 in them most. The phases: create the partitions; nothing happens for a minute; kill the active controller until another answers; start it
@@ -25,8 +26,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from barnabas.metadata.image import MetadataImage
-from barnabas.protocol.errors import ErrorCode
 from tests.simulation.cluster_client import ClusterClient
 from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.creator import create_topic
@@ -35,6 +34,9 @@ from tests.simulation.history import History
 from tests.simulation.node_loop import NodeLoop
 from tests.simulation.workload import LOST
 from tests.simulation.world import World
+
+from barnabas.metadata.image import MetadataImage
+from barnabas.protocol.errors import ErrorCode
 
 SAMPLE_SECONDS = 0.004
 LONG_SECONDS = 0.05
