@@ -284,9 +284,16 @@ class LogAppender:
             logger.warning("%s: cannot write the leader epochs: %s", self._name, in_words(error))
 
     def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Note where a leader epoch begins, in memory and, if the disk takes it, in the file."""
+        """Note in memory where a leader epoch begins; its first append writes the file.
+
+        A log that opens drops the epochs without records, so a file that had this one would say nothing. And a broker may begin to lead
+        thousands of partitions at once.
+        """
+        self._epochs.assign(leader_epoch, start_offset, write=False)
+
+    def _write_epochs(self) -> None:
         try:
-            self._epochs.assign(leader_epoch, start_offset)
+            self._epochs.write()
         except OSError as error:
             # The next change writes the file, or the next start reads the epochs from the batches.
             logger.warning("%s: cannot write the leader epochs: %s", self._name, in_words(error))
@@ -312,6 +319,8 @@ class LogAppender:
             segment = self.roll(first_offset, now_ms)
         if segment.first_timestamp is None and not segment.size:
             segment.first_timestamp = batches[0][1].max_timestamp
+        if self._epochs.awaits_write:
+            self._write_epochs()
         start = segment.write(view)
         offset = first_offset
         for position, header in batches:
