@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
-# The default suite runs on every core; a test that must be alone says so with a mark.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# The default suite runs on every core; a file's tests run in one process; tests/scheduling.py says why.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 # The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 

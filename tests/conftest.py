@@ -7,9 +7,12 @@ reason enough for both. `make simulate` is for new seeds.
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.scheduling import FileScheduling, slow_first
 from tests.spark.session import SHORT_LIVED
 
 settings.register_profile(
@@ -19,3 +22,13 @@ settings.load_profile("barnabas")
 
 for name, value in SHORT_LIVED.items():
     os.environ.setdefault(name, value)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
+    return FileScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # of a parallel run
+        slow_first(items)

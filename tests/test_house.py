@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -48,10 +47,9 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT / "src"))
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node
+@cache
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(tree_of(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -115,6 +113,7 @@ def test_the_english_is_plain() -> None:
     found = [
         f"{name_of(path)}:{number}: {line.strip()}"
         for path in MODULES
+        if NOT_ENGLISH.search(path.read_text())
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if NOT_ENGLISH.search(line)
     ]

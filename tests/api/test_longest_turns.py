@@ -49,6 +49,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeasuredNode]:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [key for key in APIS if arrays(key)], ids=lambda key: ApiKey(key).name)
 def test_no_turn_is_long(node: MeasuredNode, key: int) -> None:
     for of in arrays(key):
