@@ -61,7 +61,7 @@ def produce(
             producer.poll(0)
     if per_transaction:
         end_transaction(producer, abort=False)
-    if producer.flush(120):
+    if producer.flush(280):
         raise SystemExit("records were left over")
     return time.perf_counter() - began
 
@@ -111,7 +111,7 @@ def pace(bootstrap: str, topic: str, count: int, size: int, rate: int) -> dict[s
             on_delivery=lambda error, _, sent=sent: taken.append(float("inf") if error else time.perf_counter() - sent),
         )  # fmt: skip
         producer.poll(0)
-    if producer.flush(120):
+    if producer.flush(280):
         raise SystemExit("records were left over")
     taken.sort()
     return {

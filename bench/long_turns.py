@@ -174,16 +174,14 @@ class Growing:
         assert controller is not None
         controller.kill()
         await self.until("the active controller is killed: another leads", lambda: self.controller() is not None)
-        await self.until(
-            "its partitions have other leaders", lambda: self.leads(controller.node_id) == 0 or self.replicas == 1
-        )
+        await self.until("its partitions have other leaders", lambda: self.leads(controller.node_id) == 0)
         controller.begin(self.history)
         await self.until("it is started again", lambda: controller.serves and self.known(controller) >= total)
         await self.until("all are in sync", self.in_sync)
         others = [node for node in self.nodes if node is not self.controller()]
         victim = max(others, key=lambda node: self.leads(node.node_id))
         victim.kill()
-        await self.until("a broker is killed", lambda: self.leads(victim.node_id) == 0 or self.replicas == 1)
+        await self.until("a broker is killed", lambda: self.leads(victim.node_id) == 0)
         victim.begin(self.history)
         await self.until("it is started again", lambda: victim.serves and self.known(victim) >= total)
         await self.until("all are in sync", self.in_sync)

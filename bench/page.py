@@ -55,7 +55,7 @@ def section(results: Results, runs: int) -> str:
         "",
         *machine(),
         *(spark_versions() if results.theirs == CONNECTOR else broker_versions()),
-        f"- medians of {runs} runs",
+        f"- medians of {runs} runs" if runs > 1 else "- one run of each row",
         "",
         f"| scenario | figure | {TITLES[OURS]} | {theirs} | ratio | single runs |",
         "|---|---|--:|--:|--:|--:|",
