@@ -112,6 +112,7 @@ def measure(cluster: Cluster, role: str, fault: str, network: Network | None) ->
             node.pause()
         elif network is not None:
             network.isolate(node.node_id)
+            began = time.monotonic()
         else:
             node.kill()
         seconds = writer.first_after(began) - began
