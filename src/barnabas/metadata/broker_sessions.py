@@ -39,7 +39,7 @@ class BrokerSessions:
         self.last_contact_ms[broker_id] = now_ms - self.timeout_ms
 
     def stood_still(self, silent_ms: int) -> None:
-        """Prolong every session by the time in which this process did not run: it read no heartbeat then, whoever sent one."""
+        """Prolong every session by the time in which this process did not run: it read no heartbeats then."""
         for broker_id in self.last_contact_ms:
             self.last_contact_ms[broker_id] += silent_ms
 
