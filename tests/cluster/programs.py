@@ -1,16 +1,14 @@
 """Small programs on other people's clients, which go on whatever happens to the cluster, and say what they were told.
 
-    python -m tests.cluster.programs LIBRARY produce|consume|transact BOOTSTRAP TOPIC PARTITIONS NAME
+    python -m tests.cluster.programs LIBRARY produce|consume BOOTSTRAP TOPIC PARTITIONS NAME
 
 They print lines of JSON as Kafka's `kafka-verifiable-producer` and `-consumer` do, so that one reader understands all:
 
     {"name": "producer_send_success", "value": "17", "partition": 2}     a record was acknowledged
     {"name": "record_data", "value": "17", "partition": 2}               a record was read
-    {"name": "committed", "value": "17"}                                 a transaction, which wrote the value to each partition
-    {"name": "unknown", "value": "17", "error": "…"}                     a transaction of which that is not known
     {"name": "sent", "count": 18}                                        the program was asked to end (SIGTERM), and has ended
 
-`consume` joins the group NAME, and commits now and then; `transact` uses NAME as its transactional id.
+`consume` joins the group NAME, and commits now and then.
 """
 
 from __future__ import annotations
@@ -78,30 +76,6 @@ def kafka_python_consume(bootstrap: list[str], topic: str, _: int, name: str) ->
     consumer.close()
 
 
-def kafka_python_transact(bootstrap: list[str], topic: str, partitions: int, name: str) -> None:
-    number = 0
-    while not stopping.is_set():
-        producer = KafkaProducer(
-            bootstrap_servers=bootstrap, transactional_id=name, acks="all", metadata_max_age_ms=2000,
-            request_timeout_ms=10_000,
-        )  # fmt: skip
-        try:
-            producer.init_transactions()
-            while not stopping.is_set():
-                number += 1
-                producer.begin_transaction()
-                for index in range(partitions):
-                    producer.send(topic, str(number).encode(), partition=index)
-                producer.commit_transaction()
-                say("committed", value=str(number))
-                time.sleep(EVERY_SECONDS)
-        except Exception as error:
-            say("unknown", value=str(number), error=repr(error))
-        finally:
-            producer.close(timeout=1)
-    say("sent", count=number)
-
-
 # aiokafka
 
 
@@ -146,38 +120,11 @@ async def aiokafka_consume(bootstrap: list[str], topic: str, _: int, name: str) 
                     say("record_data", value=each.value.decode(), partition=each.partition)
 
 
-async def aiokafka_transact(bootstrap: list[str], topic: str, partitions: int, name: str) -> None:
-    number = 0
-    while not stopping.is_set():
-        producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap, transactional_id=name, metadata_max_age_ms=2000, request_timeout_ms=10_000
-        )
-        try:
-            await producer.start()
-            while not stopping.is_set():
-                number += 1
-                await producer.begin_transaction()
-                for index in range(partitions):
-                    await producer.send(topic, str(number).encode(), partition=index)
-                await producer.commit_transaction()
-                say("committed", value=str(number))
-                await asyncio.sleep(EVERY_SECONDS)
-        except Exception as error:
-            say("unknown", value=str(number), error=repr(error))
-        finally:
-            # A producer in an open transaction would wait for its end.
-            task = asyncio.ensure_future(producer.stop())
-            await asyncio.wait([task], timeout=5)
-    say("sent", count=number)
-
-
 PROGRAMS: dict[tuple[str, str], Callable[[list[str], str, int, str], Any]] = {
     ("kafka-python", "produce"): kafka_python_produce,
     ("kafka-python", "consume"): kafka_python_consume,
-    ("kafka-python", "transact"): kafka_python_transact,
     ("aiokafka", "produce"): aiokafka_produce,
     ("aiokafka", "consume"): aiokafka_consume,
-    ("aiokafka", "transact"): aiokafka_transact,
 }
 
 
