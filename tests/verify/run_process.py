@@ -187,8 +187,11 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1, file=open(stacks, "w"), all_threads=True)  # noqa: SIM115
     run = Run(settings, Path(history))
 
+    one_line = threading.Lock()
+
     def say(**what: Any) -> None:
-        print(json.dumps(what), flush=True)
+        with one_line:
+            print(json.dumps(what), flush=True)
 
     def report() -> None:
         while True:
@@ -202,7 +205,6 @@ def main() -> None:
         verdict = check(whole)
     else:
         verdict = run()
-    # One write, so that the other thread's line does not come between.
     say(verdict=verdict.as_json())
     # A client that is stuck would not let the interpreter end.
     os._exit(0)

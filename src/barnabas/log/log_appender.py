@@ -4,8 +4,8 @@
     append_checks    producer_state         record_batch              rolling         log_segment   log_segment, producer_state
 
 `append_as_leader` gives the batches their offsets, `append_as_follower` keeps those that a leader gave. `PartitionLog` holds one
-appender; its invariants hold here too. The appender keeps no state of its own but the settings: it moves the log's end, the epochs and
-the producers in the objects that it shares with the `PartitionLog`.
+appender; its invariants hold here too. The appender keeps no state of its own but the settings, and which producers' last batch the
+disk did not take: it moves the log's end, the epochs and the producers in the objects that it shares with the `PartitionLog`.
 
 Source: Kafka's `UnifiedLog.append`, `LocalLog.roll`.
 """
@@ -151,7 +151,7 @@ class LogAppender:
                     if header.base_sequence != (last_sequence + 1) & SEQUENCE_MASK:
                         raise producers.out_of_order(producer_id, header.base_sequence, last_sequence, next_offset)
                 else:
-                    duplicate = self._check_sequence(header, next_offset, guard)
+                    duplicate = self._check_producer(header, next_offset, guard, must_verify)
                     if duplicate is not None:
                         self._flush_if_due()
                         return _duplicate_of(duplicate)
@@ -164,37 +164,36 @@ class LogAppender:
         if leader_epoch != self._epochs.latest_epoch:
             # A larger epoch in the cache is rot: no replica has led in a later epoch than this one does now.
             self.begin_epoch(leader_epoch, first_offset)
-        self._write_or_refuse(view, batches, first_offset, next_offset, max_timestamp, now_ms)
+        self._write_as_leader(view, batches, first_offset, next_offset, max_timestamp, now_ms)
         log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
         return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
 
-    def _check_sequence(
-        self, header: BatchHeader, next_offset: int, guard: VerificationGuard | None
+    def _check_producer(
+        self, header: BatchHeader, offset: int, guard: VerificationGuard | None, must_verify: bool
     ) -> BatchMetadata | None:
-        """Return the batch that this one repeats; None if it continues its producer's sequence.
-
-        What was sent behind a batch that the disk did not take ends like it. A producer that hears of a gap begins another epoch. In
-        it, it sends again what other partitions have already.
-        """
+        """Check the producer and the sequence of a client's batch; return the one that it repeats, None if it is new."""
+        producer_id = header.producer_id
         try:
             return self._producers.check(
-                header.producer_id,
+                producer_id,
                 header.producer_epoch,
                 header.base_sequence,
                 header.last_sequence,
-                next_offset,
+                offset,
                 transactional=bool(header.attributes & TRANSACTIONAL),
                 guard=guard,
-                must_verify=self._config.transaction_partition_verification_enable,
+                must_verify=must_verify,
             )
         except OutOfOrderSequence:
-            if header.producer_id not in self._refused:
+            if producer_id not in self._refused:
                 raise
+            # The producer sent it behind a batch that the disk did not take. A producer that hears of a gap in its sequence begins
+            # another epoch, and in that epoch repeats records that other partitions already have.
             raise KafkaStorageError(
-                f"the disk did not take the batch of producer {header.producer_id} before this one to {self._name}"
+                f"the disk did not take the batch of producer {producer_id} before this one to {self._name}"
             ) from None
 
-    def _write_or_refuse(
+    def _write_as_leader(
         self,
         view: memoryview,
         batches: list[Batch],
@@ -203,6 +202,7 @@ class LogAppender:
         max_timestamp: int,
         now_ms: int,
     ) -> None:
+        """Write a set, and remember whose batches the disk did not take."""
         try:
             self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
         except KafkaStorageError:

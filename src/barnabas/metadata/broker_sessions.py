@@ -38,6 +38,11 @@ class BrokerSessions:
         """End a session at once: the broker's process has ended."""
         self.last_contact_ms[broker_id] = now_ms - self.timeout_ms
 
+    def stood_still(self, silent_ms: int) -> None:
+        """Prolong every session by the time in which this process did not run: it read no heartbeats then."""
+        for broker_id in self.last_contact_ms:
+            self.last_contact_ms[broker_id] += silent_ms
+
     def forget(self, broker_id: int) -> None:
         self.last_contact_ms.pop(broker_id, None)
         self.applied.pop(broker_id, None)

@@ -72,6 +72,9 @@ logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 
+_LATE = 8
+"""A controller that looks after its sessions this part of a session too late has stood still."""
+
 
 class Node:
     """One node.
@@ -116,6 +119,8 @@ class Node:
         self._channels: list[ControllerChannel] = []
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
         self._resolver = ConfigResolver(config_schema(), config.node_id, dict(config.properties), defaults)
+        self._tick_ms = 0
+        self._ticked_ms: int | None = None
         self._broker = BrokerServer(config, self._runtime, self._resolver, self.fail) if config.is_broker else None
         self._controllers = self._make_controller_server() if config.controller_listeners else None
         self.log_manager: LogManager
@@ -303,7 +308,8 @@ class Node:
             if self.quorum.local_controller is not None:
                 # Brokers of other nodes may need this controller before the broker of this node is registered.
                 session_ms, beat_ms = self.config.broker_session_timeout_ms, self.config.broker_heartbeat_interval_ms
-                self._timers.every(beat_ms if self.config.is_alone else max(session_ms // 50, 1), self._tick)
+                self._tick_ms = beat_ms if self.config.is_alone else max(session_ms // 50, 1)
+                self._timers.every(self._tick_ms, self._tick)
         except (KafkaStorageError, OSError) as error:
             raise CannotStart(f"cannot open the metadata log in {root}: {in_words(error)}") from None
         except QuorumNotSupported as error:
@@ -348,6 +354,18 @@ class Node:
 
     def _tick(self) -> None:
         """Let the controller do what is due."""
+        now_ms = self._runtime.monotonic_ns() // 1_000_000
+        late_ms = 0 if self._ticked_ms is None else now_ms - self._ticked_ms - self._tick_ms
+        self._ticked_ms = now_ms
+        controller = self.quorum.local_controller
+        if (
+            late_ms > self.config.broker_session_timeout_ms // _LATE
+            and controller is not None
+            and controller.active is not None
+        ):
+            # The process was stopped, or got no processor. Heartbeats that came meanwhile are read after this turn of the loop.
+            logger.warning("This node stood still for %d ms; the sessions of brokers last longer by that", late_ms)
+            controller.active.sessions.stood_still(late_ms)
         self.quorum.controller.tick()
         self._report_leaderless()
 
