@@ -217,7 +217,7 @@ class Cluster:
                 for process in self._processes.values():
                     if process.is_paused:
                         process.resume()
-                    process.terminate()
+                    process.end()
                 for process in self._processes.values():
                     process.wait_for_end()
             self._release()

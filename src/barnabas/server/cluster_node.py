@@ -6,8 +6,9 @@
     then          commands (`cluster_control`)                    ──►   one line for each, in order
 
 - The pair of sockets is inherited: nobody can reach it over the network or by a path. `barnabas start` does not know it.
-- When it ends, or the parent is another one, the cluster's process has ended: the node stops too. It deletes the cluster's folder, if
-  that is a temporary one; then it does not stop in order, because nobody will read what it leaves.
+- When it ends, the cluster ends: the node stops too, and hands nothing over, because no other node goes on. If the cluster's folder is a
+  temporary one, the cluster's process has been killed: the node deletes the folder and ends at once. The same when the parent is another
+  one; a fork of it may keep the sockets open.
 - Settings come from the node's file and the first line, as `--set` would name them. The environment has no part.
 """
 
@@ -80,29 +81,33 @@ async def _run(properties: str, loop: FaultyLoop) -> int:
     links.apply(plan)
     signals = StopSignals(loop)
     node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    start = loop.create_task(node.start())
     orphaned = loop.create_task(_orphaned(parent))
-    await asyncio.wait((start, signals.asked, orphaned), return_when=asyncio.FIRST_COMPLETED)
-    if not start.done():
-        start.cancel()
-        await asyncio.wait((start,))
-        return 0
-    start.result()
-    control = ClusterControl(node, links)
-    control.apply(plan)
-    _send(writer, {"address": node.addresses[0], "cluster_id": node.cluster_id})
-    commands = loop.create_task(_serve(control, reader, writer))
-    failed = loop.create_task(node.wait_failed())
-    await asyncio.wait((signals.asked, failed, commands, orphaned), return_when=asyncio.FIRST_COMPLETED)
-    if not signals.asked.done() and not failed.done():
-        logger.info("Stopping: the process of the cluster has ended")
+    tasks = [orphaned]
+    try:
+        start = loop.create_task(node.start())
+        await asyncio.wait((start, signals.asked, orphaned), return_when=asyncio.FIRST_COMPLETED)
+        if not start.done():
+            start.cancel()
+            await asyncio.wait((start,))
+            return 0
+        start.result()
+        control = ClusterControl(node, links)
+        control.apply(plan)
+        _send(writer, {"address": node.addresses[0], "cluster_id": node.cluster_id})
+        tasks += (loop.create_task(_serve(control, reader, writer)), loop.create_task(node.wait_failed()))
+        await asyncio.wait((signals.asked, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    goes_on = signals.asked.done() or node.failure is not None
+    if not goes_on:
+        logger.info("Stopping: the cluster ends")
         if first["temporary"]:
             _delete(Path(properties).parent.parent)
             os._exit(0)
-    await node.stop()
+    await node.stop(hands_over=goes_on)
     signals.ignore()
-    for task in (failed, commands, orphaned):
-        task.cancel()
     return 1 if node.failure is not None else 0
 
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -99,7 +100,14 @@ class ClusterProcess:
         self.address, self.cluster_id = answer["address"], answer["cluster_id"]
 
     def terminate(self) -> None:
+        """Ask the node to stop in order, as an operator would."""
         self._signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """Ask the node to stop together with all others."""
+        if self._channel is not None:
+            with contextlib.suppress(OSError):
+                self._channel.shutdown(socket.SHUT_RDWR)
 
     def wait_for_end(self) -> None:
         """Wait until the process has ended; kill it if that takes too long."""
