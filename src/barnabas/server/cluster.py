@@ -21,10 +21,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
-import shutil
-import socket
-import sys
 import tempfile
 import threading
 import time
@@ -36,9 +32,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from barnabas.client.properties import read_properties
-from barnabas.log.disk import DiskLock, DiskLocked, OsDisk
-from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.cluster_arguments import (
     checked_brokers,
@@ -46,15 +39,13 @@ from barnabas.server.cluster_arguments import (
     cluster_settings,
     ordered_pairs,
 )
+from barnabas.server.cluster_folder import PORT_TAKEN, Held, open_held, ports_of
 from barnabas.server.cluster_process import ClusterProcess
-from barnabas.server.commands import epoch_ms
-from barnabas.server.config import BrokerConfig
 from barnabas.server.embedded_arguments import checked_path, topic_request
 from barnabas.server.fault_arguments import api_key, checked_times, error_code
 from barnabas.server.fault_plan import NO_FAULTS, FaultPlan, RequestFault
 from barnabas.server.fault_tickets import FaultTickets, InjectedFault
-from barnabas.server.local_cluster import HOST, LocalCluster, check_folder, open_cluster
-from barnabas.server.storage import format_directory
+from barnabas.server.local_cluster import HOST
 
 __all__ = ["Cluster"]
 
@@ -66,7 +57,6 @@ _COMMAND_S = 90.0
 _LOOK_S = 0.01
 _COPIES_MAX = 3
 _ATTEMPTS = 3
-_PORT_TAKEN = "Address already in use"
 
 _Nodes = int | Iterable[int]
 T = TypeVar("T")
@@ -180,7 +170,7 @@ class Cluster:
                 except CannotStart as mistake:
                     self.stop()
                     # Another process may have taken a port in the moment before it was held.
-                    if _PORT_TAKEN not in str(mistake) or self._data_dir is not None or attempt == _ATTEMPTS:
+                    if PORT_TAKEN not in str(mistake) or self._data_dir is not None or attempt == _ATTEMPTS:
                         raise mistake.with_traceback(None) from None
                 except BaseException:
                     self.stop()
@@ -190,10 +180,10 @@ class Cluster:
     def _start(self) -> None:
         is_temporary = self._data_dir is None
         folder = self._folder = Path(self._data_dir or tempfile.mkdtemp(prefix="barnabas-cluster-")).absolute()
-        held = _Held(folder if is_temporary else None)
+        held = Held(folder if is_temporary else None)
         # Without a call of `stop`, that happens when the interpreter exits.
         self._release = weakref.finalize(self, held.release, os.getpid())
-        cluster = _open(folder, self._size, held)
+        cluster = open_held(folder, self._size, held)
         self._plan = NO_FAULTS
         self._pid = os.getpid()
         self._processes = held.processes = {node.node_id: ClusterProcess(node) for node in cluster.nodes}
@@ -481,7 +471,7 @@ class Cluster:
         peers = [
             [HOST, int(port), each.node.node_id]
             for each in self._processes.values()
-            for port in _ports(each.node.properties)
+            for port in ports_of(each.node.properties)
         ]
         for process in launched:
             node_id = process.node.node_id
@@ -542,83 +532,3 @@ class Cluster:
                 raise TimeoutError(f"{seconds:g} s have passed without this: {what}")
             time.sleep(_LOOK_S)
         return answer
-
-
-class _Held:
-    """What a cluster holds until it is released: processes, ports, the lock of a folder, a temporary folder."""
-
-    def __init__(self, temporary: Path | None) -> None:
-        self.processes: dict[int, ClusterProcess] = {}
-        self.ports: list[socket.socket] = []
-        self.lock: DiskLock | None = None
-        self._temporary = temporary
-        self._pid = 0
-
-    def __repr__(self) -> str:
-        return f"<_Held processes={len(self.processes)} ports={len(self.ports)}>"
-
-    def release(self, pid: int) -> None:
-        """Release everything, but not in a fork of the process that made it."""
-        if os.getpid() != pid:
-            return
-        for process in self.processes.values():
-            process.kill()
-        for port in self.ports:
-            port.close()
-        if self.lock is not None:
-            self.lock.release()
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-
-
-def _open(folder: Path, nodes: int, held: _Held) -> LocalCluster:
-    """Return the cluster of a folder, made if the folder is empty, with its ports and the folder's lock held.
-
-    Raises:
-        CannotStart: the folder cannot be used.
-    """
-    try:
-        check_folder(folder, nodes)
-        folder.mkdir(parents=True, exist_ok=True)
-        held.lock = OsDisk().lock(f"{folder}/.lock")
-        cluster = open_cluster(folder, nodes, None if any(folder.glob("*.properties")) else 0, _format)
-        if sys.platform == "linux":
-            # Elsewhere a port that is held cannot be bound.
-            for node in cluster.nodes:
-                for port in _ports(node.properties):
-                    held.ports.append(_hold(port))
-    except DiskLocked:
-        raise CannotStart(f"data_dir={folder} is in use by another cluster") from None
-    except OSError as error:
-        raise CannotStart(f"cannot use data_dir={folder}: {error.strerror or error}") from None
-    return cluster
-
-
-def _ports(properties: Path) -> list[int]:
-    listeners = read_properties(str(properties))["listeners"].split(",")
-    return [int(each.rpartition(":")[2]) for each in listeners]
-
-
-def _hold(port: int) -> socket.socket:
-    """Bind a port without listening: the system gives it to nobody else, and a node may bind it too."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        held.bind((HOST, port))
-    except OSError as error:
-        held.close()
-        raise CannotStart(f"port {port}: {_PORT_TAKEN}") from error
-    return held
-
-
-def _format(cluster: LocalCluster, cluster_id: str) -> None:
-    """Format the nodes' data directories, in this process."""
-    disk, draw = OsDisk(), random.SystemRandom()
-    for node in cluster.nodes:
-        config = BrokerConfig.from_properties(
-            {**read_properties(str(node.properties)), "barnabas.metadata.flush": "false"}
-        )
-        if not disk.exists(f"{node.data}/{META_PROPERTIES}"):
-            format_directory(
-                disk, str(node.data), cluster_id, node.node_id, config, draw, now_ms=epoch_ms(), standalone=False
-            )
