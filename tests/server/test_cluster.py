@@ -134,6 +134,7 @@ def test_the_next_two_requests_fail_wherever_they_arrive(barnabas_cluster: barna
     assert at_two.hits == 0
 
 
+@pytest.mark.long
 def test_a_lost_answer_of_three_replicas(barnabas_cluster: barnabas.Cluster) -> None:
     cluster = barnabas_cluster
     cluster.create_topic("orders")
@@ -145,6 +146,7 @@ def test_a_lost_answer_of_three_replicas(barnabas_cluster: barnabas.Cluster) -> 
     assert values(cluster) == [b"one", b"two"]
 
 
+@pytest.mark.long
 def test_a_slow_node_and_a_slow_network(barnabas_cluster: barnabas.Cluster) -> None:
     cluster = barnabas_cluster
     cluster.create_topic("orders", replicas=2)
