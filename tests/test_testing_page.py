@@ -10,16 +10,24 @@ import pytest
 from tests.pages import blocks, run_pytest, write_files
 
 PAGES = ("docs/testing.md", "docs/from-testcontainers.md")
+FAILURES = "docs/testing-failures.md"
 
 
 @pytest.mark.slow
 def test_the_samples_pass_in_parallel(tmp_path: Path) -> None:
-    names = [name for page in PAGES for name in write_files(page, tmp_path)]
+    they_pass([name for page in PAGES for name in write_files(page, tmp_path)], tmp_path, "-n", "2")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_samples_with_failures_pass(tmp_path: Path) -> None:
+    they_pass(write_files(FAILURES, tmp_path), tmp_path)
+
+
+def they_pass(names: list[str], folder: Path, *options: str) -> None:
     assert len(names) == len(set(names))
-    tests = sum(
-        len(re.findall(r"^(?:async )?def test_", (tmp_path / name).read_text(), re.MULTILINE)) for name in names
-    )
-    done = run_pytest(tmp_path, "-q", "-n", "2")
+    tests = sum(len(re.findall(r"^(?:async )?def test_", (folder / name).read_text(), re.MULTILINE)) for name in names)
+    done = run_pytest(folder, "-q", *options)
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed, done.stdout + done.stderr
     assert int(passed[1]) >= tests
@@ -27,6 +35,6 @@ def test_the_samples_pass_in_parallel(tmp_path: Path) -> None:
 
 
 def test_every_sample_is_run() -> None:
-    for page in PAGES:
+    for page in (*PAGES, FAILURES):
         for text in blocks(page):
             assert re.match(r"# (test_\w+\.py|conftest\.py|with testcontainers)\n", text), text

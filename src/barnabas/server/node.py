@@ -393,13 +393,17 @@ class Node:
         """Return when the node fails; without a fault, wait for ever."""
         await asyncio.shield(self._failed)
 
-    async def stop(self) -> None:
-        """Stop cleanly; after a fault, leave the directory as a crash would."""
+    async def stop(self, *, hands_over: bool = True) -> None:
+        """Stop cleanly; after a fault, leave the directory as a crash would.
+
+        Args:
+            hands_over: whether other nodes go on, and lead what this one leads.
+        """
         self._phase = "stopping"
         began = self._runtime.monotonic_ns()
         self._timers.cancel()
         if self._broker is not None:
-            await self._broker.stop(is_in_order=self.failure is None)
+            await self._broker.stop(is_in_order=self.failure is None and hands_over)
         self.quorum.stop()
         await self._stop_controllers()
         self.log_manager.cleaner.close()
