@@ -6,8 +6,10 @@
         print(broker.bootstrap_servers)
 
 - `Broker` is a real broker inside this process, see `barnabas.server.embedded`. It needs Linux or macOS.
+- `Cluster` is several nodes, each a process, with faults that a test may order, see `barnabas.server.cluster`.
 - `ConfigError`: a setting is unknown or has an invalid value.
 - `CannotStart`: the broker cannot start, for example because a directory is in use or broken, or the port is taken.
+- `InjectedFault` is what `fail` and `drop_response_after_write` return: it counts the requests that it met.
 - `KafkaError`: an error of Kafka's protocol, with its `code`.
 
 Each is imported when it is first used, so that `import barnabas` is cheap.
@@ -21,15 +23,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from barnabas.protocol.errors import KafkaError as KafkaError
     from barnabas.server.cannot_start import CannotStart as CannotStart
+    from barnabas.server.cluster import Cluster as Cluster
     from barnabas.server.config import ConfigError as ConfigError
     from barnabas.server.embedded import Broker as Broker
+    from barnabas.server.fault_tickets import InjectedFault as InjectedFault
 
-__all__ = ["Broker", "CannotStart", "ConfigError", "KafkaError"]
+__all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError"]
 
 _MODULES = {
     "Broker": "barnabas.server.embedded",
     "CannotStart": "barnabas.server.cannot_start",
+    "Cluster": "barnabas.server.cluster",
     "ConfigError": "barnabas.server.config",
+    "InjectedFault": "barnabas.server.fault_tickets",
     "KafkaError": "barnabas.protocol.errors",
 }
 

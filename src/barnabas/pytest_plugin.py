@@ -8,9 +8,11 @@
 - `barnabas_config` returns the broker's settings. A test suite overrides it for a module, a class or a test; each different set of
   settings gets a broker of its own, which starts when it is first needed.
 - `barnabas_broker` is the same broker without a reset, for fixtures that live longer than a test.
+- `barnabas_cluster` is a cluster of three processes, also reset before each test: its faults are over then, and its nodes run.
+  `barnabas_cluster_config` returns the settings of its nodes, `barnabas_cluster_brokers` their number.
 - A mistake in the settings is one sentence that names the fixture `barnabas_config` and where it is.
-- The report of a failed test has a section with the broker's log lines of that test. Pytest's own section for log lines has the
-  others.
+- The report of a failed test has a section with the broker's log lines of that test, and one for each node of a cluster. Pytest's own
+  section for log lines has the others.
 
 Pytest imports this module in every run. The package imports the broker when a fixture first names it.
 """
@@ -21,7 +23,8 @@ import logging
 import os
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -30,6 +33,7 @@ import barnabas as package
 if TYPE_CHECKING:
     from pluggy import Result
 
+    from barnabas.server.cluster import Cluster
     from barnabas.server.embedded import Broker
 
 __tracebackhide__ = True  # a report that shows these frames shows nothing of the user's
@@ -99,13 +103,40 @@ class BrokerLog(logging.Handler):
 _log = BrokerLog()
 
 
+class NodeLogs:
+    """The log files of the nodes of running clusters, and how far they are read."""
+
+    def __init__(self) -> None:
+        self.clusters: list[Cluster] = []
+        self._ends: dict[Path, int] = {}
+
+    def take(self) -> dict[int, str]:
+        """Return what each node has logged since the last call, the last lines of it; nodes of several clusters together."""
+        taken: dict[int, list[str]] = {}
+        for cluster in self.clusters:
+            for node in cluster.nodes if cluster.is_running else ():
+                path = Path(cluster.data_dir) / f"node-{node}" / "node.log"
+                with path.open("rb") as log:
+                    log.seek(self._ends.get(path, 0))
+                    lines = log.read().decode(errors="replace").splitlines()
+                    self._ends[path] = log.tell()
+                taken.setdefault(node, []).extend(lines[-_MAX_LINES:])
+        return {node: "\n".join(lines) for node, lines in taken.items() if lines}
+
+
+_node_logs = NodeLogs()
+
+
 def _with_log(item: pytest.Item, phase: str) -> Generator[None, object, None]:
     _log.install()
     _log.take()
+    _node_logs.take()
     yield
     _log.uninstall()
     if lines := _log.take():
         item.add_report_section(phase, "barnabas log", lines)
+    for node, lines in _node_logs.take().items():
+        item.add_report_section(phase, f"barnabas node {node} log", lines)
 
 
 @pytest.hookimpl(hookwrapper=True, trylast=True)
@@ -136,7 +167,7 @@ def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
 ) -> Generator[None, Result[object], None]:
     outcome = yield
-    if fixturedef.argname == "barnabas_config" and outcome.exception is None:
+    if fixturedef.argname in ("barnabas_config", "barnabas_cluster_config") and outcome.exception is None:
         key = id(outcome.get_result())
         _places[key] = _place(fixturedef, request)
         fixturedef.addfinalizer(lambda: _places.pop(key, None))
@@ -145,13 +176,32 @@ def pytest_fixture_setup(
 def _place(fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest) -> str:
     """Return the file and line of a fixture; of the test if the test's parameters take the fixture's place."""
     code = getattr(fixturedef.func, "__code__", None)
-    if code is not None and "barnabas_config" in code.co_name:
+    if code is not None and fixturedef.argname in code.co_name:
         path, line = code.co_filename, code.co_firstlineno
     elif isinstance(request.node, pytest.Item):
         path, line = str(request.node.path), (request.node.location[1] or 0) + 1
     else:
         return ""
     return f"{os.path.relpath(path, request.config.invocation_params.dir)}:{line}: "
+
+
+def _key(settings: Mapping[str, object]) -> frozenset[tuple[str, str]]:
+    """Return settings as a key; equal ones share a broker."""
+    if not isinstance(settings, Mapping):
+        kind = "None" if settings is None else f"a {type(settings).__name__}"
+        raise TypeError(
+            f'it returns {kind}: return a mapping of settings, such as {{"num.partitions": 4}}, or {{}} for the defaults'
+        )
+    return frozenset((name, str(value)) for name, value in settings.items())
+
+
+def _fail(mistake: Exception, settings: object, fixture: str) -> NoReturn:
+    """Fail the test with one sentence about the settings that a fixture returned."""
+    where = _places.get(id(settings), "")
+    # Without a traceback: it has only frames of this module, of pytest and of its plugins. One frame that is not hidden keeps
+    # pytest from saying that all are.
+    __tracebackhide__ = False
+    pytest.fail(f"{type(mistake).__name__}: {where}the fixture {fixture}: {mistake}", pytrace=False)
 
 
 class _Brokers:
@@ -163,33 +213,48 @@ class _Brokers:
     def with_settings(self, settings: Mapping[str, object]) -> Broker:
         """Return a running broker; a test may have stopped it. A mistake in the settings fails the test."""
         try:
-            return self._running(settings)
+            key = _key(settings)
+            broker = self._by_settings.get(key)
+            if broker is None:
+                broker = self._by_settings[key] = package.Broker(config=settings)
+            if not broker.is_running:
+                broker.stop()
+                broker.start()
+            return broker
         except (package.ConfigError, package.CannotStart, TypeError) as mistake:
-            where = _places.get(id(settings), "")
-            sentence = f"{type(mistake).__name__}: {where}the fixture barnabas_config: {mistake}"
-        # Without a traceback: it has only frames of this module, of pytest and of its plugins. One frame that is not hidden keeps
-        # pytest from saying that all are.
-        __tracebackhide__ = False
-        pytest.fail(sentence, pytrace=False)
-
-    def _running(self, settings: Mapping[str, object]) -> Broker:
-        if not isinstance(settings, Mapping):
-            kind = "None" if settings is None else f"a {type(settings).__name__}"
-            raise TypeError(
-                f'it returns {kind}: return a mapping of settings, such as {{"num.partitions": 4}}, or {{}} for the defaults'
-            )
-        key = frozenset((name, str(value)) for name, value in settings.items())
-        broker = self._by_settings.get(key)
-        if broker is None:
-            broker = self._by_settings[key] = package.Broker(config=settings)
-        if not broker.is_running:
-            broker.stop()
-            broker.start()
-        return broker
+            found = mistake
+        _fail(found, settings, "barnabas_config")
 
     def stop(self) -> None:
         for broker in self._by_settings.values():
             broker.stop()
+
+
+class _Clusters:
+    """The session's clusters: one for each size and set of settings."""
+
+    def __init__(self) -> None:
+        self._by_settings: dict[tuple[int, frozenset[tuple[str, str]]], Cluster] = {}
+
+    def with_settings(self, brokers: int, settings: Mapping[str, object]) -> Cluster:
+        """Return a running cluster; nodes of it may be down. A mistake in the settings fails the test."""
+        try:
+            key = (brokers, _key(settings))
+            cluster = self._by_settings.get(key)
+            if cluster is None:
+                cluster = self._by_settings[key] = package.Cluster(brokers, config=settings)
+                _node_logs.clusters.append(cluster)
+            if not cluster.is_running:
+                cluster.start()
+            return cluster
+        except (package.ConfigError, package.CannotStart, TypeError, ValueError) as mistake:
+            found = mistake
+        _fail(found, settings, "barnabas_cluster_config")
+
+    def stop(self) -> None:
+        for cluster in self._by_settings.values():
+            cluster.stop()
+            _node_logs.clusters.remove(cluster)
 
 
 @pytest.fixture(scope="session")
@@ -217,3 +282,32 @@ def barnabas(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object])
     broker = _barnabas_brokers.with_settings(barnabas_config)
     broker.reset()
     return broker
+
+
+@pytest.fixture(scope="session")
+def _barnabas_clusters() -> Iterator[_Clusters]:
+    clusters = _Clusters()
+    yield clusters
+    clusters.stop()
+
+
+@pytest.fixture(scope="session")
+def barnabas_cluster_config() -> Mapping[str, object]:
+    """Return the settings of a cluster's nodes, by Kafka's names: override this fixture, with any scope."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def barnabas_cluster_brokers() -> int:
+    """Return how many nodes a cluster has: override this fixture, with any scope."""
+    return 3
+
+
+@pytest.fixture
+def barnabas_cluster(
+    _barnabas_clusters: _Clusters, barnabas_cluster_brokers: int, barnabas_cluster_config: Mapping[str, object]
+) -> Cluster:
+    """Return an empty cluster of processes without faults. Its nodes have the settings of `barnabas_cluster_config`."""
+    cluster = _barnabas_clusters.with_settings(barnabas_cluster_brokers, barnabas_cluster_config)
+    cluster.reset()
+    return cluster

@@ -19,7 +19,8 @@ A bad request gets the response of Apache Kafka 4.3:
 - A handler's `KafkaError`: the API's own response with that error. Any other exception is a bug here: it is logged with its trace, and
   the client gets UNKNOWN_SERVER_ERROR.
 
-Invariant: an accepted request yields exactly one of response, future and None; only Produce yields None.
+Invariant: an accepted request yields exactly one of response, future and None; only Produce yields None, and a test's handler
+(`intercept`).
 
 Sources: Kafka's `SocketServer.Processor.processCompletedReceives`, `RequestContext.parseRequest`, `KafkaApis.handle`.
 """
@@ -31,6 +32,7 @@ import importlib
 import logging
 import struct
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import CoroutineType
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -136,6 +138,7 @@ class Route:
         "request",
         "response",
     )
+    handle: Callable[..., Any]
 
     def __init__(
         self, description: ApiDescription, handle: Callable[..., Any], min_version: int, max_version: int
@@ -198,6 +201,61 @@ class Dispatcher:
         if route is None:
             route = self._routes[key] = _resolve(key, self._services)
         return route
+
+    def intercept(self, key: int, handle: Callable[..., Any] | None) -> None:
+        """Let another handler answer the requests of an API, for a test; None: its own one again.
+
+        It may set `close_connection` and return None for any API: the client gets no response then.
+        """
+        self._routes[key] = route = _resolve(key, self._services)
+        if handle is not None:
+            route.handle = handle
+            # Only a response that exists can be measured, and only on the loop may a handler close its connection.
+            route.lists = route.only_reads = False
+
+    def own_handler(self, key: int) -> Callable[..., Any]:
+        """Return the handler that an API has by itself."""
+        return _resolve(key, self._services).handle
+
+    def slow_down(self, seconds: float, is_met: Callable[[str | None], bool]) -> None:
+        """Let requests wait before they are handled, for a test; 0 seconds: no more.
+
+        Args:
+            is_met: whether requests with a client id wait.
+        """
+        # While nothing is slow, a request pays nothing: the attribute of the instance hides the method.
+        vars(self).pop("dispatch", None)
+        if seconds:
+            vars(self)["dispatch"] = partial(self._dispatch_later, seconds, is_met)
+
+    def _dispatch_later(
+        self, seconds: float, is_met: Callable[[str | None], bool], connection: ConnectionInfo, frame: memoryview
+    ) -> tuple[AnyContext, Output | asyncio.Future[Any] | None]:
+        try:
+            header, _ = parse_request_header(frame)
+        except KafkaError:
+            header = None
+        if header is None or not is_met(header.client_id):
+            return Dispatcher.dispatch(self, connection, frame)
+        key, version = header.api_key, header.api_version
+        context = self._make_context(self._services, connection, key, version, header.correlation_id, header.client_id)
+        later = self._handle_later(context, connection, bytearray(frame), seconds)
+        return context, self._services.loop.create_task(later)
+
+    async def _handle_later(
+        self, context: AnyContext, connection: ConnectionInfo, frame: bytearray, seconds: float
+    ) -> _Encoded:
+        await asyncio.sleep(seconds)
+        inner, result = Dispatcher.dispatch(self, connection, memoryview(frame))
+        if isinstance(result, asyncio.Future):
+            try:
+                await asyncio.wait((result,))
+            except asyncio.CancelledError:
+                result.cancel()
+                raise
+            result = self.complete(inner, result)
+        context.close_connection, context.accounting = inner.close_connection, inner.accounting
+        return _Encoded(result)
 
     def dispatch(
         self, connection: ConnectionInfo, frame: memoryview

@@ -78,6 +78,7 @@ class BrokerServer:
     Attributes:
         image: the metadata as of now.
         client_metrics: the client telemetry; None until a client asks for its subscription.
+        dispatcher: of the listeners, once this broker answers requests.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class BrokerServer:
         self.quotas: ClientQuotas
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
+        self.dispatcher: Dispatcher
         self.connections = Connections(config, self.listeners, runtime.loop, runtime.disk.max_open_files())
         self._quorum: MetadataQuorum
         self._runtime = runtime
@@ -188,9 +190,9 @@ class BrokerServer:
         self._quorum.loader.add_publisher(self._on_metadata)
         if not self.config.can_be_joined:
             await self.lifecycle.unfence()
-        dispatcher = Dispatcher(self.services, observer)
+        self.dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
-            listener.serve(dispatcher)
+            listener.serve(self.dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         if self.config.can_be_joined:
             # Last, because it may lead partitions from then on, and the other brokers fetch at once.
@@ -389,6 +391,10 @@ class BrokerServer:
         from barnabas.server.as_new import make_as_new
 
         await make_as_new(self.controller, lambda: self.image)
+        self.forget_sessions()
+
+    def forget_sessions(self) -> None:
+        """Replace what is only in memory: the sessions of fetches and of share groups, and the topics that were just deleted."""
         self._share.reset()
         self.services.fetch_sessions = FetchSessionCache(
             self.config.max_incremental_fetch_session_cache_slots, self._runtime.random

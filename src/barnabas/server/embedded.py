@@ -7,6 +7,7 @@ It is the node that `barnabas start` runs, on its own loop in its own thread; `d
 process. It listens on a free port of the loopback address, keeps its data in a temporary folder that `stop` deletes, creates topics
 on first use, does not sync its metadata to disk, and does not delay the first rebalance of a group.
 
+- `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`); `heal` and `reset` end them.
 - `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
   open connections stay.
 - `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again, on
@@ -48,7 +49,10 @@ from barnabas.server.embedded_arguments import (
     setting_texts,
     topic_request,
 )
+from barnabas.server.fault_arguments import api_key, checked_times, error_code
+from barnabas.server.fault_tickets import InjectedFault, OwnTickets
 from barnabas.server.node import Node
+from barnabas.server.request_faults import OrderedFault, RequestFaults
 
 __all__ = ["Broker"]
 
@@ -93,6 +97,8 @@ class Broker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._remove_folder: Callable[[], object] | None = None
+        self._request_faults: RequestFaults | None = None
+        self._faults: list[OrderedFault] = []
 
     def __repr__(self) -> str:
         state = self.bootstrap_servers if self.is_running else "stopped"
@@ -184,6 +190,7 @@ class Broker:
             if node is None:
                 return
             self._has_stopped = True
+            self._request_faults, self._faults = None, []
             try:
                 self._call(node.stop)
             finally:
@@ -231,12 +238,52 @@ class Broker:
         consumers of the next test: a warning in the log names its group.
         """
         node = self._running()
+        self.heal()
 
         async def reset() -> None:
             _warn_of_members(node)
             await node.broker.reset()
 
         self._call(reset)
+
+    def fail(self, api: str | int, error: str | int, times: int | None = 1) -> InjectedFault:
+        """Let the next requests of an API fail: the broker answers with the error, and carries nothing out.
+
+        Args:
+            api: Kafka's name, such as `Produce`, `Fetch`, `OffsetCommit`, or its key.
+            error: Kafka's name, such as `NOT_LEADER_OR_FOLLOWER`, or its code.
+            times: how many requests; None for all, until `heal` or `reset`.
+        """
+        return self._inject(api_key(api), error_code(error), checked_times(times))
+
+    def drop_response_after_write(self, api: str | int = "Produce", times: int | None = 1) -> InjectedFault:
+        """Let the answers to the next successful requests of an API be lost: each is carried out, and its connection closes.
+
+        Args:
+            api, times: as for `fail`.
+        """
+        return self._inject(api_key(api), None, checked_times(times))
+
+    def heal(self) -> None:
+        """End every fault that `fail` and `drop_response_after_write` have ordered."""
+        if self._faults:
+            self._set_faults([])
+
+    def _inject(self, key: int, code: int | None, times: int) -> InjectedFault:
+        tickets = OwnTickets(times)
+        self._set_faults([*self._faults, OrderedFault(key, code, tickets)])
+        return InjectedFault(tickets)
+
+    def _set_faults(self, faults: list[OrderedFault]) -> None:
+        node = self._running()
+
+        async def apply() -> None:
+            if self._request_faults is None:
+                self._request_faults = RequestFaults(node.broker.dispatcher)
+            self._request_faults.apply(faults)
+
+        self._call(apply)
+        self._faults = faults
 
     def _is_forked(self) -> bool:
         return self._node is not None and self._pid != os.getpid()

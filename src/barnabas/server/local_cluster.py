@@ -127,11 +127,15 @@ def check_folder(folder: Path, nodes: int) -> None:
         raise CannotStart(f"{folder} holds other files: {printable(foreign[0])} (pass another --data-dir)")
 
 
-def open_cluster(folder: Path, nodes: int, port: int | None) -> LocalCluster:
+def open_cluster(
+    folder: Path, nodes: int, port: int | None, format_all: Callable[[LocalCluster, str], None] | None = None
+) -> LocalCluster:
     """Return the cluster of a folder that was checked; make it if the folder is empty.
 
     Args:
         port: the first port of a new cluster, or from which an existing one gets new ones; None for 9092, or to keep them.
+        format_all: formats the data directories with a cluster id, those that are not formatted yet; None to have that done by
+            processes.
 
     Raises:
         CannotStart: no ports are free, or a node cannot be formatted.
@@ -139,7 +143,7 @@ def open_cluster(folder: Path, nodes: int, port: int | None) -> LocalCluster:
     every = range(1, nodes + 1)
     cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= _VOTERS_MAX) for n in every))
     if _size(folder) is None:
-        _make(folder, cluster, _FIRST_PORT if port is None else port)
+        _make(folder, cluster, _FIRST_PORT if port is None else port, format_all or _format)
     elif port is not None:
         _write_properties(cluster, port)
     return cluster
@@ -153,12 +157,12 @@ def _size(folder: Path) -> str | None:
         return None
 
 
-def _make(folder: Path, cluster: LocalCluster, port: int) -> None:
+def _make(folder: Path, cluster: LocalCluster, port: int, format_all: Callable[[LocalCluster, str], None]) -> None:
     for node in cluster.nodes:
         node.folder.mkdir(exist_ok=True)
     _write_properties(cluster, port)
     cluster_id = _known_id(cluster) or _random_id()
-    _format(cluster, cluster_id)
+    format_all(cluster, cluster_id)
     text = f"# A cluster of `barnabas start --nodes`.\ncluster.id={cluster_id}\nnodes={len(cluster.nodes)}\n"
     _write(folder / CLUSTER_PROPERTIES, text)
 
