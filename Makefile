@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install java demo pipelines test check screens simulate fuzz chaos kills faults mutants conform long card bench docs dist changelog serve clean
 

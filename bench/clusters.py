@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,11 +56,11 @@ class BenchCluster(Cluster):
         """Return the resident memory of all nodes that are up."""
         return sum(map(resident_megabytes, self.pids))
 
-    def loop_lags(self) -> dict[float, int]:
-        """Return how often the loops of all nodes were late, by the bound in seconds of the lateness; {} for Apache Kafka."""
+    def loop_lags(self, of: Collection[int] | None = None) -> dict[float, int]:
+        """Return how often the loops of all nodes, or of some, were late, by the bound in seconds; {} for Apache Kafka."""
         found: dict[float, int] = {}
         for node in self.nodes.values() if self.kind == "barnabas" else ():
-            if node.is_up:
+            if node.is_up and (of is None or node.node_id in of):
                 address = f"http://127.0.0.1:{self.metrics_ports[node.node_id]}/metrics"
                 with urllib.request.urlopen(address, timeout=30) as answer:
                     before = 0

@@ -4,6 +4,7 @@ python -m bench.librdkafka_load produce BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES A
 python -m bench.librdkafka_load transact BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES RECORDS_PER_TRANSACTION ABORT_EVERY
 python -m bench.librdkafka_load consume BOOTSTRAP TOPIC COUNT
 python -m bench.librdkafka_load pace BOOTSTRAP TOPIC COUNT SIZE RECORDS_PER_SECOND
+python -m bench.librdkafka_load touch BOOTSTRAP TOPIC,TOPIC,… PARTITIONS
 """
 
 from __future__ import annotations
@@ -120,6 +121,18 @@ def pace(bootstrap: str, topic: str, count: int, size: int, rate: int) -> dict[s
     }
 
 
+def touch(bootstrap: str, topics: list[str], partitions: int) -> float:
+    """Seconds to write a record to each partition, with acks=all."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "queue.buffering.max.messages": 200_000})
+    began = time.perf_counter()
+    for topic in topics:
+        for partition in range(partitions):
+            producer.produce(topic, b"x", partition=partition)
+    if producer.flush(280):
+        raise SystemExit("records were left over")
+    return time.perf_counter() - began
+
+
 def main(what: str, bootstrap: str, topic: str, count: str, *more: str) -> None:
     if what == "produce":
         size, batch_bytes, acks = more
@@ -133,6 +146,8 @@ def main(what: str, bootstrap: str, topic: str, count: str, *more: str) -> None:
         size, rate = more
         print(json.dumps(pace(bootstrap, topic, int(count), int(size), int(rate))))
         return
+    elif what == "touch":
+        seconds = touch(bootstrap, topic.split(","), int(count))
     else:
         seconds = consume(bootstrap, topic, int(count))
     print(json.dumps({"seconds": seconds}))

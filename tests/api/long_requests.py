@@ -118,6 +118,8 @@ class _Maker:
         struct, owner = self._structs[field.type], getattr(self._class, field.type)
         if not field.is_array:
             return self._struct(struct, owner, below, lengths, 0)
+        if below or self._shape == "empty":  # Only named elements of the innermost array differ.
+            return [self._struct(struct, owner, below, lengths, 0)] * lengths[field]
         return [self._struct(struct, owner, below, lengths, number) for number in range(lengths[field])]
 
     def _beside(self, field: FieldSpec, number: int, *, is_element: bool) -> Any:

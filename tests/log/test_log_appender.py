@@ -250,6 +250,24 @@ def test_a_follower_forgets_the_epoch_in_which_it_led_and_wrote_nothing() -> Non
     assert reopen(follower, disk).epoch_entries == [(4, 0)]
 
 
+def test_the_first_append_of_an_epoch_writes_its_file_and_the_beginning_does_not() -> None:
+    disk = SimDisk()
+    log = open_log(disk)
+    written: list[str] = []
+    disk.on_call = lambda call, path: written.append(f"{call} {path.rpartition('/')[2]}")  # type: ignore[func-returns-value]
+    log.begin_epoch(3)
+    assert (log.epoch_entries, written) == ([(3, 0)], [])
+    assert open_log(disk.copy()).epoch_entries == [], "nothing was written in it"
+    append(log, 1, leader_epoch=3)
+    first = [each for each in written if "leader-epoch-checkpoint" in each or "pwrite" in each]
+    assert first[-1] == "pwrite 00000000000000000000.log"
+    assert any("leader-epoch-checkpoint" in each for each in first[:-1]), "the file is there before the records"
+    assert open_log(disk.copy()).epoch_entries == [(3, 0)]
+    written.clear()
+    append(log, 1, leader_epoch=3)
+    assert written == ["pwrite 00000000000000000000.log"]
+
+
 def test_a_closed_log_rejects_appends() -> None:
     log = open_log()
     log.close()

@@ -258,6 +258,59 @@ def test_a_long_log_is_read_in_slices(loop: QuietClock, monkeypatch: pytest.Monk
     assert len(node.topics()) == 10
 
 
+def test_batches_that_are_committed_together_are_published_in_parts(
+    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_loader, "RECORDS_PER_PUBLICATION", 4)
+    node = Node(topics=5, loop=loop)
+    in_turns: list[int] = []
+
+    async def story() -> None:
+        node.commit(1)
+        node.commit(11)
+        while len(node.topics()) < 5:
+            in_turns.append(len(node.topics()))
+            await asyncio.sleep(0)
+
+    loop.run_until_complete(story())
+    assert in_turns == [2, 4], "each turn publishes two topics, of two records each"
+    assert node.heard == [0, 4, 8, 10]
+    assert [created(delta) for delta, _ in node.published[1:]] == [["t1", "t2"], ["t3", "t4"], ["t5"]]
+
+
+def test_a_metadata_transaction_is_not_published_in_parts(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_loader, "RECORDS_PER_PUBLICATION", 1)
+    node = Node(loop=loop)
+    node.append(*topic(1), messages.BeginTransactionRecord(name="all"))
+    node.append(*topic(2))
+    node.append(*topic(3), messages.EndTransactionRecord())
+
+    async def story() -> None:
+        node.commit(1)
+        node.commit(node.log.end_offset)
+        await asyncio.sleep(1)
+
+    loop.run_until_complete(story())
+    assert [created(delta) for delta, _ in node.published[1:]] == [["t1", "t2", "t3"]]
+
+
+def test_own_changes_of_many_partitions_have_a_turn_each(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_loader, "OWN_BYTES_PER_TURN", 100)
+    node = Node(loop=loop)
+
+    async def story() -> None:
+        node.commit(1)
+        changes = [own(node, number) for number in (1, 2)]
+        node.commit(node.log.end_offset)
+        assert [delta for delta, _ in node.published[1:]] == [changes[0].delta]
+        node.loader.forget_appended()
+        await asyncio.sleep(0)
+        assert created(node.published[-1][0]) == ["t2"], "it has resigned, and read the log"
+
+    loop.run_until_complete(story())
+    assert node.heard == [0, 2, 4]
+
+
 def test_what_is_committed_while_the_log_is_read_is_read_as_well(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

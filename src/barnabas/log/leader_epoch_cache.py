@@ -7,9 +7,9 @@ A follower asks a new leader where the follower's last epoch ended, and truncate
 
 Invariants: epochs and start offsets both ascend; an epoch ends where the next one starts, the last one at the log's end.
 
-Crash argument: the file is replaced by rename when an epoch begins, which is rare, and not synced unless the log is truncated: a power
-cut can leave it old, empty or missing. Every batch carries its epoch, so recovery compares the batches that it reads, and reads all
-if one contradicts the file or the file is not whole. Entries at or beyond the log's end are dropped.
+Crash argument: the file is replaced by rename before the first append of an epoch, which is rare, and not synced unless the log is
+truncated: a power cut can leave it old, empty or missing. Every batch carries its epoch, so recovery compares the batches that it
+reads, and reads all if one contradicts the file or the file is not whole. Entries at or beyond the log's end are dropped.
 
 Source: Kafka's `LeaderEpochFileCache`.
 """
@@ -31,9 +31,10 @@ class LeaderEpochCache:
 
     Attributes:
         latest_epoch: the epoch of the last batch, -1 if the cache is empty.
+        awaits_write: an epoch was assigned, and the file not written since; the next append to the log writes it.
     """
 
-    __slots__ = ("_disk", "_epochs", "_path", "_start_offsets", "latest_epoch")
+    __slots__ = ("_disk", "_epochs", "_path", "_start_offsets", "awaits_write", "latest_epoch")
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
@@ -41,6 +42,7 @@ class LeaderEpochCache:
         self._epochs: list[int] = []
         self._start_offsets: list[int] = []
         self.latest_epoch = UNDEFINED_EPOCH
+        self.awaits_write = False
 
     def __repr__(self) -> str:
         return f"<LeaderEpochCache {self.entries()}>"
@@ -81,6 +83,7 @@ class LeaderEpochCache:
         self._epochs.append(epoch)
         self._start_offsets.append(start_offset)
         self.latest_epoch = epoch
+        self.awaits_write = True
         if write:
             self.write()
         return True
@@ -135,5 +138,7 @@ class LeaderEpochCache:
                 self.write()
 
     def write(self) -> None:
+        # Also if the disk fails: the next change writes again, not each append.
+        self.awaits_write = False
         data = encode_lines(f"{epoch} {offset}" for epoch, offset in self.entries())
         self._disk.write_file_atomic(self._path, data, sync=False)

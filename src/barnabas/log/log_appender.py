@@ -151,25 +151,7 @@ class LogAppender:
                     if header.base_sequence != (last_sequence + 1) & SEQUENCE_MASK:
                         raise producers.out_of_order(producer_id, header.base_sequence, last_sequence, next_offset)
                 else:
-                    try:
-                        duplicate = producers.check(
-                            producer_id,
-                            producer_epoch,
-                            header.base_sequence,
-                            header.last_sequence,
-                            next_offset,
-                            transactional=bool(attributes & TRANSACTIONAL),
-                            guard=guard,
-                            must_verify=must_verify,
-                        )
-                    except OutOfOrderSequence:
-                        if producer_id not in self._refused:
-                            raise
-                        # It was sent behind the batch that the disk did not take. A producer that were told of a gap in its sequence
-                        # would begin another epoch, and send records again in it that other partitions have already.
-                        raise KafkaStorageError(
-                            f"the disk did not take the batch of producer {producer_id} before this one to {self._name}"
-                        ) from None
+                    duplicate = self._check_sequence(header, next_offset, guard)
                     if duplicate is not None:
                         self._flush_if_due()
                         return _duplicate_of(duplicate)
@@ -182,6 +164,45 @@ class LogAppender:
         if leader_epoch != self._epochs.latest_epoch:
             # A larger epoch in the cache is rot: no replica has led in a later epoch than this one does now.
             self.begin_epoch(leader_epoch, first_offset)
+        self._write_or_refuse(view, batches, first_offset, next_offset, max_timestamp, now_ms)
+        log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
+        return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
+
+    def _check_sequence(
+        self, header: BatchHeader, next_offset: int, guard: VerificationGuard | None
+    ) -> BatchMetadata | None:
+        """Return the batch that this one repeats; None if it continues its producer's sequence.
+
+        What was sent behind a batch that the disk did not take ends like it. A producer that hears of a gap begins another epoch. In
+        it, it sends again what other partitions have already.
+        """
+        try:
+            return self._producers.check(
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                header.last_sequence,
+                next_offset,
+                transactional=bool(header.attributes & TRANSACTIONAL),
+                guard=guard,
+                must_verify=self._config.transaction_partition_verification_enable,
+            )
+        except OutOfOrderSequence:
+            if header.producer_id not in self._refused:
+                raise
+            raise KafkaStorageError(
+                f"the disk did not take the batch of producer {header.producer_id} before this one to {self._name}"
+            ) from None
+
+    def _write_or_refuse(
+        self,
+        view: memoryview,
+        batches: list[Batch],
+        first_offset: int,
+        next_offset: int,
+        max_timestamp: int,
+        now_ms: int,
+    ) -> None:
         try:
             self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
         except KafkaStorageError:
@@ -189,8 +210,6 @@ class LogAppender:
             raise
         if self._refused:
             self._refused -= _sequenced(batches)
-        log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
-        return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
 
     def _check_marker(
         self, view: memoryview, position: int, header: BatchHeader, offset: int, transaction_version: int
@@ -265,9 +284,16 @@ class LogAppender:
             logger.warning("%s: cannot write the leader epochs: %s", self._name, in_words(error))
 
     def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Note where a leader epoch begins, in memory and, if the disk takes it, in the file."""
+        """Note in memory where a leader epoch begins; its first append writes the file.
+
+        A log that opens drops the epochs without records, so a file that had this one would say nothing. And a broker may begin to lead
+        thousands of partitions at once.
+        """
+        self._epochs.assign(leader_epoch, start_offset, write=False)
+
+    def _write_epochs(self) -> None:
         try:
-            self._epochs.assign(leader_epoch, start_offset)
+            self._epochs.write()
         except OSError as error:
             # The next change writes the file, or the next start reads the epochs from the batches.
             logger.warning("%s: cannot write the leader epochs: %s", self._name, in_words(error))
@@ -293,6 +319,8 @@ class LogAppender:
             segment = self.roll(first_offset, now_ms)
         if segment.first_timestamp is None and not segment.size:
             segment.first_timestamp = batches[0][1].max_timestamp
+        if self._epochs.awaits_write:
+            self._write_epochs()
         start = segment.write(view)
         offset = first_offset
         for position, header in batches:

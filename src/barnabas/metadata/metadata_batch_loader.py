@@ -32,6 +32,11 @@ class MetadataBatchLoader:
     def __init__(self) -> None:
         self._held: list[MetadataRecord] | None = None
 
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether records wait for the end of their metadata transaction."""
+        return self._held is not None
+
     def load(self, batches: Iterable[memoryview | bytes]) -> Iterator[LoadedBatch]:
         """Yield one item per batch, in order; an item may hold no record."""
         for batch in batches:

@@ -13,7 +13,9 @@
 - The changes that this node's own controller appended are not decoded again. It hands them over (`appended`) with the append, and they
   are published when they are committed. After a resignation they count for nothing (`forget_appended`): what of them is committed
   later is read from the log.
-- A long log or snapshot is read in slices. Making the image of it, and telling publishers, is one turn of the loop.
+- A long log or snapshot is read in slices. Making the image of a node's first one or of a snapshot, and telling publishers, is one turn
+  of the loop. Later batches that are committed together, such as those after a broker's failure, are published after each few hundred
+  records, with a turn for others between: publishers do work for each partition that has another leader.
 - A record that cannot be replayed, or a publisher that fails, stops the node: its state is no longer that of the log.
 
 Source: Kafka's `MetadataLoader`, `MetadataPublisher`.
@@ -38,6 +40,12 @@ if TYPE_CHECKING:
 
 RECORDS_PER_TURN = 1_000
 """How many records are replayed in one turn of the loop: some 20 ms. A batch of the log is decoded in one."""
+
+RECORDS_PER_PUBLICATION = 250
+"""After how many records a batch is published before the next one is read: as many as the controller puts into one (see `batches`)."""
+
+OWN_BYTES_PER_TURN = 4_096
+"""An own change of this size or a larger one has a turn of its own: a hundred changes of partitions."""
 
 Publisher = Callable[[MetadataDelta, MetadataImage], None]
 
@@ -165,6 +173,8 @@ class MetadataLoader:
                 if self._own and self._own[0].base_offset == self._next_offset:
                     own = self._own.popleft()
                     self._publish(own.delta, own.image, own.size)
+                    if own.size >= OWN_BYTES_PER_TURN and self._next_offset < self._target:
+                        await self._turn()
                 else:
                     await self._read()
         except Exception as error:
@@ -181,10 +191,16 @@ class MetadataLoader:
             await self._read_snapshot(snapshot)
         size = 0
         end_offset = min(self._target, self._own[0].base_offset) if self._own else self._target
+        count = 0
         for batch in self._log.read(self._next_offset, end_offset):
+            if count >= RECORDS_PER_PUBLICATION and self.is_caught_up and not self._batches.is_in_transaction:
+                self._publish(self._delta, self._image(), size)
+                await self._turn()
+                return
             size += len(batch)
             for loaded in self._batches.load((batch,)):
                 await self._replay(self._delta, loaded.records)
+                count += len(loaded.records)
                 self._provenance = MetadataProvenance(loaded.last_offset, loaded.epoch, loaded.append_time_ms)
             if self._closed or self._is_replaced():
                 return
@@ -222,9 +238,13 @@ class MetadataLoader:
         for record in records:
             delta.replay(record)
             self._records_in_turn += 1
-            if self._records_in_turn >= RECORDS_PER_TURN and self._loop is not None:
-                await turn()
-                self._records_in_turn = 0
+            if self._records_in_turn >= RECORDS_PER_TURN:
+                await self._turn()
+
+    async def _turn(self) -> None:
+        if self._loop is not None:
+            await turn()
+            self._records_in_turn = 0
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage, size: int) -> None:
         self.is_caught_up = True
