@@ -11,7 +11,8 @@
 - `checkers`: one property a module, judged on what was written down.
 - `one_broker`: draws a run of one broker from a seed, and plays it.
 - `cluster`: draws a run of a cluster from a seed, and plays it: `cluster_node`, `cluster_faults`, `cluster_client` are its parts.
-- `final_reading`: what clients see when all is over; `end_watcher` sees it all the time.
+- `aimed_faults`: faults that wait for a weak moment of a cluster.
+- `final_reading`: what clients see when all is over; `end_watcher` and `offset_watcher` see it all the time.
 - `deliberate_bugs`: faults that are switched on here only, to see that each checker can fail.
 
 `make simulate SEED=7` replays one run, `make simulate` plays new ones; with NODES=3 it plays a cluster.

@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
     parser.add_argument(
-        "--bug", choices=sorted({**BUGS, **BUGS_OF_CLUSTERS, **NOT_CAUGHT_YET}), help="switch on a deliberate bug"
+        "--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *NOT_CAUGHT_YET}), help="switch on a deliberate bug"
     )
     args = parser.parse_args()
     play = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)

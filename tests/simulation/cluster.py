@@ -1,6 +1,8 @@
 """A cluster and its clients: a run drawn from a seed and played to its end.
 
-    clients work, faults begin and end ── the faults end ── everything must go on ── clients stop ── everything is read and judged
+    clients work, faults begin and end ── the faults end ── everything must go on ─┬─────────────────────────────► clients stop
+                                                                                   └ a lasting cut: writes go on ┘     │
+                                                                                 everything is read and judged ◄──────┘
 
 The nodes are three that are broker and controller, or a controller and three brokers, or one node, which is a cluster of its own. Clients
 know all addresses and find leaders and coordinators as real ones do. What they are told goes into the history, and so does what the nodes
@@ -11,15 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.simulation import checkers, recreator
-from tests.simulation.cluster_client import ClusterClient
-from tests.simulation.cluster_faults import KINDS, OF_SEVERAL, Faults
+from tests.simulation.aimed_faults import AIMED, AimedFaults
+from tests.simulation.broker_node import PORT
+from tests.simulation.cluster_client import Address, ClusterClient
+from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.creator import Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
@@ -29,6 +34,7 @@ from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.mover import Mover
+from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
@@ -36,7 +42,12 @@ from tests.simulation.virtual_loop import Stuck
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World
 
+LEAST_TO_AIM = 3
+"""The nodes that aimed faults need: with fewer, nobody is left to be elected."""
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTION_TOPIC = "__transaction_state"
+INTERNAL_PARTITIONS = 3
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
 BEGIN_SECONDS = 60.0
@@ -44,6 +55,10 @@ BEGIN_SECONDS = 60.0
 PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
+CUT_SECONDS = 3.0
+"""After which what a cut has not reached is answered."""
+AIMED_SECONDS = 40.0
+"""Long enough for two or three aimed faults."""
 OBSERVE_SECONDS = 0.1
 CREATE_EVERY_SECONDS = 4.0
 READ_EVERY_SECONDS = 1.0
@@ -72,12 +87,14 @@ class ClusterPlan:
     has_mover: bool
     has_recreator: bool
     snapshot_bytes: int
+    aimed: str | None
+    has_lasting_cut: bool
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
         rng = random.Random(f"cluster {seed}")
         kinds = [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
-        return ClusterPlan(
+        plan = ClusterPlan(
             seed=seed,
             nodes=nodes,
             has_own_controller=nodes > 1 and rng.random() < 0.2,
@@ -97,7 +114,31 @@ class ClusterPlan:
             has_mover=nodes > 1 and rng.random() < 0.5,
             has_recreator=rng.random() < 0.5,
             snapshot_bytes=rng.choice((3000, 1 << 20)),
+            aimed=None,
+            has_lasting_cut=False,
         )
+        if nodes < LEAST_TO_AIM:
+            return plan
+        # Who moves partitions may leave one with two replicas, which no longer takes writes without one of them.
+        plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
+        return plan.aimed_at(rng.choice(AIMED), rng) if rng.random() < 0.4 else plan
+
+    def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
+        """Return a plan with an aimed fault over and over, and now and then a fault of one kind."""
+        others = self.fault_kinds[:1] if rng.random() < 0.3 else ()
+        return replace(
+            self,
+            aimed=aimed,
+            fault_kinds=others,
+            fault_every_seconds=10.0,
+            fault_seconds=AIMED_SECONDS,
+            has_mover=False,
+        )
+
+    @property
+    def commit_seconds(self) -> float:
+        """The longest pause between two commits of a group; with an aimed fault one meets a coordinator before the next commit."""
+        return 0.2 if self.aimed is None else 1.0
 
     @property
     def replicas(self) -> int:
@@ -107,9 +148,9 @@ class ClusterPlan:
         """Return the settings of every node."""
         replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
         return {
-            "offsets.topic.num.partitions": "3",
+            "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
             "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.num.partitions": "3",
+            "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
             "transaction.state.log.replication.factor": replicas,
             "transaction.state.log.min.isr": in_sync,
             "share.coordinator.state.topic.replication.factor": replicas,
@@ -144,7 +185,8 @@ class Result:
     def summary(self) -> str:
         acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
         outcome = "clean" if self.passed else f"VIOLATED {', '.join(self.violations)}"
-        faults = ", ".join(self.plan.fault_kinds)
+        aimed = [self.plan.aimed] if self.plan.aimed else []
+        faults = ", ".join([*aimed, *self.plan.fault_kinds])
         return f"seed {self.plan.seed}: {outcome}; {acknowledged} batches acknowledged; {faults}"
 
 
@@ -164,7 +206,7 @@ class SimulatedCluster:
         self.partitions = [Partition("t", index) for index in range(plan.partitions)]
         self.transacted = [Partition("x", index) for index in range(2)]
         self._add_workers()
-        self.faults = Faults(
+        self.faults = AimedFaults(
             self.world,
             self.nodes,
             self.history,
@@ -172,6 +214,11 @@ class SimulatedCluster:
             every_seconds=plan.fault_every_seconds,
             are_in_sync=self.are_in_sync,
         )
+        self.faults.aimed = plan.aimed
+        self.faults.written = [*self.partitions, *self.transacted]
+        groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, INTERNAL_PARTITIONS)) for each in self.committers]
+        ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, INTERNAL_PARTITIONS)) for each in self.transactors]
+        self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
 
     def _add_nodes(self) -> list[ClusterNode]:
         roles = dict.fromkeys(range(1, self.plan.nodes + 1), ("broker", "controller"))
@@ -192,7 +239,8 @@ class SimulatedCluster:
             for n in range(plan.producers)
         ]
         self.committers = [
-            Committer(f"g{n}", self.partitions[0], history, rng(f"g{n}")) for n in range(plan.committers)
+            Committer(f"g{n}", self.partitions[0], history, rng(f"g{n}"), plan.commit_seconds)
+            for n in range(plan.committers)
         ]
         self.transactors = [
             Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
@@ -222,6 +270,8 @@ class SimulatedCluster:
         await self.faults.end()
         self.world.timeline.note("faults", "have ended")
         await self._await_progress(work)
+        if self.plan.has_lasting_cut and not self.history.stalls:
+            await self._go_on_despite_a_cut(work)
         self._check_workers(work)
         self.clients.kill("ends its work")
         self.clients.boot()
@@ -266,10 +316,21 @@ class SimulatedCluster:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_mover:
             workers.append(self._mover())
+        workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of))
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
+
+    def _coordinator_of(self, group: str) -> tuple[Address, int] | None:
+        """Return the broker that leads a group's partition in its newest epoch and knows it, and this epoch."""
+        partition = Partition(OFFSETS_TOPIC, partition_for(group, INTERNAL_PARTITIONS))
+        known = {node: found for node in self.brokers if (found := node.registration(partition)) is not None}
+        newest = max(known.values(), key=lambda found: found.leader_epoch, default=None)
+        for node, found in known.items():
+            if newest is not None and node.node_id == newest.leader and found.leader_epoch == newest.leader_epoch:
+                return node.address, newest.leader_epoch
+        return None
 
     def _mover(self) -> Mover:
         least = self.plan.replicas - 1
@@ -285,19 +346,39 @@ class SimulatedCluster:
 
     async def _await_progress(self, work: asyncio.Future[None]) -> None:
         """Wait until each worker has got further and every replica is in sync; write down what does not."""
-        before = self._counts()
-        wanted: dict[str, Callable[[], bool]] = {
-            f"{name} gets no further than {count}": (lambda name=name, count=count: self._counts()[name] > count)  # type: ignore[misc]
-            for name, count in before.items()
-        }
+        wanted = self._further(self._counts())
         wanted["not every replica is in sync"] = self.are_in_sync
+        await self._await_all(wanted, "after the faults", work)
+
+    def _further(self, names: Iterable[str]) -> dict[str, Callable[[], bool]]:
+        """Return, by what is said if not, whether each worker has got further than it is now."""
+        return {
+            f"{name} gets no further than {count}": (lambda name=name, count=count: self._counts()[name] > count)  # type: ignore[misc]
+            for name, count in self._counts().items()
+            if name in names
+        }
+
+    async def _await_all(self, wanted: dict[str, Callable[[], bool]], since: str, work: asyncio.Future[None]) -> None:
         deadline = self.world.loop.time() + PROGRESS_SECONDS
         while wanted and not work.done():
             wanted = {what: is_so for what, is_so in wanted.items() if not is_so()}
             if self.world.loop.time() > deadline:
-                self._stalled(*(f"{PROGRESS_SECONDS:g} s after the faults {what}" for what in wanted))
+                self._stalled(*(f"{PROGRESS_SECONDS:g} s {since} {what}" for what in wanted))
                 return
             await asyncio.sleep(0.25)
+
+    async def _go_on_despite_a_cut(self, work: asyncio.Future[None]) -> None:
+        """Cut one follower off from one leader for good: the two others must take writes, and all go on when the way heals.
+
+        The controller hears everybody. Transactions may stand still: their coordinator may have to reach just this broker.
+        """
+        source, target = self.world.random("lasting cut").sample(self.brokers, 2)
+        self.world.network.cut(source.host, target.host, PORT)
+        await asyncio.sleep(CUT_SECONDS)
+        names = [*(each.name for each in self.producers), *(each.group for each in self.committers)]
+        await self._await_all(self._further(names), "after a cut of one way", work)
+        self.world.network.heal(source.host, target.host, PORT)
+        await self._await_progress(work)
 
     def _stalled(self, *what: str) -> None:
         """Write down what does not go on, with the state of each node."""
@@ -374,8 +455,8 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
     result = Result(played.plan, history, played.world.timeline)
     with ExitStack() as stack:
         if bug is not None:
-            switch, _ = (OF_CLUSTERS | NOT_CAUGHT_YET).get(bug) or (OF_ONE_BROKER[bug], 0)
-            stack.enter_context(switch())
+            of_cluster = (OF_CLUSTERS | NOT_CAUGHT_YET).get(bug)
+            stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
         try:
             played.world.play(played.story(), seconds=SECONDS)
         except Stuck as stuck:

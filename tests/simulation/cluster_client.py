@@ -91,11 +91,15 @@ class ClusterClient:
     Args:
         addresses: of all brokers.
         rng: which broker is asked when any will do.
+
+    Attributes:
+        last_asked: where the last request went that was for a partition or a coordinator.
     """
 
     def __init__(self, addresses: Sequence[Address], client_id: str, rng: random.Random) -> None:
         self._clients = {address: Client(address, client_id, TIMEOUT_SECONDS) for address in addresses}
         self._rng = rng
+        self.last_asked: Address | None = None
         self._known: dict[Partition | Coordinator, Address] = {}
         self._epochs: dict[Partition, tuple[bytes, int]] = {}
 
@@ -107,6 +111,8 @@ class ClusterClient:
         """
         where = WHERE[key](message)
         address = await self._find(where) if where is not None else self._any()
+        if where is not None:
+            self.last_asked = address
         if isinstance(where, Partition) and key in NAMES_EPOCH:
             topics: Any = message.topics
             topics[0].partitions[0].current_leader_epoch = self._epochs[where][1]

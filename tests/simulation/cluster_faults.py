@@ -2,10 +2,14 @@
 
 The faults stay within what three replicas, of which two must have each write, promise to survive:
 
-- A node may be killed, stopped, paused or cut off at any time, and others with it: the cluster may stand still, and loses nothing.
-- A node loses its power, and with it what its disk had not synced, or its whole disk, only while every replica of every partition is in
-  sync and every node has the same metadata. Kafka does not sync before it acknowledges; a second disk that forgets would break its
-  promise. A sole controller keeps its disk: nobody else has the metadata.
+- A node may be killed, stopped, paused or cut off at any time, and others with it: the cluster may stand still, and loses nothing. A
+  process that is killed leaves what it wrote to its system, so its disk has all of it; only the write it died in is torn.
+- A node whose disk is full, or fails, may stop. It counts as killed, and is started again on a disk that works. One that has not stopped
+  when its disk failed is restarted by its operator: a log whose sync has failed takes no writes until then.
+- A node loses its power, and with it what its disk had not synced, only if no other node has died since every replica was in sync. Kafka
+  does not sync before it acknowledges; a second disk that forgets would break its promise. The others may be cut off, paused or behind.
+- A node loses its whole disk only while every replica is in sync and every node has the same metadata: a voter forgets its vote with it. A
+  sole controller keeps its disk: nobody else has the metadata.
 - From then on until every replica is in sync again, no other node is killed. To the controller a killed process is one whose machine
   has lost its power: it leaves the in-sync replicas. If all but the node that has forgotten leave them, it leads, and records are lost;
   so they are in Apache Kafka.
@@ -19,6 +23,7 @@ import random
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.protocol.errors import KafkaError
 from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.history import History
 from tests.simulation.node import NodeDied
@@ -60,6 +65,8 @@ class Faults:
         self._stopping: dict[asyncio.Task[None], None] = {}
         # The last node whose disk has forgotten something, until every replica is in sync again.
         self._forgetful: ClusterNode | None = None
+        # The nodes that have died since then.
+        self._died: set[ClusterNode] = set()
 
     async def run(self) -> None:
         """Let one fault begin after the other until cancelled."""
@@ -81,6 +88,9 @@ class Faults:
         for node in self._nodes:
             node.disk.duration = lambda call, path: 0.0
             node.disk.end_in_write = None
+            if node.disk.error_rate:
+                node.kill("is restarted because of its disk")
+            node.mend_disk()
             node.slow_threads(0.0)
             if node.loop.is_paused:
                 node.go_on()
@@ -96,20 +106,24 @@ class Faults:
         node = rng.choice(list(self._nodes))
         return node if node.serves and not node.loop.is_paused else None
 
-    def _to_kill(self, rng: random.Random) -> ClusterNode | None:
-        """Return a node that runs and may crash now; None if the one that was picked does not."""
-        node = self._node(rng)
-        if self._forgetful not in (None, node) and self._are_in_sync():
+    def _may_crash(self, node: ClusterNode) -> bool:
+        """Return whether a node may die now, and keep its disk."""
+        if (self._forgetful is not None or self._died) and self._are_in_sync():
             self._forgetful = None
-        return node if self._forgetful in (None, node) else None
+            self._died.clear()
+        return self._forgetful in (None, node)
 
-    def _to_forget(self, rng: random.Random) -> ClusterNode | None:
-        """Return a node that runs and may lose what its disk holds; None if the one that was picked does not."""
+    def _may_lose_power(self, node: ClusterNode) -> bool:
+        """Return whether a node may lose now what its disk has not synced."""
+        is_another_dying = any(each.is_dying for each in self._nodes)
+        return node.serves and not is_another_dying and self._may_crash(node) and self._died <= {node}
+
+    def _to_kill(self, rng: random.Random) -> ClusterNode | None:
+        """Return a node that runs and may die now; None if the one that was picked does not."""
         node = self._node(rng)
-        is_another_dying = any(each.disk.end_in_write is not None for each in self._nodes)
-        if node is None or is_another_dying or not self._are_in_sync():
+        if node is None or not self._may_crash(node):
             return None
-        self._forgetful = node
+        self._died.add(node)
         return node
 
     def _seconds(self, rng: random.Random) -> float:
@@ -143,16 +157,18 @@ class Faults:
             await self._stay_down(node, rng)
 
     async def lose_power(self, rng: random.Random) -> None:
-        node = self._to_forget(rng)
-        if node is not None:
+        node = self._node(rng)
+        if node is not None and self._may_lose_power(node):
+            self._forgetful = node
             node.lose_power()
             self._history.crashes.append(f"power cut of {node.name}")
             await self._stay_down(node, rng)
 
     async def wipe(self, rng: random.Random) -> None:
         """Kill a node, and let it return with an empty disk."""
-        node = self._to_forget(rng)
-        if node is not None and node.is_broker:
+        node = self._node(rng)
+        if node is not None and node.is_broker and self._may_lose_power(node) and self._are_in_sync():
+            self._forgetful = node
             node.kill()
             node.wipe()
             self._history.crashes.append(f"lost disk of {node.name}")
@@ -173,7 +189,12 @@ class Faults:
     async def _stop(self, node: ClusterNode) -> None:
         # It may die before it has stopped.
         with contextlib.suppress(NodeDied):
-            await node.stop()
+            try:
+                await node.stop()
+            except (OSError, KafkaError):
+                if not node.has_bad_disk:
+                    raise
+                node.kill("cannot stop in order")
 
     async def pause(self, rng: random.Random) -> None:
         node = self._node(rng)
@@ -214,6 +235,43 @@ class Faults:
         await asyncio.sleep(self._seconds(rng))
         node.disk.duration = lambda call, path: 0.0
 
+    async def full_disk(self, rng: random.Random) -> None:
+        """Fill a node's disk up, but for some bytes, for a while."""
+        node = self._to_kill(rng)
+        if node is not None:
+            free = rng.choice((0, 300, 5000))
+            node.note(f"its disk has {free} bytes left")
+            node.disk.capacity = node.disk.used + free
+            await self._with_bad_disk(node, rng)
+
+    async def failing_disk(self, rng: random.Random) -> None:
+        """Let some of a node's calls to its disk fail for a while."""
+        node = self._to_kill(rng)
+        if node is not None:
+            node.note("its disk fails now and then")
+            node.disk.error_rate = rng.choice((0.003, 0.05, 1.0))
+            await self._with_bad_disk(node, rng, must_restart=True)
+
+    async def short_writes(self, rng: random.Random) -> None:
+        """Let a node's disk take only a part of many writes."""
+        node = self._node(rng)
+        if node is not None:
+            node.note("its disk takes a part of each write")
+            node.disk.short_write_rate = 0.3
+            await asyncio.sleep(self._seconds(rng))
+            node.disk.short_write_rate = 0.0
+
+    async def _with_bad_disk(self, node: ClusterNode, rng: random.Random, *, must_restart: bool = False) -> None:
+        node.has_bad_disk = True
+        await asyncio.sleep(self._seconds(rng))
+        if must_restart:
+            node.kill("is restarted because of its disk")
+        node.mend_disk()
+        await asyncio.sleep(0.1)
+        if not node.is_up:
+            self._history.crashes.append(f"stop of {node.name} with a bad disk")
+            await self._stay_down(node, rng)
+
     async def reset(self, rng: random.Random) -> None:
         """Break one connection, of clients or between nodes."""
         self._world.network.reset_one()
@@ -237,6 +295,9 @@ KINDS = (
     "slow_disk",
     "reset",
     "clock_jump",
+    "full_disk",
+    "failing_disk",
+    "short_writes",
 )
 OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power", "wipe"})
 """The faults that take two nodes, or a second copy of what one forgets."""

@@ -13,6 +13,8 @@ from barnabas.log.log_files import parse_file_name
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.record_codec import encode_record
+from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.raft.raft_node import RaftNode
 from barnabas.records.record_batch import iter_batches
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
@@ -40,6 +42,7 @@ class ClusterNode(BrokerNode):
 
     Attributes:
         starting: the start under way, or the last.
+        has_bad_disk: whether its disk may have failed its present process, which may therefore stop.
     """
 
     def __init__(
@@ -65,12 +68,18 @@ class ClusterNode(BrokerNode):
         super().__init__(world, f"node {node_id}", host, own | properties)
         self.node_id, self.roles = node_id, roles
         self.starting: asyncio.Task[None] | None = None
+        self.has_bad_disk = False
+        self._will_begin = False
         self._watching: asyncio.Task[None] | None = None
         self._image_offset = -1
 
     @property
     def is_broker(self) -> bool:
         return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.roles
 
     def format(self) -> None:
         """Format the disk, as `barnabas storage format` does."""
@@ -95,16 +104,20 @@ class ClusterNode(BrokerNode):
 
     def begin(self, history: History) -> None:
         """Start, and do not wait; a start that fails is written down."""
-        self.starting = asyncio.ensure_future(self._begin(history))
+        if not self._will_begin:
+            self._will_begin = True
+            self.starting = asyncio.ensure_future(self._begin(history))
 
     async def _begin(self, history: History) -> None:
+        self._will_begin = False
         try:
             await self.start()
         except NodeDied:
             return
         except (CannotStart, OSError) as error:
-            history.recoveries.append((0.0, f"{self.name}: {error!r}"))
-            self.kill("cannot start")
+            if not self.has_bad_disk:
+                history.recoveries.append((0.0, f"{self.name}: {error!r}"))
+            self._ended("cannot start", history)
             return
         self._watching = asyncio.ensure_future(self._watch(history))
 
@@ -112,8 +125,36 @@ class ClusterNode(BrokerNode):
         """Write down a fault of the process, and end it, as an operator would."""
         with contextlib.suppress(NodeDied):
             await self.run(self.server.wait_failed())
-            history.errors.append(f"{self.name} failed: {self.server.failure!r}")
-            self.kill("has failed")
+            if not self.has_bad_disk:
+                history.errors.append(f"{self.name} failed: {self.server.failure!r}")
+            self._ended("has failed", history)
+
+    def _ended(self, how: str, history: History) -> None:
+        is_of_the_disk = self.has_bad_disk
+        self.kill(how)
+        if is_of_the_disk and not self.is_disk_bad:
+            # Its disk works again already: nobody else starts it.
+            self.begin(history)
+
+    def boot(self) -> None:
+        super().boot()
+        self.has_bad_disk = self.is_disk_bad
+
+    @property
+    def is_disk_bad(self) -> bool:
+        """Whether its disk is full, or fails."""
+        return self.disk.capacity is not None or self.disk.error_rate > 0
+
+    @property
+    def is_dying(self) -> bool:
+        """Whether its process may end at any moment."""
+        return self.is_disk_bad or self.disk.end_in_write is not None
+
+    def mend_disk(self) -> None:
+        """Let its disk work, and have room, from now on."""
+        if self.is_disk_bad:
+            self.note("its disk works again")
+        self.disk.capacity, self.disk.error_rate, self.disk.short_write_rate = None, 0.0, 0.0
 
     @property
     def serves(self) -> bool:
@@ -124,17 +165,28 @@ class ClusterNode(BrokerNode):
     # What it believes
 
     @property
+    def raft(self) -> RaftNode:
+        """Its part in the quorum; it must have joined."""
+        return self.server.quorum.driver.node
+
+    @property
     def image(self) -> MetadataImage | None:
         """The metadata that it has published; None before its process has joined the quorum."""
         quorum = getattr(getattr(self, "server", None), "quorum", None) if self.is_up else None
         return None if quorum is None else quorum.loader.image
+
+    def registration(self, partition: Partition) -> PartitionRegistration | None:
+        """Return what it knows of a partition now."""
+        image = self.image if self.serves else None
+        topic = None if image is None else image.topics.by_name.get(partition.topic)
+        return None if topic is None else topic.partitions.get(partition.index)
 
     def observe(self, history: History) -> None:
         """Write down what it believes now, if that is new."""
         image = self.image
         if image is None:
             return
-        raft = self.server.quorum.driver.node
+        raft = self.raft
         if raft.is_leader:
             history.controllers_seen.setdefault(raft.epoch, set()).add(self.node_id)
         offset = image.provenance.offset

@@ -1,22 +1,27 @@
 """Faults of a cluster that only tests can switch on, one for each way in which replication and the quorum may go wrong.
 
 They are to `cluster` what `deliberate_bugs` are to `one_broker`. `test_cluster_bugs.py` demands that each is caught within the number
-of seeds that stands beside it, and by the checker that is named.
+of seeds that stands beside it. `aimed_faults` has the faults that show those which chance seldom does.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.log.partition_log import PartitionLog
+from barnabas.metadata import cluster_control
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
-from barnabas.raft import unattached
+from barnabas.raft import quorum, unattached
+from barnabas.raft.election_state import ElectionState
 from barnabas.replication import fetch_reader, follower_log
 from barnabas.replication.followers import Followers
 from barnabas.replication.partition import Partition
+from barnabas.replication.partition_state import CommittedPartitionState
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.server.broker import BrokerServer
 from barnabas.server.metadata_log import QuorumStateFile
@@ -75,7 +80,7 @@ def join_too_early() -> Iterator[None]:
 
 @contextmanager
 def never_shrink() -> Iterator[None]:
-    """A follower that lags stays in the in-sync replicas. Caught by progress, if a node is out of reach of the leader alone."""
+    """A follower that lags stays in the in-sync replicas. Caught by progress, while a cut lasts that the controller does not see."""
     with replaced(ReplicatedPartitions, "_shrink", lambda self, partition: None):
         yield
 
@@ -100,7 +105,7 @@ def vote_twice() -> Iterator[None]:
 
 @contextmanager
 def answer_before_the_commit() -> Iterator[None]:
-    """A coordinator that has read its log answers from records that are not committed. Caught by whole_transactions."""
+    """A coordinator that has read its log answers from records that are not committed. Caught by steady_commits."""
     with replaced(ShardLoader, "_is_committed", lambda self, context: True):
         yield
 
@@ -123,22 +128,107 @@ def keep_former_metadata() -> Iterator[None]:
         yield
 
 
-Switch = Callable[[], AbstractContextManager[None]]
+@contextmanager
+def answer_from_the_former_shard() -> Iterator[None]:
+    """A coordinator that is replaced keeps its shard, and answers from it when it is elected again. Caught by committed_offsets."""
+    with replaced(CoordinatorRuntime, "on_resigned", lambda self, partition, epoch=None: None):
+        yield
 
-BUGS: dict[str, tuple[Switch, int]] = {
-    "commit_alone": (commit_alone, 10),
-    "elect_anybody": (elect_anybody, 10),
-    "never_truncate": (never_truncate, 60),
-    "count_before_the_check": (count_before_the_check, 20),
-    "vote_twice": (vote_twice, 20),
-    "keep_former_metadata": (keep_former_metadata, 10),
-}
-"""Each fault, and within how many seeds it is caught."""
 
-NOT_CAUGHT_YET: dict[str, tuple[Switch, int]] = {
-    "join_too_early": (join_too_early, 0),
-    "never_shrink": (never_shrink, 0),
-    "forget_the_vote": (forget_the_vote, 0),
-    "answer_before_the_commit": (answer_before_the_commit, 0),
+@contextmanager
+def commit_below_min_isr() -> Iterator[None]:
+    """The high watermark moves also below min.insync.replicas. Caught by monotonic_ends, when an eligible replica leads next."""
+    advance = Partition._advance_high_watermark
+
+    def advance_anyway(self: Partition, log: PartitionLog) -> bool:
+        known, self._min_isr = self._min_isr, 1
+        try:
+            return advance(self, log)
+        finally:
+            self._min_isr = known
+
+    with replaced(Partition, "_advance_high_watermark", advance_anyway):
+        yield
+
+
+@contextmanager
+def shrink_before_the_answer() -> Iterator[None]:
+    """The leader no longer waits for a follower that it only proposes to remove. Caught by durability, when that one is elected."""
+    original = CommittedPartitionState.shrink
+
+    def shrink(self: CommittedPartitionState, replica_ids: Any, leader_epoch: int, broker_epochs: Any) -> Any:
+        change = original(self, replica_ids, leader_epoch, broker_epochs)
+        return dataclasses.replace(change, maximal_isr=tuple(each for each in self.isr if each not in replica_ids))
+
+    with replaced(CommittedPartitionState, "shrink", shrink):
+        yield
+
+
+@contextmanager
+def name_the_end_too_early() -> Iterator[None]:
+    """A new leader names its high watermark as the end before it knows its predecessor's (KIP-207). Caught by monotonic_ends."""
+    with replaced(Partition, "check_high_watermark_is_known", lambda self: None):
+        yield
+
+
+@contextmanager
+def trust_a_crashed_disk() -> Iterator[None]:
+    """A broker that restarts after a power cut stays eligible to lead. Caught by durability."""
+    with replaced(cluster_control, "on_broker_crashed", cluster_control.on_broker_gone):
+        yield
+
+
+@contextmanager
+def vote_without_sync() -> Iterator[None]:
+    """A vote may be lost with the power. Caught by single_leader."""
+
+    def write(self: QuorumStateFile, state: ElectionState) -> None:
+        self._disk.write_file_atomic(self._path, state.to_bytes(), sync=False)
+
+    with replaced(QuorumStateFile, "write", write):
+        yield
+
+
+@contextmanager
+def commit_metadata_alone() -> Iterator[None]:
+    """The controller's records are committed when it has them itself. Caught by equal_images, or by created_topics."""
+    with replaced(quorum, "commit_index", max):
+        yield
+
+
+class Bug(NamedTuple):
+    """One deliberate bug.
+
+    Attributes:
+        seeds: within how many seeds it is caught.
+        shown_by: the aimed fault that shows it, only the seeds with it count; `LASTING_CUT` for those that end with one; None for all.
+    """
+
+    switch: Callable[[], AbstractContextManager[None]]
+    seeds: int
+    shown_by: str | None = None
+
+
+LASTING_CUT = "lasting cut"
+BUGS: dict[str, Bug] = {
+    "commit_alone": Bug(commit_alone, 20),
+    "elect_anybody": Bug(elect_anybody, 20),
+    "never_truncate": Bug(never_truncate, 120),
+    "count_before_the_check": Bug(count_before_the_check, 40),
+    "vote_twice": Bug(vote_twice, 40),
+    "keep_former_metadata": Bug(keep_former_metadata, 20),
+    "join_too_early": Bug(join_too_early, 5, "kill_at_join"),
+    "never_shrink": Bug(never_shrink, 6, LASTING_CUT),
+    "forget_the_vote": Bug(forget_the_vote, 6, "crash_voter"),
+    "shrink_before_the_answer": Bug(shrink_before_the_answer, 6, "cut_leader_from_controller"),
+    "answer_before_the_commit": Bug(answer_before_the_commit, 6, "move_coordinator_twice"),
 }
-"""Faults that a few dozen seeds do not show: the runs must be made harder for the nodes, until they move up."""
+NOT_CAUGHT_YET: dict[str, Bug] = {
+    "vote_without_sync": Bug(vote_without_sync, 12, "crash_voter"),
+    "answer_from_the_former_shard": Bug(answer_from_the_former_shard, 6, "move_coordinator_back"),
+    "commit_below_min_isr": Bug(commit_below_min_isr, 6, "leave_leader_alone"),
+    "trust_a_crashed_disk": Bug(trust_a_crashed_disk, 6, "forget_in_short_isr"),
+    "name_the_end_too_early": Bug(name_the_end_too_early, 20),
+    "commit_metadata_alone": Bug(commit_metadata_alone, 20),
+}
+"""Bugs that no run has shown yet, and the faults that are meant to show them: they move up when their seeds are counted."""

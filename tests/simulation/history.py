@@ -68,6 +68,8 @@ class History:
     final_bounds: dict[Partition, tuple[int, int]] = field(default_factory=dict)
     """Log start offset and log end offset at the end."""
     final_commits: dict[tuple[str, Partition], int] = field(default_factory=dict)
+    commits_read: dict[tuple[str, Partition], list[int]] = field(default_factory=dict)
+    """The offsets that a group's coordinator named, in order; -1 for none."""
     transactions: list[Transaction] = field(default_factory=list)
     final_committed: dict[Partition, list[bytes]] = field(default_factory=dict)
     """What a read_committed reader sees at the end."""

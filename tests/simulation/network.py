@@ -1,7 +1,8 @@
 """The network of a simulated world: addresses, connections, delays and cuts.
 
 Every node has a host of its own, from which its connections come. A way is a pair (source host, target host), and each can be cut or
-slowed down by itself:
+slowed down by itself. A way may also name the port of a service: it then has only the connections to that service, in the direction from
+source to target, whichever of the two serves. So replication can be cut while the quorum goes on.
 
 - A cut holds the bytes that travel in its direction until the test heals it, because TCP sends unacknowledged bytes again. The
   network reports a cut to neither side.
@@ -24,6 +25,8 @@ from tests.simulation.timeline import Timeline
 from tests.simulation.transport import MemoryTransport
 from tests.simulation.virtual_loop import VirtualLoop
 
+Way = tuple[str, str, int | None]
+"""From a host to another: one service's connections by its port, or all of them."""
 FIRST_FREE_PORT = 20_000
 MAX_DELAY = 0.02
 CONNECT_SECONDS = 127.0
@@ -76,8 +79,8 @@ class Network:
         self._ports = FIRST_FREE_PORT
         self._open: dict[MemoryTransport, None] = {}
         self._held: dict[MemoryTransport, None] = {}
-        self._cut: set[tuple[str, str]] = set()
-        self._slow: dict[tuple[str, str], float] = {}
+        self._cut: set[Way] = set()
+        self._slow: dict[Way, float] = {}
         self._off: set[str] = set()
         self._names: dict[str, str] = {}
 
@@ -88,35 +91,38 @@ class Network:
         """Say who has an address, for the timeline."""
         self._names[host] = name
 
-    def _note(self, what: str, *hosts: str) -> None:
-        self.timeline.note("network", what.format(*(self._names.get(host, host) for host in hosts)))
+    def _note(self, what: str, *hosts: str, port: int | None = None) -> None:
+        line = what.format(*(self._names.get(host, host) for host in hosts))
+        self.timeline.note("network", line if port is None else f"port {port}: {line}")
 
     # The weather
 
-    def delay(self, source: str, target: str) -> float:
-        """Return the seconds that a segment travels."""
-        return self._rng.random() * self.max_delay + self._slow.get((source, target), 0.0)
+    def delay(self, source: str, target: str, port: int) -> float:
+        """Return the seconds that a segment of a service's connection travels."""
+        slower = self._slow.get((source, target, None), 0.0) + self._slow.get((source, target, port), 0.0)
+        return self._rng.random() * self.max_delay + slower
 
     def piece(self, size: int) -> int:
         """Return how many bytes of a write travel together: mostly all of them."""
         return size if size < 2 or self._rng.random() < 0.8 else self._rng.randrange(1, size)
 
-    def is_open(self, source: str, target: str) -> bool:
-        return (source, target) not in self._cut and source not in self._off and target not in self._off
+    def is_open(self, source: str, target: str, port: int) -> bool:
+        is_cut = (source, target, None) in self._cut or (source, target, port) in self._cut
+        return not is_cut and source not in self._off and target not in self._off
 
-    def slow_down(self, source: str, target: str, seconds: float) -> None:
+    def slow_down(self, source: str, target: str, seconds: float, port: int | None = None) -> None:
         """Let everything from one host to the other travel so much longer; 0 ends it."""
-        self._note(f"{{}} to {{}} takes {seconds:g} s more", source, target)
-        self._slow[source, target] = seconds
+        self._note(f"{{}} to {{}} takes {seconds:g} s more", source, target, port=port)
+        self._slow[source, target, port] = seconds
 
-    def cut(self, source: str, target: str) -> None:
+    def cut(self, source: str, target: str, port: int | None = None) -> None:
         """Cut one way; answers on the other still travel."""
-        self._note("{} to {} is cut", source, target)
-        self._cut.add((source, target))
+        self._note("{} to {} is cut", source, target, port=port)
+        self._cut.add((source, target, port))
 
-    def heal(self, source: str, target: str) -> None:
-        self._note("{} to {} heals", source, target)
-        self._cut.discard((source, target))
+    def heal(self, source: str, target: str, port: int | None = None) -> None:
+        self._note("{} to {} heals", source, target, port=port)
+        self._cut.discard((source, target, port))
         self._release()
 
     def part(self, half: Iterable[str], other_half: Iterable[str]) -> None:
@@ -126,7 +132,7 @@ class Network:
         self._note(f"{names[0]} and {names[1]} are parted", *half, *other_half)
         for one in half:
             for other in other_half:
-                self._cut |= {(one, other), (other, one)}
+                self._cut |= {(one, other, None), (other, one, None)}
 
     def heal_all(self) -> None:
         self._note("all ways heal")
@@ -140,7 +146,7 @@ class Network:
 
     def _release(self) -> None:
         for transport in list(self._held):
-            if self.is_open(transport.here[0], transport.there[0]):
+            if self.is_open(transport.here[0], transport.there[0], transport.port):
                 del self._held[transport]
                 transport.release()
 
@@ -194,14 +200,14 @@ class Network:
             ConnectionRefusedError: nothing listens there.
             TimeoutError: the host does not answer.
         """
-        await self._reach(loop, host)
+        await self._reach(loop, host, port)
         server = self.listeners.get((host, port))
         if server is None:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")
         self._ports += 1
         here, there = (loop.host, self._ports), (host, port)
-        client = MemoryTransport(self, loop, here, there)
-        accepted = MemoryTransport(self, server.loop, there, here)
+        client = MemoryTransport(self, loop, here, there, port)
+        accepted = MemoryTransport(self, server.loop, there, here, port)
         client.join(accepted)
         self._open |= {client: None, accepted: None}
         # The kernel has accepted; the process hears of it when it runs.
@@ -210,13 +216,13 @@ class Network:
         client.begin(protocol)
         return client, protocol
 
-    async def _reach(self, loop: NodeLoop, host: str) -> None:
+    async def _reach(self, loop: NodeLoop, host: str, port: int) -> None:
         gives_up = loop.time() + CONNECT_SECONDS
         again = 1.0
         while True:
-            await asyncio.sleep(self.delay(loop.host, host))
-            if self.is_open(loop.host, host) and self.is_open(host, loop.host):
-                await asyncio.sleep(self.delay(host, loop.host))
+            await asyncio.sleep(self.delay(loop.host, host, port))
+            if self.is_open(loop.host, host, port) and self.is_open(host, loop.host, port):
+                await asyncio.sleep(self.delay(host, loop.host, port))
                 return
             if loop.time() + again > gives_up:
                 raise TimeoutError(errno.ETIMEDOUT, "connection timed out")

@@ -213,6 +213,23 @@ def test_a_cut_of_the_other_way_holds_requests() -> None:
     played(story)
 
 
+def test_a_cut_of_one_service_leaves_the_others_open() -> None:
+    async def story(world: World, a: Side, b: Side) -> None:
+        port = a.broker.address[1]
+        world.network.cut(a.broker.host, a.node.host, port + 1)
+        assert await a.seconds(a.produce(b"one")) < SOON
+        world.network.cut(a.broker.host, a.node.host, port)
+        asked = a.node.run(a.produce(b"two"))
+        await asyncio.sleep(1)
+        assert not asked.done()
+        world.network.heal(a.broker.host, a.node.host, port)
+        assert await asyncio.wait_for(asked, SOON) == 1
+        world.network.slow_down(a.broker.host, a.node.host, 3.0, port)
+        assert await a.seconds(a.produce(b"three")) > 3.0
+
+    played(story)
+
+
 def test_a_parted_network_works_within_its_halves() -> None:
     async def story(world: World, a: Side, b: Side) -> None:
         world.network.part([a.broker.host, a.node.host], [b.broker.host, b.node.host])

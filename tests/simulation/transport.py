@@ -37,12 +37,18 @@ RST: Final = Ending.RST
 
 
 class MemoryTransport(asyncio.Transport):
-    """One end; `join` gives it the other one, `begin` its protocol."""
+    """One end; `join` gives it the other one, `begin` its protocol.
 
-    def __init__(self, network: Network, loop: NodeLoop, here: tuple[str, int], there: tuple[str, int]) -> None:
+    Args:
+        port: of the service that the connection is to, at either end.
+    """
+
+    def __init__(
+        self, network: Network, loop: NodeLoop, here: tuple[str, int], there: tuple[str, int], port: int
+    ) -> None:
         super().__init__({"peername": there, "sockname": here, "socket": None})
         self.loop = loop
-        self.here, self.there = here, there
+        self.here, self.there, self.port = here, there, port
         self._network = network
         self._protocol: Any = None
         self._other: MemoryTransport
@@ -91,7 +97,7 @@ class MemoryTransport(asyncio.Transport):
 
     def _send(self, segment: bytes | Ending) -> None:
         network = self._network
-        delay = network.delay(self.here[0], self.there[0])
+        delay = network.delay(self.here[0], self.there[0], self.port)
         self._arrives_at = max(self._arrives_at, self.loop.time() + delay)
         self._under_way.append(segment)
         # Timers of the same moment fire in no particular order, so each delivers whatever is next.
@@ -100,7 +106,7 @@ class MemoryTransport(asyncio.Transport):
     def _deliver(self) -> None:
         if not self._under_way:
             return  # a reset has overtaken it
-        if self._held or not self._network.is_open(self.here[0], self.there[0]):
+        if self._held or not self._network.is_open(self.here[0], self.there[0], self.port):
             self._held += 1
             self._network.hold(self)
             return
@@ -113,7 +119,7 @@ class MemoryTransport(asyncio.Transport):
         """Send again what was held by a cut, now that the way is open."""
         held, self._held = self._held, 0
         for _ in range(held):
-            delay = self._network.delay(self.here[0], self.there[0])
+            delay = self._network.delay(self.here[0], self.there[0], self.port)
             self._arrives_at = max(self._arrives_at, self._network.loop.time() + delay)
             self._network.loop.call_at(self._arrives_at, self._deliver)
 

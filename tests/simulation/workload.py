@@ -142,10 +142,17 @@ class Producer:
 
 
 class Committer:
-    """Commits 1, 2, 3 … for one group and partition."""
+    """Commits 1, 2, 3 … for one group and partition.
 
-    def __init__(self, group: str, partition: Partition, history: History, rng: random.Random) -> None:
+    Args:
+        pause_seconds: the longest pause between two commits.
+    """
+
+    def __init__(
+        self, group: str, partition: Partition, history: History, rng: random.Random, pause_seconds: float = 0.2
+    ) -> None:
         self.group, self.partition, self.history, self.rng = group, partition, history, rng
+        self._pause_seconds = pause_seconds
         self.offset = 0
 
     async def run(self, connect: Connect, loop: Any) -> None:
@@ -156,7 +163,7 @@ class Committer:
                 await self.step(client)
             except LOST:
                 pass
-            await asyncio.sleep(self.rng.random() * 0.2)
+            await asyncio.sleep(self.rng.random() * self._pause_seconds)
 
     async def find(self, client: Asks) -> None:
         request = FindCoordinatorRequest(coordinator_keys=[self.group])

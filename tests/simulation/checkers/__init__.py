@@ -17,6 +17,7 @@ from tests.simulation.checkers import (
     recovery,
     recreated_topic,
     single_leader,
+    steady_commits,
     whole_transactions,
 )
 from tests.simulation.history import History
@@ -26,6 +27,7 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "exactly_once_in_order": exactly_once_in_order.check,
     "dense_offsets": dense_offsets.check,
     "committed_offsets": committed_offsets.check,
+    "steady_commits": steady_commits.check,
     "whole_transactions": whole_transactions.check,
     "created_topics": created_topics.check,
     "identical_replicas": identical_replicas.check,

@@ -1,0 +1,309 @@
+"""Faults that are aimed at one weak moment each: they look at the cluster, wait for the moment, and strike.
+
+Chance alone seldom meets these moments, which last for some milliseconds, or need two or three faults in the right order. Each fault here
+takes some seconds, begins when every replica is in sync, and stays within the promise of `cluster_faults`: no two nodes forget.
+
+| fault | the moment |
+|---|---|
+| `kill_at_join` | a follower has just joined the ISR over a slow way, and the leader dies |
+| `leave_leader_alone` | the leader has only itself in the ISR, below min.insync.replicas, and dies |
+| `cut_leader_from_controller` | a follower lags, and the leader cannot tell the controller, which elects just this follower |
+| `crash_voter` | a voter has voted and crashes; another candidate stands in the same epoch |
+| `move_coordinator_twice` | a coordinator's successor has records that are not committed, and dies before they are |
+| `forget_in_short_isr` | of the last two in the ISR one loses its power, restarts, and the other is cut off |
+| `move_coordinator_back` | a coordinator is cut off, another one works on, and the first one leads again |
+
+They see all nodes at once, as no real observer can, and only strike by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topics_image import PartitionRegistration
+from tests.simulation.broker_node import PORT
+from tests.simulation.cluster_faults import Faults
+from tests.simulation.cluster_node import CONTROLLER_PORT, ClusterNode
+from tests.simulation.history import Partition
+
+POLL_SECONDS = 0.02
+SETTLE_SECONDS = 20.0
+"""Within which every replica is in sync again, mostly."""
+MOMENT_SECONDS = 20.0
+"""How long a fault waits for its moment: longer than the longest session, lag time and election together."""
+
+
+class Aim(NamedTuple):
+    """A partition and its three replicas.
+
+    Attributes:
+        next: the follower that the controller elects when the leader is gone.
+        last: the other one.
+    """
+
+    topic: str
+    index: int
+    leader: ClusterNode
+    next: ClusterNode
+    last: ClusterNode
+
+
+class AimedFaults(Faults):
+    """Disturbs the nodes of a cluster.
+
+    Attributes:
+        aimed: the name of the fault that happens over and over, None for none.
+        written: the partitions that clients write to.
+        coordinated: the partitions of internal topics that hold the clients' groups and transactional ids.
+    """
+
+    aimed: str | None = None
+    written: Sequence[Partition] = ()
+    coordinated: Sequence[Partition] = ()
+
+    async def run(self) -> None:
+        if self.aimed is not None:
+            aiming = asyncio.ensure_future(self._aim())
+            self._under_way[aiming] = None
+            aiming.add_done_callback(self._under_way.pop)
+        if self._kinds:
+            await super().run()
+        await asyncio.sleep(float("inf"))
+
+    async def _aim(self) -> None:
+        strike: Callable[[], asyncio.Future[None]] = getattr(self, self.aimed or "")
+        while True:
+            await asyncio.sleep(1.0 + self._rng.random())
+            if await self._until(self._are_in_sync, SETTLE_SECONDS):
+                await strike()
+                self._heal()
+                self._start(*self._nodes)
+
+    def _heal(self) -> None:
+        self._world.network.heal_all()
+
+    # What it sees
+
+    def _image(self) -> MetadataImage:
+        """Return the newest image of any node."""
+        images = [image for node in self._nodes if node.serves and (image := node.image) is not None]
+        return max(images, key=lambda image: image.provenance.offset, default=MetadataImage())
+
+    def _partition(self, aim: Aim) -> PartitionRegistration | None:
+        topic = self._image().topics.by_name.get(aim.topic)
+        return None if topic is None else topic.partitions.get(aim.index)
+
+    def _leads(self, aim: Aim, node: ClusterNode) -> bool:
+        partition = self._partition(aim)
+        return partition is not None and partition.leader == node.node_id
+
+    def _isr(self, aim: Aim) -> set[int]:
+        partition = self._partition(aim)
+        return set() if partition is None else set(partition.isr)
+
+    def _aims(self, partitions: Iterable[Partition]) -> Iterator[Aim]:
+        """Yield those of these partitions with three replicas that are in sync, and whose brokers run."""
+        nodes = {node.node_id: node for node in self._nodes if node.serves and not node.loop.is_paused}
+        by_name = self._image().topics.by_name
+        for name, index in partitions:
+            each = by_name[name].partitions.get(index) if name in by_name else None
+            others = [] if each is None else [replica for replica in each.replicas if replica != each.leader]
+            if each is not None and len(others) == 2 and set(each.isr) == set(each.replicas) <= nodes.keys():
+                yield Aim(name, index, nodes[each.leader], *(nodes[other] for other in others))
+
+    def _pick(self, partitions: Iterable[Partition]) -> Aim | None:
+        aims = list(self._aims(partitions))
+        return self._rng.choice(aims) if aims else None
+
+    def _pick_any(self) -> Aim | None:
+        return self._pick([*self.written, *self.coordinated])
+
+    def _controller(self) -> ClusterNode | None:
+        """Return the node that leads the quorum, as it says itself; None if none or several do."""
+        leading = [node for node in self._nodes if node.serves and node.image is not None and node.raft.is_leader]
+        return leading[0] if len(leading) == 1 else None
+
+    async def _until(self, condition: Callable[[], bool], seconds: float = MOMENT_SECONDS) -> bool:
+        """Wait for a moment; return whether it came."""
+        ends_at = self._world.loop.time() + seconds
+        while not condition():
+            if self._world.loop.time() > ends_at:
+                return False
+            await asyncio.sleep(POLL_SECONDS)
+        return True
+
+    # What it does
+
+    def _starve(self, leader: ClusterNode, *followers: ClusterNode) -> None:
+        """Let followers receive nothing from a broker, while the quorum goes on."""
+        for follower in followers:
+            self._world.network.cut(leader.host, follower.host, PORT)
+
+    def _crash(self, node: ClusterNode) -> bool:
+        """Kill a node if it may crash now; return whether it did."""
+        if not node.serves or not self._may_crash(node):
+            return False
+        node.kill()
+        self._died.add(node)
+        self._history.crashes.append(f"kill of {node.name}")
+        return True
+
+    def _start(self, *nodes: ClusterNode) -> None:
+        for node in nodes:
+            if not node.is_up:
+                node.begin(self._history)
+
+    # Faults
+
+    async def kill_at_join(self) -> None:
+        aim = self._pick_any()
+        if aim is None:
+            return
+        joining, network = self._rng.choice((aim.next, aim.next, aim.last)), self._world.network
+        self._starve(aim.leader, joining)
+        if not await self._until(lambda: joining.node_id not in self._isr(aim)):
+            return
+        await asyncio.sleep(2.0 * self._rng.random())
+        network.slow_down(aim.leader.host, joining.host, self._rng.choice((0.5, 2.0)), PORT)
+        network.heal(aim.leader.host, joining.host, PORT)
+        await self._until(lambda: joining.node_id in self._isr(aim))
+        if self._crash(aim.leader):
+            await self._until(lambda: not self._leads(aim, aim.leader))
+            await asyncio.sleep(self._rng.random())
+            self._start(aim.leader)
+
+    async def leave_leader_alone(self) -> None:
+        aim = self._pick_any()
+        if aim is None:
+            return
+        self._starve(aim.leader, aim.next, aim.last)
+        if await self._until(lambda: self._isr(aim) == {aim.leader.node_id}):
+            await asyncio.sleep(1.5 * self._rng.random())
+            if self._crash(aim.leader):
+                await self._until(lambda: not self._leads(aim, aim.leader))
+                await asyncio.sleep(2.0)
+                self._heal()
+                self._start(aim.leader)
+
+    async def cut_leader_from_controller(self) -> None:
+        controller = self._controller()
+        aims = [aim for aim in self._aims([*self.written, *self.coordinated]) if aim.leader is not controller]
+        if controller is None or not aims:
+            return
+        aim, network = self._rng.choice(aims), self._world.network
+        self._starve(aim.leader, aim.next)
+        for other in self._nodes:
+            if other is not aim.leader:
+                network.cut(aim.leader.host, other.host, CONTROLLER_PORT)
+                network.cut(other.host, aim.leader.host, CONTROLLER_PORT)
+        await self._until(lambda: not self._leads(aim, aim.leader))
+        await asyncio.sleep(self._rng.choice((0.2, 3.0)) * self._rng.random())
+
+    async def crash_voter(self) -> None:
+        controller, network = self._controller(), self._world.network
+        voters = [node for node in self._nodes if node.is_controller and node is not controller]
+        if controller is None or len(voters) < 2:
+            return
+        epoch = controller.raft.epoch
+        for voter in voters:
+            for ends in ((controller, voter), (voter, controller)):
+                network.cut(ends[0].host, ends[1].host, CONTROLLER_PORT)
+        if not await self._until(lambda: any(self._voted_for(voter, epoch) is not None for voter in voters)):
+            return
+        voter = next(voter for voter in voters if self._voted_for(voter, epoch) is not None)
+        await asyncio.sleep(self._rng.choice((0.0, 0.03, 0.1)) * self._rng.random())
+        forgets = self._rng.random() < 0.5
+        if forgets and self._may_lose_power(voter):
+            self._forgetful = voter
+            voter.lose_power()
+            self._history.crashes.append(f"power cut of {voter.name}")
+        elif not self._crash(voter):
+            return
+        network.heal(controller.host, voter.host, CONTROLLER_PORT)
+        network.heal(voter.host, controller.host, CONTROLLER_PORT)
+        # The candidate stays cut off from both others for a while: it may have won, and they do not know.
+        candidate = next(each for each in voters if each is not voter)
+        network.cut(candidate.host, voter.host, CONTROLLER_PORT)
+        await asyncio.sleep(0.2 * self._rng.random())
+        self._start(voter)
+        await asyncio.sleep(8.0)
+
+    def _voted_for(self, voter: ClusterNode, epoch: int) -> int | None:
+        """Return for which other node a voter has voted since an epoch."""
+        if not voter.serves or voter.image is None:
+            return None
+        voted = voter.raft.quorum.election.voted
+        return voted.id if voter.raft.epoch > epoch and voted is not None and voted.id != voter.node_id else None
+
+    async def move_coordinator_twice(self) -> None:
+        aim = self._pick(self.coordinated)
+        if aim is None:
+            return
+        first, second, third = aim.leader, aim.next, aim.last
+        self._starve(first, third)
+        self._starve(second, first, third)
+        await asyncio.sleep(0.3 + 0.7 * self._rng.random())
+        if not self._crash(first):
+            return
+        await asyncio.sleep(0.5 * self._rng.random())
+        if not await self._until(lambda: self._leads(aim, second)):
+            return
+        self._start(first)
+        await self._until(lambda: first.serves)
+        await asyncio.sleep(1.5 * self._rng.random())
+        if self._crash(second):
+            await self._until(lambda: not self._leads(aim, second))
+            self._heal()
+            await asyncio.sleep(self._rng.random())
+            self._start(second)
+
+    async def move_coordinator_back(self) -> None:
+        aim = self._pick(self.coordinated)
+        if aim is None:
+            return
+        network = self._world.network
+        network.part([aim.leader.host], [aim.next.host, aim.last.host])
+        if not await self._until(lambda: not self._leads(aim, aim.leader)):
+            return
+        await asyncio.sleep(2.0 * self._rng.random())
+        self._heal()
+        if await self._until(lambda: self._isr(aim) >= {aim.leader.node_id, aim.next.node_id}):
+            others = [aim.leader.host, aim.last.host]
+            network.part([aim.next.host], others)
+            await self._until(lambda: self._leads(aim, aim.leader))
+            await asyncio.sleep(2.0 * self._rng.random())
+
+    async def forget_in_short_isr(self) -> None:
+        aim = self._pick_any()
+        if aim is None:
+            return
+        forgetful = aim.next
+        self._starve(aim.leader, aim.last)
+        if not await self._until(lambda: aim.last.node_id not in self._isr(aim)):
+            return
+        await asyncio.sleep(2.0 * self._rng.random())
+        if not self._may_lose_power(forgetful):
+            return
+        self._forgetful = forgetful
+        forgetful.lose_power()
+        self._history.crashes.append(f"power cut of {forgetful.name}")
+        await asyncio.sleep(self._rng.choice((0.1, 2.0, 12.0)))
+        self._start(forgetful)
+        await asyncio.sleep(1.0)
+        self._world.network.part([aim.leader.host], [aim.next.host, aim.last.host])
+        await self._until(lambda: self._leads(aim, forgetful))
+        await asyncio.sleep(self._rng.random())
+
+
+AIMED = (
+    "kill_at_join",
+    "leave_leader_alone",
+    "cut_leader_from_controller",
+    "crash_voter",
+    "move_coordinator_twice",
+    "move_coordinator_back",
+    "forget_in_short_isr",
+)

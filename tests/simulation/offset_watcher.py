@@ -1,0 +1,51 @@
+"""A client that reads the committed offsets of groups over and over, and writes down what their coordinators answer.
+
+A coordinator that has been replaced and does not know it answers with what was committed in its time, here as in Apache Kafka. So only
+the answers of brokers that lead a group's partition in its newest epoch, and know it, are written down: before and after the question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
+from tests.simulation.cluster_client import Address, ClusterClient
+from tests.simulation.history import History
+from tests.simulation.workload import LOST, Committer
+
+CoordinatorOf = Callable[[str], tuple[Address, int] | None]
+"""Returns a group's coordinator and its epoch, None if there is none that knows that it is."""
+PAUSE_SECONDS = 0.25
+
+
+class OffsetWatcher:
+    """Asks for the offsets of some groups in turn."""
+
+    def __init__(self, committers: Sequence[Committer], history: History, coordinator_of: CoordinatorOf) -> None:
+        self._committers, self._history, self._coordinator_of = committers, history, coordinator_of
+
+    async def run(self, connect: Callable[[str], ClusterClient], loop: Any) -> None:
+        client = connect("offset-watcher")
+        while True:
+            for committer in self._committers:
+                try:
+                    await self._ask(client, committer)
+                except LOST:
+                    continue
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _ask(self, client: ClusterClient, committer: Committer) -> None:
+        group, partition = committer.group, committer.partition
+        topic = OffsetFetchRequest.OffsetFetchRequestTopics(name=partition.topic, partition_indexes=[partition.index])
+        wanted = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=[topic])
+        request = OffsetFetchRequest(groups=[wanted])
+        before = self._coordinator_of(group)
+        answer = await client.request(ApiKey.OFFSET_FETCH, 8, request, OffsetFetchResponse)
+        found = answer.groups[0]
+        is_current = before is not None and before == self._coordinator_of(group) and client.last_asked == before[0]
+        if is_current and not found.error_code and not found.topics[0].partitions[0].error_code:
+            offset = int(found.topics[0].partitions[0].committed_offset)
+            self._history.commits_read.setdefault((group, partition), []).append(offset)
