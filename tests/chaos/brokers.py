@@ -1,7 +1,7 @@
 """What dies of the kind `broker`: one broker that is alone, or a node of a cluster.
 
-Of a cluster one node at a time is down, so that the others can go on. Every node leads some partitions, coordinates some
-transactions and groups, and is one of the three controllers: a node drawn at random is a leader that dies.
+Of a cluster one node at a time is down, so that the others can go on. Every node leads some partitions, coordinates
+some transactions and groups, and is one of the controllers: a node drawn at random is a leader that dies.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -85,7 +85,7 @@ class SeveralNodes:
                 raise BrokerFailed(f"{node} ended by itself; {node.log} says why")
 
     def die(self, fault: Fault) -> str:
-        nodes: Sequence = self._cluster.brokers
+        nodes = self._cluster.brokers
         node = nodes[fault.choice % len(nodes)]
         led = self._leads(node.node_id)
 

@@ -65,7 +65,10 @@ def both_brokers(
 
 @pytest.fixture(scope="session")
 def card(request: pytest.FixtureRequest) -> Iterator[Card]:
-    """The cells of earlier runs and of this one; at the end the page, when no cell is missing. It is of one node of each kind."""
+    """The cells of earlier runs and of this one; at the end the page, when no cell is missing.
+
+    The page shows one node of each kind; cells of several nodes are kept apart.
+    """
     nodes = request.config.getoption("--nodes")
     kept = KeptCells(request.config.cache.mkdir("card" if nodes == 1 else f"card-on-{nodes}-nodes"))
     found = Card(kept.read(), apache_kafka.VERSION)

@@ -1,7 +1,7 @@
-"""Several nodes that are one cluster, in the place of a broker under test; in each scenario one of them is killed and comes back.
+"""Several nodes that are one cluster, as a broker under test; in each scenario one is killed and comes back.
 
-The kill falls before a driver's command that is drawn from the scenario's name. The node is away for a time that is drawn too: less than
-its session, so that it registers again before it is missed, or more, so that others lead meanwhile.
+The kill falls before a driver's command that is drawn from the scenario's name. The node is away for a time that is
+drawn too: less than its session, so that it registers again before it is missed, or more, so that others lead.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class Nodes:
 
     @contextmanager
     def one_is_killed(self, name: str) -> Iterator[Callable[[], None]]:
-        """Yield a function to call before each command: one of the calls kills a node. At the end every replica is in sync."""
+        """Yield a function to call before each command: one of the calls kills a node.
+
+        At the end every replica is in sync.
+        """
         self.cluster.repair()
         chance = random.Random(name)
         node = chance.choice(self.cluster.brokers)

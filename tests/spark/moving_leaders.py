@@ -1,4 +1,4 @@
-"""Moves the leaders of a topic again and again, in a thread, while a test reads or writes: by kills, and by elections."""
+"""Moves the leaders of a topic again and again, in a thread, by kills and by elections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source reads on three nodes while their leaders die and move: every row once, none skipped, whatever `failOnDataLoss` says.
+"""A source reads on three nodes while leaders die and move: every row once, whatever `failOnDataLoss` says.
 
 A new leader's high watermark lags for a moment (KIP-207): a reader then gets no records although the plan of its batch
 promises some, and must not take that for a log that was cut. The first test plans and reads batches without Spark, as
@@ -131,7 +131,7 @@ def test_batches_without_spark(cluster: Cluster, fail_on_data_loss: bool, monkey
 def test_a_high_watermark_that_lags(
     kind: str, fail_on_data_loss: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A leader dies as soon as a batch is planned, and the next one cannot move its high watermark: the other follower stands still.
+    """A leader dies as soon as a batch is planned; the next one's high watermark lags, as the other follower stands still.
 
     Without a controller of its own, the cluster would have no quorum meanwhile.
     """

@@ -231,7 +231,7 @@ class SinkDriver:
         names = sorted(transactional_ids)
 
         def describe() -> set[Transaction]:
-            found = set()
+            found: set[Transaction] = set()
             for outcome in describe_transactions(self._cluster, names).values():
                 if isinstance(outcome, KafkaError):
                     if outcome.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
