@@ -131,7 +131,7 @@ def test_batches_without_spark(cluster: Cluster, fail_on_data_loss: bool, monkey
 def test_a_high_watermark_that_lags(
     kind: str, fail_on_data_loss: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A leader dies as soon as a batch is planned; the next one's high watermark lags, as the other follower stands still.
+    """A leader dies when a batch is planned; the next one's high watermark lags, as the other follower stands still.
 
     Without a controller of its own, the cluster would have no quorum meanwhile.
     """
