@@ -41,11 +41,16 @@ def main() -> int:
     for mode in modes:
         print(
             f"seed {given.seed}: {count_lines(feed):,} order lines over {feed.seconds:.0f} s, {len(faults)} faults, "
-            f"failOnDataLoss {str(mode).lower()}",
+            f"failOnDataLoss {str(mode).lower()}, {given.nodes} {'broker' if given.nodes == 1 else 'nodes'}",
             flush=True,
         )
         settings = Settings(
-            feed, faults, mode, folder / f"failOnDataLoss-{str(mode).lower()}", lambda line: print(line, flush=True)
+            feed,
+            faults,
+            mode,
+            folder / f"failOnDataLoss-{str(mode).lower()}",
+            lambda line: print(line, flush=True),
+            given.nodes,
         )
         differs |= _run(settings, wanted)
     print(f"everything is in {folder}")
@@ -77,6 +82,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="spread the lines over so long (default 10)")
     parser.add_argument("--seed", type=int, default=1, help="chooses lines and faults (default 1)")
+    parser.add_argument(
+        "--nodes", type=int, default=1, help="brokers; several are one cluster, of which one node dies at a time"
+    )
     parser.add_argument("--rows", type=int, help=f"order lines (default {_LINES_A_SECOND} a second)")
     parser.add_argument("--input", type=Path, help="order lines to use instead, a file as of `barnabas demo --input`")
     for kind in Kind:

@@ -1,4 +1,4 @@
-"""One run: a broker, Spark and a feeder, of which the first two die as a plan says.
+"""One run: a broker or a cluster, Spark and a feeder, of which the first two die as a plan says.
 
 Order lines are fed at a pace. The feeder waits only if the plan is late: it does not pass the place of a fault while
 the one before has not struck. So each fault strikes while lines come in, also on a slow machine.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
 import threading
 import time
 from collections import Counter
@@ -17,15 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from apache_kafka import free_port
 from run_pipelines import Shop
 
 from barnabas.demo.feeder import Feed, FeedProgress, count_lines, feed_lines
 from barnabas.demo.shop import create_topics
 from barnabas.demo.shop_process import ShopProcess
 from barnabas.demo.tables import committed_files
-from barnabas.verify.faults import LocalBroker
 from shop.streams import NAMES
+from tests.chaos.brokers import Brokers, brokers
 from tests.chaos.plan import Fault, Kind
 from tests.pipelines.cluster import WORKERS, Cluster
 
@@ -50,6 +48,7 @@ class Settings:
         fail_on_data_loss: of every query that reads a topic.
         folder: where everything is; new.
         say: is called with a line for each fault.
+        nodes: how many brokers; several are one cluster, and one of them dies at a time.
     """
 
     feed: Feed
@@ -57,6 +56,7 @@ class Settings:
     fail_on_data_loss: bool
     folder: Path
     say: Callable[[str], object] = print
+    nodes: int = 1
 
 
 @dataclass
@@ -113,15 +113,12 @@ class Chaos:
             self._read_log(shop.folder / "spark.log")
             yield shop
 
-    def _start_broker(self, stack: contextlib.ExitStack) -> LocalBroker:
-        address = f"127.0.0.1:{free_port()}"
-        command = [sys.executable, "-m", "barnabas.main", "start", "--listen", address]
-        command += ["--data-dir", str(self._folder / "broker")]
-        broker = LocalBroker(command, address, self._folder / "broker.log")
-        broker.start()
-        stack.callback(broker.stop)
-        create_topics(address)
-        return broker
+    def _start_broker(self, stack: contextlib.ExitStack) -> Brokers:
+        found = brokers(self._folder, self.settings.nodes)
+        stack.callback(found.stop)
+        found.start()
+        create_topics(found.bootstrap)
+        return found
 
     def _shop_process(self, shop: Shop) -> ShopProcess:
         conf = [f"spark.shop.failOnDataLoss={str(self.settings.fail_on_data_loss).lower()}"]
@@ -154,23 +151,12 @@ class Chaos:
             self._wait_into_batch(NAMES[fault.choice % len(NAMES)], fault.into_batch_s)
         at_s, doing = time.monotonic() - self._began_s, self._doing()
         fed, rows = self._fed.lines, self._rows("checked_orders")
-        what = {Kind.BROKER: self._kill_broker, Kind.DRIVER: self._kill_driver, Kind.EXECUTOR: self._kill_executor}
+        what = {Kind.BROKER: self._broker.die, Kind.DRIVER: self._kill_driver, Kind.EXECUTOR: self._kill_executor}
         done = what[fault.kind](fault)
         self._struck += 1
         self.settings.say(
             f"{at_s:6.0f} s  {done}; {fed:,} of {self._lines:,} lines fed, {rows:,} in the table; {doing}"
         )
-
-    def _kill_broker(self, fault: Fault) -> str:
-        self._broker.kill()
-        time.sleep(fault.away_s)
-        if fault.early:  # it must also recover from a recovery that was cut off
-            self._broker.launch()
-            time.sleep(self._broker.start_seconds * fault.choice / 100)
-            self._broker.kill()
-        self._broker.start()
-        again = ", and once more while it started" if fault.early else ""
-        return f"broker killed{again}, away for {fault.away_s:.1f} s"
 
     def _kill_driver(self, fault: Fault) -> str:
         self._process.kill()

@@ -190,3 +190,14 @@ def test_a_cluster_without_a_broker_in_service_is_asked_again() -> None:
     (error,) = silent.ask_each(["a"], silent.to_any, lambda connection, batch: dict.fromkeys(batch, 1)).values()
     assert isinstance(error, KafkaError)
     assert "no broker of the cluster is in service" in error.message
+
+
+def test_a_broker_that_is_gone_is_not_asked_any_more() -> None:
+    """A long-lived client knew it once, and waited for it until each deadline."""
+    memory = MemoryCluster(1, 2)
+    client = memory.client()
+    assert client.ask_nodes(lambda connection, node_id: node_id) == {1: 1, 2: 2}
+    memory.broker_ids = [1]
+    memory.down = {2}
+    assert client.ask_nodes(lambda connection, node_id: node_id) == {1: 1}
+    assert memory.slept == []

@@ -12,6 +12,7 @@ import pytest
 from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
 from tests.conform.card.programs import program_of
 from tests.conform.card.results import OURS, THEIRS, Card, KeptCells
+from tests.conform.nodes import Nodes
 
 OUTCOME = pytest.StashKey[pytest.TestReport]()
 PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
@@ -32,30 +33,51 @@ SETTINGS = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--nodes", type=int, default=1, help="nodes of each broker of the card; of several, each scenario kills one"
+    )
+
+
 @pytest.fixture(scope="session")
-def both_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, BarnabasProcess | KafkaProcess]]:
+def both_brokers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, BarnabasProcess | KafkaProcess | Nodes]]:
     """One broker of each kind for all scenarios of the card; `BARNABAS_CARD_BROKER` names one to run on alone."""
     only = os.environ.get("BARNABAS_CARD_BROKER")
-    folder = tmp_path_factory.mktemp("card")
-    brokers = {name: broker(name, folder / name, SETTINGS) for name in (OURS, THEIRS) if name == (only or name)}
+    folder, nodes = tmp_path_factory.mktemp("card"), request.config.getoption("--nodes")
+    brokers: dict[str, BarnabasProcess | KafkaProcess | Nodes] = {
+        name: broker(name, folder / name, SETTINGS) if nodes == 1 else Nodes(name, folder / name, nodes, SETTINGS)
+        for name in (OURS, THEIRS)
+        if name == (only or name)
+    }
     try:
         for one in brokers.values():
             one.start()
         yield brokers
     finally:
         for one in brokers.values():
-            one.stop()
+            if isinstance(one, Nodes):
+                one.kill()
+            else:
+                one.stop()
 
 
 @pytest.fixture(scope="session")
 def card(request: pytest.FixtureRequest) -> Iterator[Card]:
-    """The cells of earlier runs and of this one; at the end the page, when no cell is missing."""
-    kept = KeptCells(request.config.cache.mkdir("card"))
+    """The cells of earlier runs and of this one; at the end the page, when no cell is missing.
+
+    The page shows one node of each kind; cells of several nodes are kept apart.
+    """
+    nodes = request.config.getoption("--nodes")
+    kept = KeptCells(request.config.cache.mkdir("card" if nodes == 1 else f"card-on-{nodes}-nodes"))
     found = Card(kept.read(), apache_kafka.VERSION)
     found.keep = lambda: kept.merge(found)
     yield found
     found.keep()
-    if missing := found.missing():
+    if nodes > 1:
+        print("", *found.lines(), sep="\n")
+    elif missing := found.missing():
         print(f"\n{PAGE.name} is not written: {len(missing)} results are missing, first {missing[0]}")
     else:
         PAGE.write_text(found.page())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,16 @@ class DriverError(AssertionError):
 
 
 class Driver:
-    """A driver in a process of its own; calling it sends one command and waits for the answer."""
+    """A driver in a process of its own; calling it sends one command and waits for the answer.
 
-    def __init__(self, command: list[str], log: Path) -> None:
+    Args:
+        command: starts it.
+        log: what it prints to standard error is appended to this file.
+        before_command: called before each command.
+    """
+
+    def __init__(self, command: list[str], log: Path, before_command: Callable[[], None] = lambda: None) -> None:
+        self._before_command = before_command
         with open(log, "ab") as errors:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8"
@@ -32,6 +40,7 @@ class Driver:
 
     def ask(self, do: str, **fields: Any) -> None:
         assert self.process.stdin is not None
+        self._before_command()
         self.process.stdin.write(json.dumps({"do": do, **fields}) + "\n")
         self.process.stdin.flush()
 

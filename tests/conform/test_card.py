@@ -8,7 +8,9 @@ names of its own, and a warning tells what happened: a broker that answers other
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from tests.conform.card.results import Card
 from tests.conform.card.scenarios import SCENARIOS
 from tests.conform.card.stage import Stage
 from tests.conform.card.toolchains import Unavailable
+from tests.conform.nodes import Nodes
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
 
@@ -32,7 +35,19 @@ CELLS = [
     for scenario in SCENARIOS
     if scenario not in client.without
 ]
-Broker = BarnabasProcess | KafkaProcess
+Broker = BarnabasProcess | KafkaProcess | Nodes
+
+
+@contextlib.contextmanager
+def ready(broker: Broker, name: str) -> Iterator[Callable[[], None]]:
+    """Start a broker that is down; yield what is to be called before each command of a scenario."""
+    if isinstance(broker, Nodes):
+        with broker.one_is_killed(name) as before_command:
+            yield before_command
+    else:
+        if not alive(broker):
+            broker.start()
+        yield lambda: None
 
 
 @pytest.mark.parametrize(("client", "scenario"), CELLS)
@@ -49,19 +64,25 @@ def test_a_client_sees_the_same_on_both_brokers(
     def play(name: str, attempt: int) -> list[Any] | Exception:
         folder = tmp_path / f"{name}-{attempt}"
         folder.mkdir()
-        broker = both_brokers[name]
-        if not alive(broker):
-            broker.start()
         again = f"-{attempt}" if attempt else ""
         prefix = f"{client.name}-{scenario}{again}".replace(" ", "-").lower()
-        stage = Stage(broker, lambda address: [*command, address], prefix, folder, client.codecs, client.traits)
-        try:
-            SCENARIOS[scenario](stage)
-            return stage.transcript
-        except Exception as error:
-            return error
-        finally:
-            stage.end()
+        with ready(both_brokers[name], prefix) as before_command:
+            stage = Stage(
+                both_brokers[name],
+                lambda address: [*command, address],
+                prefix,
+                folder,
+                client.codecs,
+                client.traits,
+                before_command,
+            )
+            try:
+                SCENARIOS[scenario](stage)
+                return stage.transcript
+            except Exception as error:
+                return error
+            finally:
+                stage.end()
 
     for attempt in range(ATTEMPTS):
         with ThreadPoolExecutor(len(both_brokers)) as pool:

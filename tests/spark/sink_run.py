@@ -118,8 +118,7 @@ class Query:
 
     def run(self, connect: Callable[..., BlockingConnection] = BlockingConnection, workers: int = 2) -> None:
         """Run until every batch is done. `Killed` passes through."""
-        self._runs += 1
-        self.workers = [TaskProducers(connect=connect) for _ in range(workers)]
+        self.begin(connect, workers)
         try:
             while self.done < len(self._batches):
                 self.run_batch(self.done, connect)
@@ -127,6 +126,11 @@ class Query:
         finally:
             for worker in self.workers:
                 worker.cluster(self.options).close()
+
+    def begin(self, connect: Callable[..., BlockingConnection] = BlockingConnection, workers: int = 2) -> None:
+        """Begin a run, with workers of its own; the caller runs its batches."""
+        self._runs += 1
+        self.workers = [TaskProducers(connect=connect) for _ in range(workers)]
 
     def run_batch(self, number: int, connect: Callable[..., BlockingConnection] = BlockingConnection) -> None:
         """Run one attempt of a batch."""

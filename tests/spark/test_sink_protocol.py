@@ -15,6 +15,7 @@ from barnabas.client.admin import Admin, NewTopic
 from barnabas.client.outcome import result
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.spark import sink_protocol
 from barnabas.spark.decisions import TOPIC, Decision, DecisionLog
 from barnabas.spark.sink_protocol import SinkDriver, SinkError
 from barnabas.spark.task_producers import TaskProducers, open_cluster
@@ -301,6 +302,22 @@ def test_a_transaction_that_timed_out_before_the_decision(servers, admin, caplog
     with pytest.raises(SinkError, match="ended before the batch was complete"):
         ran.commit(batch, prepared)
     ran.run()
+    check(servers, ran)
+
+
+def test_a_list_without_an_open_transaction_proves_nothing(servers, monkeypatch):
+    """When a coordinator has died, the next one may not have begun to load: it lists nothing, and means it."""
+    listed = []
+
+    def list_nothing(cluster, **how):
+        listed.append(sink_protocol_list(cluster, **how))
+        return []
+
+    sink_protocol_list = sink_protocol.list_transactions
+    monkeypatch.setattr(sink_protocol, "list_transactions", list_nothing)
+    ran = query(servers)
+    ran.run()
+    assert any(listed)
     check(servers, ran)
 
 

@@ -392,8 +392,11 @@ class Cluster(Closeable):
     def ask_nodes(
         self, ask: Callable[[BlockingConnection, int], ResultT | KafkaError], node_ids: Iterable[int] | None = None
     ) -> dict[int, ResultT | KafkaError]:
-        """Ask some brokers, or every broker, the same; `ask` gets a connection and the broker's id."""
-        wanted = self.retry(self.nodes) if node_ids is None else node_ids
+        """Ask some brokers, or every broker, the same; `ask` gets a connection and the broker's id.
+
+        Which brokers there are is asked anew: one that was known may have died, and would be asked until the deadline.
+        """
+        wanted = self.retry(lambda: self.metadata(topics=[]).brokers) if node_ids is None else node_ids
         return self.ask_each(
             wanted,
             lambda nodes: {node: node for node in nodes},

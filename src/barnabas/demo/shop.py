@@ -136,7 +136,7 @@ def filled_topics(bootstrap_servers: str) -> list[str]:
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
-    """Create the topics that do not exist yet, with one replica because the demo has one broker.
+    """Create the topics that do not exist yet, with the brokers' default number of replicas.
 
     Raises:
         confluent_kafka.KafkaException: the broker rejected a topic, for another reason than that it exists.
@@ -147,8 +147,8 @@ def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -
 
     # At level 6 and above the library prints messages about itself.
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
-    topics = [NewTopic(p.name, p.partitions, replication_factor=1, config=p.config) for p in plans]
-    topics += [NewTopic(name, _SENT_PARTITIONS, replication_factor=1) for name in SENT]
+    topics = [NewTopic(p.name, p.partitions, config=p.config) for p in plans]
+    topics += [NewTopic(name, _SENT_PARTITIONS) for name in SENT]
     for created in admin.create_topics(topics, request_timeout=30).values():
         try:
             created.result()

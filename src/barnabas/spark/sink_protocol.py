@@ -40,7 +40,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.outcome import results
 from barnabas.client.patience import insist
 from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.client.transactions import describe_transactions, list_transactions
@@ -211,23 +210,37 @@ class SinkDriver:
         listed = insist(self._cluster, lambda: list_transactions(self._cluster, states=["Ongoing"]), self._timeout_ms)
         prefix = self._batch.name + SEPARATOR
         ours = {each.transactional_id for each in listed if each.transactional_id.startswith(prefix)}
-        lost = [each for each in mine if each.transactional_id not in ours]
-        if lost:
+        unlisted = [each for each in mine if each.transactional_id not in ours]
+        others = ours - {each.transactional_id for each in mine}
+        still_open = self._ongoing([*others, *(each.transactional_id for each in unlisted)])
+        if lost := [each for each in unlisted if each not in still_open]:
             self._abort(mine)
             raise SinkError(
                 f"{len(lost)} transactions of batch {self._batch.batch} ended before the batch was complete, by their"
                 " timeout: raise kafka.transaction.timeout.ms (and the brokers' transaction.max.timeout.ms), or make"
                 " batches smaller. Nothing of the batch is visible; restart the query"
             )
-        others = sorted(ours - {each.transactional_id for each in mine})
-        described = insist(
-            self._cluster, lambda: results(describe_transactions(self._cluster, others)), self._timeout_ms
-        )
-        return {
-            Transaction(found.transactional_id, found.producer_id, found.producer_epoch)
-            for found in described.values()
-            if found.state == "Ongoing"
-        }
+        return still_open - set(mine)
+
+    def _ongoing(self, transactional_ids: Iterable[str]) -> set[Transaction]:
+        """Return the open transactions of these ids, as their coordinators know them.
+
+        A list of all transactions may lack some: a coordinator that died is not among the brokers any more, and the one
+        that follows it does not know yet that it must load. A coordinator that is asked about an id answers for it.
+        """
+        names = sorted(transactional_ids)
+
+        def describe() -> set[Transaction]:
+            found: set[Transaction] = set()
+            for outcome in describe_transactions(self._cluster, names).values():
+                if isinstance(outcome, KafkaError):
+                    if outcome.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                        raise outcome
+                elif outcome.state == "Ongoing":
+                    found.add(Transaction(outcome.transactional_id, outcome.producer_id, outcome.producer_epoch))
+            return found
+
+        return insist(self._cluster, describe, self._timeout_ms)
 
     def _commit(self, transactions: list[Transaction]) -> None:
         outcomes = end_transactions(self._cluster, transactions, commit=True, timeout_ms=self._timeout_ms)

@@ -113,6 +113,19 @@ class Card:
             if not {OURS, THEIRS} <= self.rows.get(name, {}).get("cells", {}).get(scenario, {}).keys()
         ]
 
+    def lines(self) -> list[str]:
+        """Return a line for each client that was run, and one for each cell that failed."""
+        found = []
+        for name, row in self.rows.items():
+            cells = row.get("cells", {})
+            for broker in (OURS, THEIRS):
+                outcomes = {scenario: each[broker] for scenario, each in cells.items() if broker in each}
+                failed = {scenario: outcome for scenario, outcome in outcomes.items() if outcome != PASSED}
+                if outcomes:
+                    found.append(f"{name} on {broker}: {len(outcomes) - len(failed)} of {len(outcomes)}")
+                found += [f"    {scenario}: {outcome}" for scenario, outcome in failed.items()]
+        return found
+
     def page(self) -> str:
         """The whole of docs/compatibility.md."""
         parts = [

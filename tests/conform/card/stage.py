@@ -32,6 +32,7 @@ class Stage:
     """One scenario of one client on one broker.
 
     `traits` are what the client's library cannot express inside a scenario, from the table of clients: for example "null headers".
+    `before_command` is called before each command to a driver.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Stage:
         folder: Path,
         codecs: Iterable[str] = CODECS,
         traits: Iterable[str] = (),
+        before_command: Callable[[], None] = lambda: None,
     ) -> None:
         self.broker = broker
         self.command = command
@@ -49,6 +51,7 @@ class Stage:
         self.folder = folder
         self.codecs = tuple(codecs)
         self.traits = frozenset(traits)
+        self.before_command = before_command
         self.transcript: list[Any] = []
         self.open: list[Driver] = []
         self.backlog: list[Row] = []
@@ -57,7 +60,7 @@ class Stage:
         return f"{self.prefix}-{what}"
 
     def driver(self) -> Driver:
-        driver = Driver(self.command(self.broker.bootstrap_servers), self.folder / "drivers.log")
+        driver = Driver(self.command(self.broker.bootstrap_servers), self.folder / "drivers.log", self.before_command)
         self.open.append(driver)
         return driver
 
@@ -145,7 +148,7 @@ class Administration:
         topic = messages.CreateTopicsRequest.CreatableTopic(
             name=name,
             num_partitions=partitions,
-            replication_factor=1,
+            replication_factor=-1,
             configs=[messages.CreateTopicsRequest.CreatableTopicConfig(name=k, value=v) for k, v in config.items()],
         )
         with Cluster(self.bootstrap, timeout_ms=STEP_SECONDS * 1000) as cluster:
