@@ -326,6 +326,18 @@ def test_housekeeping_writes_checkpoints_and_survives_a_failing_disk() -> None:
     assert disk.exists(f"{ROOT}/recovery-point-offset-checkpoint")
 
 
+def test_high_watermarks_have_a_shorter_interval_of_their_own() -> None:
+    clock = Clock()
+    disk = SimDisk()
+    opened = timed(disk, clock, checkpoint_interval_ms=60_000, high_watermark_interval_ms=5_000)
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig()), 2)
+    for ms, exists in ((4_999, False), (1, True)):
+        clock.ms += ms
+        opened.housekeeping()
+        assert disk.exists(f"{ROOT}/replication-offset-checkpoint") is exists
+    assert not disk.exists(f"{ROOT}/recovery-point-offset-checkpoint")
+
+
 def test_syncs_run_elsewhere_and_report_back() -> None:
     waiting = []
 

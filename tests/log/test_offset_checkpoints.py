@@ -56,3 +56,20 @@ def test_checkpointed_log_start_beyond_the_log_is_ignored() -> None:
     again = manager(disk).get(TOPIC, 0)
     assert again is not None
     assert again.log_start_offset == 0
+
+
+def test_high_watermarks_are_written_between_the_other_checkpoints() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    append(log, 12)
+    opened.checkpoint()
+    before = disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
+    append(log, 12)
+    log.high_watermark = 30
+    opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened)
+    assert disk.contents(f"{ROOT}/replication-offset-checkpoint") == b"0\n1\norders 0 30\n"
+    assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == before
+    calls = disk.calls
+    opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened)
+    assert disk.calls == calls, "nothing has changed"

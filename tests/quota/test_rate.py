@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.quota.rate import Rate, java_int, java_round
+from barnabas.quota.rate import Rate, SimpleRate, java_int, java_round
 from barnabas.quota.token_bucket import TokenBucket
 
 EPOCH_MS = 1_700_000_000_000
@@ -72,6 +72,14 @@ def test_taking_back_leaves_what_was_before() -> None:
     rate.record(900, EPOCH_MS)
     rate.record(-900, EPOCH_MS)
     assert rate.measure(EPOCH_MS) == before
+
+
+def test_a_simple_rate_counts_over_one_window_at_least() -> None:
+    simple = SimpleRate(11, 1000, EPOCH_MS)
+    simple.record(500, EPOCH_MS)
+    assert simple.measure(EPOCH_MS) == simple.measure(EPOCH_MS + 1000) == 500
+    assert simple.measure(EPOCH_MS + 5000) == 100
+    assert simple.measure(EPOCH_MS + 11_000) == 0
 
 
 def test_rounding_is_javas() -> None:

@@ -88,7 +88,7 @@ class Broker:
         return ReplicatedPartitions(
             replicas,
             config,
-            lambda leader: LeaderOverNetwork(self, self.cluster.brokers[leader]),
+            lambda fetcher: LeaderOverNetwork(self, self.cluster.brokers[fetcher.leader]),
             self.cluster,
             lambda: self.epoch,
             self.cluster.loop,

@@ -68,6 +68,9 @@ class Node:
     def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
         return -1
 
+    def holds_back(self, partition: Partition) -> bool:
+        return False
+
     def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
         if wanted.topic_id != self.topic.topic_id:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)

@@ -467,6 +467,9 @@ def test_reads_are_counted_and_so_are_failures(hosting: Hosting) -> None:
         def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
             return -1
 
+        def holds_back(self, partition: Partition) -> bool:
+            return False
+
     read(hosting, wants(0), wants(9))
     traffic = partition.topic.traffic
     assert (traffic.fetches, traffic.failed_fetches) == (2, 0), "an offset out of range is the client's error"

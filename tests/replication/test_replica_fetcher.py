@@ -11,7 +11,8 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsResponse
 from barnabas.replication import replica_fetcher
 from barnabas.replication.partition import Partition
-from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
+from barnabas.replication.replica_fetcher import THROTTLED_MS, FetcherConfig, ReplicaFetcher
+from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 from tests.replication.following import Node, over_the_wire, registration
 from tests.replication.hosting import topic_id
 
@@ -22,10 +23,10 @@ CONFIG = FetcherConfig(2, fetch_max_bytes=1000, response_max_bytes=9000, min_byt
 class Pair:
     """Broker 1 leads, broker 2 follows."""
 
-    def __init__(self, partitions: int = 1) -> None:
+    def __init__(self, partitions: int = 1, quota: ReplicaQuota = UNBOUNDED) -> None:
         self.leader, self.follower = Node(1, partitions), Node(2, partitions)
         self.moved: list[Partition] = []
-        self.fetcher = ReplicaFetcher(CONFIG, lambda: 102, self.moved.append)
+        self.fetcher = ReplicaFetcher(CONFIG, lambda: 102, self.moved.append, quota)
         self.now_ms = 1000
         for index in range(partitions):
             self.elect(1, 0, index)
@@ -423,3 +424,50 @@ def test_a_deleted_replica_is_not_opened_again(pair: Pair) -> None:
     for state in pair.fetcher.states_to_begin(pair.now_ms):
         pair.fetcher.begin(state, pair.now_ms)
     assert (pair.fetcher.request(pair.now_ms), pair.follower.disk.paths()) == (None, [])
+
+
+class Quota:
+    """Throttles partition 0."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.bytes = 0
+
+    def is_throttled(self, topic: str, index: int) -> bool:
+        return (topic, index) == ("orders", 0)
+
+    def is_exceeded(self) -> bool:
+        return self.is_over
+
+    def record(self, size: int) -> None:
+        self.bytes += size
+
+
+def test_a_throttled_partition_is_forgotten_until_the_quota_allows_it() -> None:
+    quota = Quota()
+    pair = Pair(2, quota)
+    for index in (0, 1):
+        pair.leader.append(b"a", index=index)
+    pair.fetch()
+    assert quota.bytes == pair.follower.log(0).size_in_bytes, "partition 1 does not count"
+    quota.is_over = True
+    pair.state.lag = 5
+    request = pair.fetch()
+    assert [index for index, *_ in named(request)] == [1]
+    assert [topic.partitions for topic in request.forgotten_topics_data] == [[0]], "in the same request"
+    pair.now_ms += THROTTLED_MS
+    assert named(pair.fetch()) == [], "it is still exceeded"
+    quota.is_over = False
+    pair.now_ms += THROTTLED_MS
+    assert [index for index, *_ in named(pair.fetch())] == [0]
+
+
+def test_an_in_sync_replica_is_not_throttled() -> None:
+    quota = Quota()
+    pair = Pair(1, quota)
+    pair.fetch()
+    assert pair.state.is_in_sync
+    quota.is_over = True
+    pair.leader.append(b"a")
+    assert not pair.fetch().forgotten_topics_data
+    assert pair.follower.log().log_end_offset == 1

@@ -11,7 +11,7 @@ from barnabas.client.errors import ConnectionLost
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.replica_fetcher import FetcherConfig
-from barnabas.replication.replica_fetcher_manager import ReplicaFetcherManager
+from barnabas.replication.replica_fetcher_manager import FetcherId, ReplicaFetcherManager, fetcher_number
 from tests.replication.following import Node, registration
 from tests.simulation.virtual_loop import VirtualLoop
 
@@ -26,7 +26,7 @@ class World:
         self.rejects = False
         self.manager = ReplicaFetcherManager(
             FetcherConfig(1, backoff_ms=100),
-            lambda leader: Silent(self, leader),
+            lambda fetcher: Silent(self, fetcher.leader),
             lambda: 101,
             lambda _: None,
             self.loop,
@@ -41,8 +41,8 @@ class World:
     def partitions(self) -> dict[int, list[int]]:
         """Return the partitions of each leader's fetcher."""
         return {
-            leader: sorted(index for _, index in each.fetcher.partitions)
-            for leader, each in self.manager.fetchers.items()
+            owner.leader: sorted(index for _, index in each.fetcher.partitions)
+            for owner, each in self.manager.fetchers.items()
         }
 
 
@@ -139,3 +139,41 @@ def test_a_closed_manager_follows_nothing(world: World) -> None:
     world.follow(1, 2, 0)
     world.advance(1000)
     assert (world.partitions(), world.asked) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("topic", "index", "fetchers", "number"),
+    [
+        # What Java says of Math.abs(31 * topic.hashCode() + partition) % fetchers.
+        ("orders", 0, 1, 0),
+        ("a", 0, 4, 3),
+        ("a", 1, 4, 0),
+        ("orders", 0, 3, 2),
+        ("orders", 1, 3, 1),
+        ("orders", 2, 3, 0),
+        ("__consumer_offsets", 49, 7, 6),
+        ("a-longer-name-of-a-topic", 5, 6, 0),
+    ],
+)
+def test_the_fetcher_of_a_partition_is_kafkas(topic: str, index: int, fetchers: int, number: int) -> None:
+    assert fetcher_number(topic, index, fetchers) == number
+
+
+def test_more_fetchers_share_the_partitions_of_a_leader(world: World) -> None:
+    for index in range(3):
+        world.follow(index, 2, 0)
+    world.advance()
+    assert world.asked == [(2, [0, 1, 2])]
+    world.asked.clear()
+    world.manager.resize(3)
+    world.advance(150)
+    assert {owner: len(each.fetcher.partitions) for owner, each in world.manager.fetchers.items()} == {
+        FetcherId(2, number): 1 for number in range(3)
+    }
+    assert {(leader, *named) for leader, named in world.asked} == {(2, 0), (2, 1), (2, 2)}
+    world.manager.resize(1)
+    assert list(world.manager.fetchers) == [(2, 0)]
+    world.asked.clear()
+    world.manager.resize(1)
+    world.advance(150)
+    assert (world.asked[0][0], sorted(world.asked[0][1])) == (2, [0, 1, 2])

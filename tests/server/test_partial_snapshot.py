@@ -12,7 +12,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.builder import build_batch
-from barnabas.server.metadata_log import MetadataLog
+from barnabas.records.record_batch import iter_batches
+from barnabas.server.metadata_log import HEAD_BYTES, MetadataLog
 from tests.simulation.disk import SimDisk
 
 DIRECTORY = "/data/__cluster_metadata-0"
@@ -64,6 +65,33 @@ def test_the_log_begins_and_ends_at_a_snapshot_that_is_complete() -> None:
     assert names(disk) == ["00000000000000000020-0000000003.checkpoint"]
     append(log, 3)
     assert log.end_offset == 21
+
+
+def test_only_the_head_of_a_large_snapshot_is_read_for_its_voters() -> None:
+    """That is one turn of the loop, whatever the size of the metadata."""
+    ends = [position + header.size for position, header in iter_batches(DATA)]
+    records = bytes(build_batch([(7, None, b"v" * (10 * HEAD_BYTES), ())], base_offset=9, leader_epoch=3))
+    data = DATA[: ends[-2]] + records + DATA[ends[-2] :]
+    log = opened(disk_with(9, epoch=1))
+    incoming = log.receive_snapshot(SnapshotId(20, 3))
+    incoming.append(data)
+    asyncio.run(incoming.complete())
+    read: list[tuple[int, int]] = []
+    log.read_snapshot_piece = reading = Reading(log, read)  # type: ignore[method-assign]
+    assert log.begin_at(incoming) == VOTERS
+    assert read == [(0, HEAD_BYTES)], reading
+    assert log.read_snapshot(SnapshotId(20, 3)) == data
+
+
+class Reading:
+    """Notes each piece that is read."""
+
+    def __init__(self, log: MetadataLog, read: list[tuple[int, int]]) -> None:
+        self._piece_of, self._read = log.read_snapshot_piece, read
+
+    def __call__(self, snapshot: SnapshotId, position: int, max_bytes: int) -> bytes:
+        self._read.append((position, max_bytes))
+        return self._piece_of(snapshot, position, max_bytes)
 
 
 def test_an_epoch_before_the_log_ends_where_the_snapshot_ends() -> None:

@@ -83,7 +83,7 @@ def test_each_request_asks_for_the_present_connection(hosting: Hosting) -> None:
     channels.incarnation = 2
     channels.under_way.pop().set_exception(KafkaError(ErrorCode.NETWORK_EXCEPTION))
     hosting.advance(1010)
-    assert channels.asked == [(2, 1, "fetcher", 18, 1400), (2, 2, "fetcher", 18, 1400)]
+    assert channels.asked == [(2, 1, "fetcher-0", 18, 1400), (2, 2, "fetcher-0", 18, 1400)]
     channels.incarnation = 0
     channels.under_way.pop().set_exception(KafkaError(ErrorCode.NETWORK_EXCEPTION))
     hosting.advance(3000)

@@ -86,3 +86,18 @@ def test_a_client_that_closed_its_connection_uses_no_id() -> None:
     stays = controller.generate()
     controller.give()
     assert stays.result() == 1000
+
+
+def test_a_request_waits_for_a_moment_and_the_allocation_goes_on() -> None:
+    controller = Controller()
+    waiting = controller.generate()
+    controller.loop.advance(999)
+    assert not waiting.done()
+    controller.loop.advance(1)
+    error = waiting.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "clients try again after it"
+    again = controller.generate()
+    assert len(controller.asked) == 1, "the allocation of before is under way"
+    controller.give()
+    assert again.result() == 1000

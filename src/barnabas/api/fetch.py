@@ -137,6 +137,8 @@ def _fetch(
     def completed(read: FetchRead, response: FetchResponse) -> FetchResponse:
         if replica_id < 0 and read.bytes_read:
             _count_bytes_out(read)
+        elif read.bytes_read:
+            services.replica_manager.replicated(read)
         if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
             _point_to_leaders(context, read, response)
         return response

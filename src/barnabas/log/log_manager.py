@@ -120,6 +120,7 @@ class LogManager:
         retention_check_interval_ms: int = 300_000,
         producer_expiration_check_interval_ms: int = 600_000,
         checkpoint_interval_ms: int = 60_000,
+        high_watermark_interval_ms: int = 5_000,
         make_cleaner_worker: Callable[[RunBlocking], CleanerWorker] | None = None,
         cleaner_config: CleanerConfig | None = None,
     ) -> None:
@@ -127,6 +128,8 @@ class LogManager:
         Args:
             run_blocking: runs a function elsewhere and returns its future; None runs it at once.
             config_for: a topic's settings, for logs that recovery opens before the broker hosts them.
+            checkpoint_interval_ms: between two checkpoints of recovery points and log starts.
+            high_watermark_interval_ms: between two checkpoints of high watermarks.
             make_cleaner_worker: called when there is something to compact; None compacts inline.
         """
         self._disk = disk
@@ -138,6 +141,7 @@ class LogManager:
         self._retention_check_interval_ms = retention_check_interval_ms
         self._producer_check_interval_ms = producer_expiration_check_interval_ms
         self._checkpoint_interval_ms = checkpoint_interval_ms
+        self._high_watermark_interval_ms = high_watermark_interval_ms
         self._lock: DiskLock | None = None
         self._logs: dict[Key, PartitionLog] = {}
         self._topic_ids: dict[Key, Uuid | None] = {}
@@ -152,6 +156,7 @@ class LogManager:
         self._next_retention_ms = 0
         self._next_producer_check_ms = 0
         self._next_checkpoint_ms = 0
+        self._next_high_watermarks_ms = 0
         self._next_index_write_ms = 0
         # The logs that are left in the current rounds of retention and of silent producers.
         self._retention_round: list[Key] = []
@@ -223,6 +228,7 @@ class LogManager:
         self._next_retention_ms = now_ms + self._retention_check_interval_ms
         self._next_producer_check_ms = now_ms + self._producer_check_interval_ms
         self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
+        self._next_high_watermarks_ms = now_ms + self._high_watermark_interval_ms
 
     def _release(self) -> None:
         if self._lock is not None:
@@ -444,6 +450,10 @@ class LogManager:
             self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
             with self._logged("write the checkpoints"):
                 self.checkpoint()
+        elif now_ms >= self._next_high_watermarks_ms:
+            self._next_high_watermarks_ms = now_ms + self._high_watermark_interval_ms
+            with self._logged("write the checkpoint of high watermarks"):
+                self._checkpoints.write_high_watermarks(self._logs, self._unopened)
         self.remove_deleted()
         self.cleaner.poll()
 

@@ -105,6 +105,18 @@ class OffsetCheckpoints:
         self._write(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks, sync=sync)
         self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, log_starts, high_watermarks
 
+    def write_high_watermarks(self, logs: Mapping[Key, PartitionLog], unopened: Container[Key]) -> None:
+        """As `write`, but only the high watermarks, which followers and new leaders begin with; never synced.
+
+        Raises:
+            OSError: the disk failed; the old checkpoint stands.
+        """
+        high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
+        for key, log in logs.items():
+            high_watermarks[key] = log.high_watermark
+        self._write(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks, sync=False)
+        self._high_watermarks = high_watermarks
+
     def _write(self, name: str, offsets: dict[Key, int], *, sync: bool) -> None:
         data = checkpoints.encode_offsets(offsets)
         if self._written.get(name) != (data, sync):

@@ -58,7 +58,7 @@ NO_ERROR = ApiError(ErrorCode.NONE)
 
 
 class ControllerSettings(NamedTuple):
-    """The node's settings that the controller uses."""
+    """The node's settings that the controller uses; `max_idle_interval_ms` 0 writes no NoOpRecord."""
 
     node_id: int
     cluster_id: str
@@ -69,6 +69,7 @@ class ControllerSettings(NamedTuple):
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_ms: int = 300_000
     unclean_leader_election_interval_ms: int = 300_000
+    max_idle_interval_ms: int = 0
 
 
 class PartitionQuota(Protocol):

@@ -20,7 +20,7 @@ Invariants
   called and the process has to stop.
 
 Limits: no metadata transaction is ever begun (what has to be atomic fits one batch, at most 10,000 records); the other voters' requests
-(Vote, Fetch, …) come with replication. No NoOpRecord is written while idle.
+(Vote, Fetch, …) come with replication.
 
 Sources: KIP-500, KIP-631; Kafka's `QuorumController`.
 """
@@ -52,6 +52,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.managers import Manager, manager_of
 from barnabas.metadata.metadata_loader import MetadataLoader, OwnChange
+from barnabas.metadata.no_op_records import NoOpRecords
 from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
 from barnabas.protocol.api_keys import ApiKey
@@ -165,6 +166,7 @@ class QuorumController:
         self.sessions = BrokerSessions(settings.broker_session_timeout_ms)
         self.is_active = True
         self._elections = PeriodicElections()
+        self._no_ops = NoOpRecords()
         self._loader = loader
         # The state after everything that was appended.
         self._latest = loader.image
@@ -379,7 +381,7 @@ class QuorumController:
         return value
 
     def tick(self) -> None:
-        """Time out requests, fence brokers whose session has expired, hold elections."""
+        """Time out requests, fence brokers whose session has expired, hold elections, show that the quorum works."""
         now_ms = self._clock.monotonic_ms()
         for request in self._early:
             request.fail_if_late(now_ms)
@@ -413,7 +415,7 @@ class QuorumController:
                     self._append(_change(self._view(), ControllerResult(None, records)), None)
             except (KafkaError, BatchTooLarge) as error:
                 if self.is_active:
-                    logger.warning("Cannot write what is due, fenced brokers or elections: %s", error)
+                    logger.warning("Cannot write what is due, fenced brokers, elections or a NoOpRecord: %s", error)
                 return
             finally:
                 self._is_computing = False
@@ -422,4 +424,4 @@ class QuorumController:
                 await turn()
 
     def _due(self, view: ControllerView) -> Batches | None:
-        return cluster_control.fence_stale(view) or self._elections.due(view)
+        return cluster_control.fence_stale(view) or self._elections.due(view) or self._no_ops.due(view)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from barnabas.metrics import coordinator_families, process_families, topic_families
+from barnabas.metrics import coordinator_families, process_families, replica_families, topic_families
 from barnabas.metrics.exposition import Family
 from barnabas.metrics.group_families import GroupFamilies
 from barnabas.metrics.node_families import NodeFamilies
@@ -70,6 +70,7 @@ class Scraper:
             yield ""
         cluster_name = self._source.services.cluster_id
         yield from self._node.families()
+        yield from replica_families.families(self._source.services.replica_manager, rows)
         yield from topic_families.families(self._source, rows, cluster_name)
         yield from self._groups.families({(row.topic, row.number): row for row in rows}, cluster_name)
         yield from self._coordinators(rows)

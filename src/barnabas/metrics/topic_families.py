@@ -72,17 +72,6 @@ def _replicas(rows: Sequence[PartitionRow]) -> Iterator[Family]:
     here = [(row.labels, row.replica, row.min_isr) for row in rows if row.replica is not None]
     led = [(tags, replica, min_isr) for tags, replica, min_isr in here if replica.is_leader]
     yield family(
-        "kafka_server_replicamanager_leadercount", "gauge", "Partitions that this broker leads.", [("", len(led))]
-    )
-    yield family("kafka_server_replicamanager_partitioncount", "gauge", "Replicas on this broker.", [("", len(here))])
-    under = sum(len(replica.isr) < len(replica.replicas) for _, replica, _ in led)
-    yield family(
-        "kafka_server_replicamanager_underreplicatedpartitions",
-        "gauge",
-        "Partitions led here that lack an in-sync replica.",
-        [("", under)],
-    )
-    yield family(
         "kafka_cluster_partition_underminisr",
         "gauge",
         "1 when a partition has fewer in-sync replicas than min.insync.replicas.",

@@ -11,14 +11,16 @@
 
 The numbers are Kafka's to the millisecond, including the quirk that a cleared sample begins *now*.
 
-Sources: Kafka's `SampledStat`, `Rate`, `WindowedSum`, `QuotaUtils.throttleTime`.
+`SimpleRate`, of replication, divides by the time since the oldest sample alone, but by one window at least.
+
+Sources: Kafka's `SampledStat`, `Rate`, `SimpleRate`, `WindowedSum`, `QuotaUtils.throttleTime`.
 """
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["Rate", "java_int", "java_round"]
+__all__ = ["Rate", "SimpleRate", "java_int", "java_round"]
 
 INT_MAX = 2**31 - 1
 
@@ -91,7 +93,15 @@ class Rate:
         return sum(sample.value for sample in self._samples) / (window_ms / 1000)
 
     def _window(self, now_ms: int) -> int:
-        """Clear samples that are too old and return the time that the rest spans, in milliseconds."""
+        """Clear samples that are too old and return the time that the rest counts for, in milliseconds."""
+        elapsed_ms = self._elapsed_ms(now_ms)
+        missing = self._samples_max - 1 - elapsed_ms // self._window_ms
+        if missing > 0:
+            elapsed_ms += missing * self._window_ms
+        return max(elapsed_ms, 1)
+
+    def _elapsed_ms(self, now_ms: int) -> int:
+        """Clear samples that are too old and return the time since the oldest of the others began."""
         expire_ms = self._samples_max * self._window_ms
         oldest_ms = now_ms
         for sample in self._samples:
@@ -100,11 +110,7 @@ class Rate:
                 sample.value = 0.0
             elif sample.start_ms < oldest_ms:
                 oldest_ms = sample.start_ms
-        elapsed_ms = now_ms - oldest_ms
-        missing = self._samples_max - 1 - elapsed_ms // self._window_ms
-        if missing > 0:
-            elapsed_ms += missing * self._window_ms
-        return max(elapsed_ms, 1)
+        return now_ms - oldest_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
         """Return how long until the rate is within the bound if nothing more is recorded; 0 if it is now."""
@@ -112,3 +118,12 @@ class Rate:
         if rate <= bound:
             return 0
         return java_round((rate - bound) / bound * self._window(now_ms))
+
+
+class SimpleRate(Rate):
+    """A rate without the lenience for new clients."""
+
+    __slots__ = ()
+
+    def _window(self, now_ms: int) -> int:
+        return max(self._elapsed_ms(now_ms), self._window_ms)

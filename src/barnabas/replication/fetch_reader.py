@@ -10,6 +10,7 @@
   (KIP-392).
 - A batch is never cut: a read from an offset inside a batch returns the whole batch.
 - Records stay in their file: a result has a slice of it.
+- A follower that is not in sync gets no records of a throttled partition while the leader's quota is exceeded (KIP-73).
 - An error, a diverging epoch or enough bytes end the wait; an unknown topic or partition does so only if all are unknown.
 
 In an incremental session the result has only partitions with changes. One without changes is idle, and the session does not read it
@@ -181,6 +182,10 @@ class PartitionLookup(Protocol):
         """Return the replica that a consumer should read from instead of this leader, or -1."""
         ...
 
+    def holds_back(self, partition: Partition) -> bool:
+        """Return whether the followers of a partition that are not in sync must wait for the leader's quota."""
+        ...
+
 
 async def read_in_slices(
     params: FetchParams,
@@ -318,7 +323,7 @@ class _Reading:
         records: RecordSlice | None = None
         if diverging is not None:
             self.must_respond = True
-        elif wanted.fetch_offset != end:
+        elif wanted.fetch_offset != end and not self._is_held_back(partition):
             records = self._records(wanted, log, end)
         if self._records_progress and diverging is None:
             self._record_progress(wanted, partition)
@@ -347,6 +352,9 @@ class _Reading:
             aborted_transactions=aborted,
             records=b"" if records is None else records,
         )
+
+    def _is_held_back(self, partition: Partition) -> bool:
+        return self._replica_id >= 0 and self._replica_id not in partition.isr and self._lookup.holds_back(partition)
 
     def _record_progress(self, wanted: FetchPartition, partition: Partition) -> None:
         """Record where a follower's log ends: it has the records of this log up to its fetch offset.

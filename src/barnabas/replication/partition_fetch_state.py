@@ -72,6 +72,11 @@ class PartitionFetchState:
         return self.stage is FetchStage.FETCHING and self.delayed_until_ms is None
 
     @property
+    def is_in_sync(self) -> bool:
+        """Whether the last answer showed that nothing is missing below the leader's high watermark (KIP-73)."""
+        return self.lag is not None and self.lag <= 0
+
+    @property
     def is_current(self) -> bool:
         """Whether this broker still follows in this leader epoch; metadata may be ahead of the fetcher."""
         partition = self.partition

@@ -15,13 +15,14 @@
   old. The partition is delayed; newer metadata adds it again with a newer epoch, or removes it. (Kafka never asks again after the first.)
 - If it is the leader's that may be old, the first delays are short: until this follower fetches, acks=all waits. (In Kafka they are
   replica.fetch.backoff.ms too.)
+- A throttled replica that is not in sync is left out of requests while the follower's quota is exceeded (`replica_quota`).
 - Records that are not valid, and a disk that fails, delay the one partition. Nothing of the answer's batches is appended then.
 
 `replica_fetcher_loop` sends the requests, and `replica_fetcher_manager` has a fetcher for each leader.
 
-Left out: replication throttles, and logs that move between directories.
+Left out: logs that move between directories.
 
-Source: Kafka's `AbstractFetcherThread`, `ReplicaFetcherThread`, `RemoteLeaderEndPoint`; KIP-227, KIP-320, KIP-595, KIP-903.
+Source: Kafka's `AbstractFetcherThread`, `ReplicaFetcherThread`, `RemoteLeaderEndPoint`; KIP-73, KIP-227, KIP-320, KIP-595, KIP-903.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from barnabas.replication.follower_log import (
 from barnabas.replication.offset_lookup import EARLIEST, LATEST
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_fetch_state import FetchStage, PartitionFetchState, PartitionKey
+from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +76,9 @@ AWAITS_LEADER = EXPECTED - {ErrorCode.FENCED_LEADER_EPOCH}
 SHORTEST_DELAY_MS = 20
 """The first delay after one of them; the next ones are twice as long each, up to replica.fetch.backoff.ms."""
 
+THROTTLED_MS = 100
+"""How long a throttled partition is left out before the quota is looked at again."""
+
 
 @dataclass(frozen=True, slots=True)
 class FetcherConfig:
@@ -100,15 +105,21 @@ class ReplicaFetcher:
     Args:
         broker_epoch: returns the epoch of this broker's registration (KIP-903).
         advanced: called when a log's end, high watermark or start has moved.
+        quota: the follower's.
     """
 
     def __init__(
-        self, config: FetcherConfig, broker_epoch: Callable[[], int], advanced: Callable[[Partition], None]
+        self,
+        config: FetcherConfig,
+        broker_epoch: Callable[[], int],
+        advanced: Callable[[Partition], None],
+        quota: ReplicaQuota = UNBOUNDED,
     ) -> None:
         self.config = config
         self.partitions: dict[PartitionKey, PartitionFetchState] = {}
         self._broker_epoch = broker_epoch
         self._advanced = advanced
+        self._quota = quota
         self._session = FetchSessionHandler()
         # A state is in one of these four, or in the session and unchanged.
         self._to_begin: dict[PartitionKey, PartitionFetchState] = {}
@@ -234,6 +245,7 @@ class ReplicaFetcher:
         The caller passes what comes of it to `accept` or `request_failed` before it asks for another.
         """
         self._end_delays(now_ms)
+        self._hold_back_throttled(now_ms)
         session = self._session
         forgotten = set(self._to_forget)
         if forgotten and len(forgotten) == len(session.requested):
@@ -272,6 +284,18 @@ class ReplicaFetcher:
                 continue
             wanted[key] = Requested(state, log.log_end_offset, log.latest_epoch, log.log_start_offset)
         return wanted
+
+    def _hold_back_throttled(self, now_ms: int) -> None:
+        """Leave the throttled partitions out while the quota is exceeded, but for in-sync replicas.
+
+        The next request already has the session forget them: the leader would else send records of them.
+        """
+        if not self._quota.is_exceeded():
+            return
+        for state in list(self._to_name.values()):
+            partition = state.partition
+            if not state.is_in_sync and self._quota.is_throttled(partition.topic.name, partition.index):
+                self._delay(state, now_ms, THROTTLED_MS)
 
     def _build(
         self, wanted: Mapping[PartitionKey, Requested], forgotten: Iterable[PartitionKey], now_ms: int
@@ -369,6 +393,10 @@ class ReplicaFetcher:
     def _append(self, said: Requested, data: FetchResponse.PartitionData) -> None:
         state, log = said.state, said.state.partition.log
         state.refusals = 0
+        topic = state.partition.topic
+        if data.records and self._quota.is_throttled(topic.name, state.partition.index):
+            assert isinstance(data.records, bytes | bytearray | memoryview), "fetched records are in memory"
+            self._quota.record(len(data.records))
         if append_fetched(log, data, state.leader_epoch):
             self._advanced(state.partition)
         state.lag = max(0, data.high_watermark - log.log_end_offset)

@@ -1,14 +1,14 @@
-"""The fetchers of a broker: one for each leader that it follows.
+"""The fetchers of a broker: num.replica.fetchers for each leader that it follows.
 
-    follow(partition) ──► the fetcher of its leader ──► ReplicaFetcherLoop ──► LeaderEndPoint of that broker
-                     └──► leaves the fetcher of the leader before
+    follow(partition) ──► a fetcher of its leader ──► ReplicaFetcherLoop ──► LeaderEndPoint of that broker
+                     └──► leaves the fetcher before
 
-- A partition is in one fetcher, by its leader. One without a leader is in none.
+- A partition is in one fetcher, by its leader and the hash of its name, as in Kafka. One without a leader is in none.
+- Each fetcher has a request under way of its own, so that several of them wait for one leader at the same time. They share one processor.
+- `resize` moves each partition to the fetcher that it has from now on. The answers that are under way for it are dropped.
 - A fetcher ends with its last partition. The next partition of that leader begins another one.
 - A leader's address may change while it is followed; the `LeaderEndPoint` sees to it. A lost connection delays a fetcher by
   replica.fetch.backoff.ms.
-
-Left out: num.replica.fetchers. There is one fetcher for each leader, because all of them would share one processor anyway.
 
 Source: Kafka's `ReplicaFetcherManager`, `AbstractFetcherManager`.
 """
@@ -17,61 +17,85 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple
 
+from barnabas.metadata.hash_order import string_hash
 from barnabas.replication.leader_end_point import LeaderEndPoint
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_fetch_state import PartitionKey
 from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
 from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
+from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 
-__all__ = ["ReplicaFetcherManager"]
+__all__ = ["FetcherId", "ReplicaFetcherManager"]
 
 NO_LEADER = -1
+
+
+class FetcherId(NamedTuple):
+    """One of the fetchers of a leader, from 0; Kafka's `BrokerIdAndFetcherId`."""
+
+    leader: int
+    number: int
+
+
+def fetcher_number(topic: str, index: int, fetchers: int) -> int:
+    """Return which of a leader's fetchers has a partition (`AbstractFetcherManager.getFetcherId`, in Java's integers)."""
+    mixed = (31 * string_hash(topic) + index) & 0xFFFFFFFF
+    magnitude = mixed if mixed < 1 << 31 else (1 << 32) - mixed
+    # Utils.abs has no positive number for the smallest one.
+    return (0 if mixed == 1 << 31 else magnitude) % fetchers
 
 
 class ReplicaFetcherManager:
     """The followed partitions.
 
     Args:
-        connect: returns the end point of a broker; it fails when it is used, not here.
-        broker_epoch, advanced: as `ReplicaFetcher`.
+        connect: returns the end point of a broker for one fetcher; it fails when it is used, not here.
+        broker_epoch, advanced, quota: as `ReplicaFetcher`.
+        fetchers_per_leader: num.replica.fetchers.
 
     Attributes:
-        fetchers: by the leader's node id.
+        fetchers: those that have partitions.
     """
 
     def __init__(
         self,
         config: FetcherConfig,
-        connect: Callable[[int], LeaderEndPoint],
+        connect: Callable[[FetcherId], LeaderEndPoint],
         broker_epoch: Callable[[], int],
         advanced: Callable[[Partition], None],
         loop: asyncio.AbstractEventLoop,
+        fetchers_per_leader: int = 1,
+        quota: ReplicaQuota = UNBOUNDED,
     ) -> None:
-        self.fetchers: dict[int, ReplicaFetcherLoop] = {}
+        self.fetchers: dict[FetcherId, ReplicaFetcherLoop] = {}
         self._config = config
         self._connect = connect
         self._broker_epoch = broker_epoch
         self._advanced = advanced
         self._loop = loop
-        self._leaders: dict[PartitionKey, int] = {}
+        self._quota = quota
+        self._per_leader = fetchers_per_leader
+        self._owners: dict[PartitionKey, FetcherId] = {}
         self._is_closed = False
 
     def __repr__(self) -> str:
-        return f"<ReplicaFetcherManager leaders={sorted(self.fetchers)} partitions={len(self._leaders)}>"
+        return f"<ReplicaFetcherManager fetchers={sorted(map(tuple, self.fetchers))} partitions={len(self._owners)}>"
 
     def follow(self, partition: Partition) -> None:
         """Fetch a partition from its present leader, in its present epoch."""
         key = (partition.topic.topic_id, partition.index)
         leader = partition.leader
-        if self._leaders.get(key, NO_LEADER) != leader:
+        owner = FetcherId(leader, fetcher_number(partition.topic.name, partition.index, self._per_leader))
+        if self._owners.get(key) != owner:
             self._leave(key)
         if leader == NO_LEADER or self._is_closed:
             return
-        self._leaders[key] = leader
-        fetching = self.fetchers.get(leader)
+        self._owners[key] = owner
+        fetching = self.fetchers.get(owner)
         if fetching is None:
-            fetching = self.fetchers[leader] = self._begin(leader)
+            fetching = self.fetchers[owner] = self._begin(owner)
         fetching.fetcher.add(partition)
         fetching.wake()
 
@@ -79,33 +103,43 @@ class ReplicaFetcherManager:
         """Fetch a partition no longer: this broker leads it now, or its replica leaves."""
         self._leave((partition.topic.topic_id, partition.index))
 
-    def _begin(self, leader: int) -> ReplicaFetcherLoop:
-        fetcher = ReplicaFetcher(self._config, self._broker_epoch, self._advanced)
-        fetching = ReplicaFetcherLoop(fetcher, self._connect(leader), self._loop)
+    def resize(self, fetchers_per_leader: int) -> None:
+        """Have another number of fetchers for each leader."""
+        if fetchers_per_leader == self._per_leader:
+            return
+        self._per_leader = fetchers_per_leader
+        followed = [state.partition for each in self.fetchers.values() for state in each.fetcher.partitions.values()]
+        for partition in followed:
+            self.follow(partition)
+        self.close_idle()
+
+    def _begin(self, owner: FetcherId) -> ReplicaFetcherLoop:
+        fetcher = ReplicaFetcher(self._config, self._broker_epoch, self._advanced, self._quota)
+        fetching = ReplicaFetcherLoop(fetcher, self._connect(owner), self._loop)
         # Not in this turn: a delta has many partitions, and the first request should name all of them.
-        self._loop.call_soon(self._start, leader, fetching)
+        self._loop.call_soon(self._start, owner, fetching)
         return fetching
 
-    def _start(self, leader: int, fetching: ReplicaFetcherLoop) -> None:
-        if self.fetchers.get(leader) is fetching:
+    def _start(self, owner: FetcherId, fetching: ReplicaFetcherLoop) -> None:
+        if self.fetchers.get(owner) is fetching:
             fetching.start()
 
     def _leave(self, key: PartitionKey) -> None:
-        leader = self._leaders.pop(key, NO_LEADER)
-        if leader != NO_LEADER:
-            self.fetchers[leader].fetcher.remove(key)
+        owner = self._owners.pop(key, None)
+        if owner is not None:
+            self.fetchers[owner].fetcher.remove(key)
 
     def close_idle(self) -> None:
         """End the fetchers without partitions; called when a delta has been applied."""
-        for leader, fetching in list(self.fetchers.items()):
+        for owner, fetching in list(self.fetchers.items()):
             if not fetching.fetcher.partitions:
-                del self.fetchers[leader]
+                del self.fetchers[owner]
                 fetching.close()
 
     def close(self) -> None:
         """End all fetchers; answers that are under way are not used."""
         self._is_closed = True
-        self._leaders.clear()
+        self._owners.clear()
         for fetching in self.fetchers.values():
             fetching.close()
         self.fetchers.clear()

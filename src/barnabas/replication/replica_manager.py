@@ -34,6 +34,7 @@ from barnabas.replication.fetches import Fetches
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
+from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 from barnabas.replication.replica_selector import replica_in_rack
 from barnabas.replication.topic_traffic import TopicTraffic
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.topics_image import TopicDelta
     from barnabas.replication.fetch_session import FetchSession
     from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
+    from barnabas.replication.replica_fetcher_manager import FetcherId
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
 
 __all__ = ["ReplicaManager"]
@@ -84,6 +86,8 @@ class ReplicaManager:
         names_replicas_by_rack: leaders send consumers to replicas in their own rack.
         make_replicated: makes what keeps the replicas of several brokers alike, when the first such partition arrives; None for tests
             of one broker.
+        leader_quota, follower_quota: the limits of replication, as a leader and as a follower.
+        fetchers_per_leader: num.replica.fetchers.
         own_broker_epoch: returns the epoch of this broker's registration, which the image may not have yet.
         departed_traffic: the traffic of deleted topics.
         on_disk_failure: stops this broker; None where no other broker could take its place.
@@ -113,6 +117,9 @@ class ReplicaManager:
         self.make_replicated: Callable[[ReplicaManager], ReplicatedPartitions] | None = None
         self.own_broker_epoch: Callable[[], int] | None = None
         self.on_disk_failure: Callable[[KafkaStorageError], None] | None = None
+        self.leader_quota: ReplicaQuota = UNBOUNDED
+        self.follower_quota: ReplicaQuota = UNBOUNDED
+        self.fetchers_per_leader = 1
         self._replicated: ReplicatedPartitions | None = None
         self._loop = loop
         self._now_ms = now_ms
@@ -210,9 +217,15 @@ class ReplicaManager:
             self._replicated.close()
 
     @property
-    def fetchers(self) -> Mapping[int, ReplicaFetcherLoop]:
-        """The fetches from other brokers, by the leader's node id."""
+    def fetchers(self) -> Mapping[FetcherId, ReplicaFetcherLoop]:
+        """The fetches from other brokers."""
         return {} if self._replicated is None else self._replicated.fetchers.fetchers
+
+    def resize_fetchers(self, fetchers_per_leader: int) -> None:
+        """Have another number of fetchers for each leader."""
+        self.fetchers_per_leader = fetchers_per_leader
+        if self._replicated is not None:
+            self._replicated.fetchers.resize(fetchers_per_leader)
 
     def config_of(self, name: str) -> LogConfig:
         """Return a topic's settings as of now; it need not have a replica here."""
@@ -362,6 +375,22 @@ class ReplicaManager:
         assert self.image is not None
         brokers = self.image.cluster.brokers
         return replica_in_rack(partition, params.rack, fetch_offset, brokers, params.listener)
+
+    def holds_back(self, partition: Partition) -> bool:
+        """Return whether the followers of a partition that are not in sync must wait for the leader's quota."""
+        quota = self.leader_quota
+        return quota.is_throttled(partition.topic.name, partition.index) and quota.is_exceeded()
+
+    def replicated(self, read: FetchRead) -> None:
+        """Count the bytes that a follower gets, in sync or not."""
+        for wanted, data in read.results:
+            records = data.records
+            # Records are a slice of the log; a partition without records has empty bytes.
+            if records is None or isinstance(records, bytes | bytearray | memoryview):
+                continue
+            assert wanted.partition is not None, "records without a partition"
+            if self.leader_quota.is_throttled(wanted.partition.topic.name, wanted.index):
+                self.leader_quota.record(records.size)
 
     def log_start_moved(self, partition: Partition) -> None:
         """Mark the partition as changed in fetch sessions: records were deleted."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from barnabas.replication.leader_end_point import LeaderEndPoint
     from barnabas.replication.partition_state import PendingIsrChange
     from barnabas.replication.replica_fetcher import FetcherConfig
+    from barnabas.replication.replica_fetcher_manager import FetcherId
     from barnabas.replication.replica_manager import ReplicaManager
 
 __all__ = ["ReplicatedPartitions"]
@@ -58,12 +59,20 @@ class ReplicatedPartitions:
         self,
         replicas: ReplicaManager,
         config: FetcherConfig,
-        connect: Callable[[int], LeaderEndPoint],
+        connect: Callable[[FetcherId], LeaderEndPoint],
         controller: Controller,
         broker_epoch: Callable[[], int],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self.fetchers = ReplicaFetcherManager(config, connect, broker_epoch, replicas.follower_advanced, loop)
+        self.fetchers = ReplicaFetcherManager(
+            config,
+            connect,
+            broker_epoch,
+            replicas.follower_advanced,
+            loop,
+            replicas.fetchers_per_leader,
+            replicas.follower_quota,
+        )
         self._isr_changes = AlterPartitionManager(config.node_id, broker_epoch, controller, loop)
         self._replicas = replicas
         self._loop = loop

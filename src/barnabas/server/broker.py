@@ -43,6 +43,7 @@ from barnabas.server.coordinators import Coordinators
 from barnabas.server.listener import Listener
 from barnabas.server.listeners import bind_listeners
 from barnabas.server.log_cleaning import cleaner_config
+from barnabas.server.replication_settings import ReplicationSettings
 from barnabas.server.runtime import Runtime
 from barnabas.server.share_groups import ShareServices
 from barnabas.server.timers import Timers
@@ -109,6 +110,7 @@ class BrokerServer:
         self._channels: InterBrokerChannels | None = None
         self._controller_for: Callable[[str], Controller]
         self._assignments: DirectoryAssignments | None = None
+        self._replication: ReplicationSettings | None = None
 
     def __repr__(self) -> str:
         return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self.image!r}>"
@@ -237,6 +239,7 @@ class BrokerServer:
         self.replica_manager.on_disk_failure = self._on_fault
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
         self.replica_manager.make_replicated = self._make_replicated
+        self._replication = self._make_replication_settings()
         self._assignments = self._make_assignments(meta)
         remote = self._remote_coordinators()
         self.coordinators = Coordinators(
@@ -285,6 +288,11 @@ class BrokerServer:
 
         return RemoteCoordinators(config.node_id, lambda: self.image, self.channels(), loop)
 
+    def _make_replication_settings(self) -> ReplicationSettings | None:
+        if not self.config.can_be_joined:
+            return None  # It has nothing to replicate.
+        return ReplicationSettings(self.config, self.replica_manager, self._runtime.now_ms)
+
     def _make_assignments(self, meta: MetaProperties) -> DirectoryAssignments | None:
         if meta.directory_id is None or not self.config.can_be_joined:
             return None
@@ -321,6 +329,8 @@ class BrokerServer:
         if self._channels is not None and delta.cluster is not None:
             self._channels.drop_outdated()
         self.services.recent_deletions.apply(delta)
+        if self._replication is not None and delta.configs is not None:
+            self._replication.apply_delta(delta.configs, image.configs)
         self.replica_manager.apply_delta(delta, image)
         if self._assignments is not None:
             self._assignments.apply_delta(delta)

@@ -44,7 +44,7 @@ from barnabas.raft.voter_set_history import NOT_IN_LOG, VoterSetHistory, VotersF
 from barnabas.raft.voters import VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import iter_batches, read_header
+from barnabas.records.record_batch import BATCH_OVERHEAD, iter_batches, read_header
 from barnabas.server.config import BrokerConfig
 from barnabas.server.partial_snapshot import PART, PartialSnapshot
 
@@ -53,6 +53,7 @@ logger = logging.getLogger(__name__)
 DIRECTORY = "__cluster_metadata-0"
 QUORUM_STATE = "quorum-state"
 READ_BYTES = 1 << 20
+HEAD_BYTES = 1 << 16
 _CHECKPOINT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
 
 
@@ -248,8 +249,25 @@ class MetadataLog:
         self._log.truncate_fully_and_start_at(snapshot.end_offset)
         self._snapshots = sorted({*self._snapshots, snapshot})
         self._remove_snapshots_before(snapshot.end_offset)
-        named = [voters for _, voters in _voter_records([memoryview(self.read_snapshot(snapshot))])]
+        # Not the whole file, which may have many megabytes: this is one turn of the loop.
+        named = [voters for _, voters in _voter_records([self._head_of(snapshot)])]
         return named[-1] if named else None
+
+    def _head_of(self, snapshot: SnapshotId) -> memoryview:
+        """Return the first batches of a snapshot, up to one of records: the voters are before those (KIP-853)."""
+        size = HEAD_BYTES
+        while True:
+            head = memoryview(self.read_snapshot_piece(snapshot, 0, size))
+            end = 0
+            for position, header in iter_batches(head):
+                if not header.is_control:
+                    return head[:position]
+                end = position + header.size
+            # The batch that goes on behind the piece is often one of records.
+            is_next_known = len(head) - end >= BATCH_OVERHEAD
+            if len(head) < size or (is_next_known and not read_header(head, end).is_control):
+                return head[:end]
+            size *= 2
 
     def _remove_partial_snapshots(self) -> None:
         for name in self._disk.listdir(self.directory):

@@ -269,4 +269,5 @@ def _controller_settings(config: BrokerConfig, cluster_id: str) -> ControllerSet
         auto_leader_rebalance_enable=config.bool_value("auto.leader.rebalance.enable"),
         leader_imbalance_check_interval_ms=config.int_value("leader.imbalance.check.interval.seconds") * 1000,
         unclean_leader_election_interval_ms=config.int_value("unclean.leader.election.interval.ms"),
+        max_idle_interval_ms=config.int_value("metadata.max.idle.interval.ms"),
     )

@@ -274,6 +274,7 @@ class Node:
             retention_check_interval_ms=config.log_retention_check_interval_ms,
             producer_expiration_check_interval_ms=config.producer_id_expiration_check_interval_ms,
             checkpoint_interval_ms=config.log_flush_offset_checkpoint_interval_ms,
+            high_watermark_interval_ms=config.replica_high_watermark_checkpoint_interval_ms,
             make_cleaner_worker=cleaner_worker(runtime.disk),
             cleaner_config=cleaner_config(config, MetadataImage().configs),
         )

@@ -2,7 +2,7 @@
 
 A broker imports this module when it gets its first partition that another broker has too.
 
-Each leader has a connection of its own for fetches, because a Fetch may wait for long. It is asked for at each request: it has another
+Each fetcher has a connection of its own to its leader, because a Fetch may wait for long. It is asked for at each request: it has another
 address when the leader has registered again.
 """
 
@@ -19,29 +19,29 @@ from barnabas.replication.replicated_partitions import ReplicatedPartitions
 if TYPE_CHECKING:
     from barnabas.protocol.message import Message
     from barnabas.replication.alter_partition_manager import Controller
+    from barnabas.replication.replica_fetcher_manager import FetcherId
     from barnabas.replication.replica_manager import ReplicaManager
     from barnabas.server.config import BrokerConfig
     from barnabas.server.inter_broker import InterBrokerChannels
 
 __all__ = ["fetcher_config", "replicated_partitions"]
 
-PURPOSE = "fetcher"
-
 
 class _ConnectionTo:
-    """The present connection to one broker."""
+    """The present connection of one fetcher to its leader."""
 
-    def __init__(self, channels: InterBrokerChannels, broker_id: int) -> None:
+    def __init__(self, channels: InterBrokerChannels, fetcher: FetcherId) -> None:
         self._channels = channels
-        self._broker_id = broker_id
+        self._broker_id = fetcher.leader
+        self._purpose = f"fetcher-{fetcher.number}"
 
     def __repr__(self) -> str:
-        return f"<_ConnectionTo broker={self._broker_id}>"
+        return f"<_ConnectionTo broker={self._broker_id} {self._purpose}>"
 
     async def request(
         self, message: Message, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
     ) -> Any:
-        channel = self._channels.channel(self._broker_id, PURPOSE)
+        channel = self._channels.channel(self._broker_id, self._purpose)
         return await channel.request(message, version=version, highest=highest, timeout_ms=timeout_ms)
 
 
@@ -68,7 +68,7 @@ def replicated_partitions(
     """Make what keeps this broker's replicas and those of other brokers alike."""
     timeout_ms = config.int_value("replica.socket.timeout.ms")
 
-    def connect(leader: int) -> RemoteLeaderEndPoint:
-        return RemoteLeaderEndPoint(_ConnectionTo(channels, leader), timeout_ms)
+    def connect(fetcher: FetcherId) -> RemoteLeaderEndPoint:
+        return RemoteLeaderEndPoint(_ConnectionTo(channels, fetcher), timeout_ms)
 
     return ReplicatedPartitions(replicas, fetcher_config(config), connect, controller, broker_epoch, loop)

@@ -2,7 +2,10 @@
 
 The controller gives each broker blocks of 1000 ids (ALLOCATE_PRODUCER_IDS) and records the start of the next block in the metadata log,
 so that no id is given out twice, not even after a restart. A restart loses the rest of a block, which is harmless. The broker requests
-the next block when nine tenths of the current one are used; without a block requests wait.
+the next block when nine tenths of the current one are used.
+
+A request without a block waits for a moment, and then gets COORDINATOR_LOAD_IN_PROGRESS, after which the client tries again: there may be
+no controller. The allocation goes on, for the next requests. (Kafka does not wait at all, so a producer's first request always fails.)
 
 Invariants: at most one allocation is under way; the ids of a block ascend.
 
@@ -16,8 +19,9 @@ from collections.abc import Callable
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
-from barnabas.steps import Loop, in_background, shielded
+from barnabas.steps import Loop, in_background
 
+AWAIT_BLOCK_MS = 1_000
 PREFETCH_PARTS_LEFT = 10  # Fetch the next block when a tenth of this one is left.
 
 
@@ -44,10 +48,10 @@ class ProducerIdManager:
         """Return an unused producer id.
 
         Raises:
-            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, which clients retry, if the controller allocates no block.
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, which clients retry, if the controller allocates no block, or not soon.
         """
         while self._next_id == self._end_id and not self._begin_following_block():
-            if not await shielded(self._following_block(), self._loop):
+            if not await self._await_block():
                 raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         producer_id = self._next_id
         self._next_id += 1
@@ -62,6 +66,25 @@ class ProducerIdManager:
         self._prefetch_at = self._end_id - (self._end_id - self._next_id) // PREFETCH_PARTS_LEFT
         self._following = None
         return True
+
+    async def _await_block(self) -> bool:
+        """Wait for the running allocation, or for one that this begins; return whether there is a block now."""
+        allocation = self._following_block()
+        over: asyncio.Future[None] = self._loop.create_future()
+
+        def end(_: object = None) -> None:
+            if not over.done():
+                over.set_result(None)
+
+        timer = self._loop.call_later(AWAIT_BLOCK_MS / 1000, end)
+        allocation.add_done_callback(end)
+        try:
+            if not allocation.done():
+                await over
+        finally:
+            timer.cancel()
+            allocation.remove_done_callback(end)
+        return allocation.done() and allocation.result()
 
     def _following_block(self) -> asyncio.Future[bool]:
         """Return the running allocation, or begin one."""

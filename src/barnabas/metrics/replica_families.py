@@ -1,0 +1,65 @@
+"""The replicas of this broker: what Kafka's ReplicaManager counts, and the rates of throttled replication.
+
+- While a partition's replicas are being reassigned, it is under-replicated if the ISR is smaller than its replicas without those that are
+  being added: a copy that has only begun is not missing.
+- A partition is reassigning while the metadata names replicas that are being added or removed. The leader counts it.
+- The rates have bytes of the partitions in *.replication.throttled.replicas, a second over the quota's window.
+
+Sources: Kafka's `ReplicaManager`, `Partition.isUnderReplicated`, `OngoingReassignmentState`, `ReplicationQuotaManager`; Strimzi's rules
+for the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.metrics.exposition import Family, family
+from barnabas.metrics.source import PartitionRow
+from barnabas.quota.replication_quota_manager import ReplicationQuotaManager
+
+if TYPE_CHECKING:
+    from barnabas.metadata.topics_image import PartitionRegistration
+    from barnabas.replication.replica_manager import ReplicaManager
+
+__all__ = ["families"]
+
+_MANAGER = "kafka_server_replicamanager_"
+
+
+def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator[Family]:
+    """Yield every family of the replicas here."""
+    here = [(row, row.replica) for row in rows if row.replica is not None]
+    led = [(row, replica) for row, replica in here if replica.is_leader]
+    under = sum(_is_under_replicated(row.registration, replica.isr) for row, replica in led)
+    counts = (
+        ("leadercount", "Partitions that this broker leads.", len(led)),
+        ("partitioncount", "Replicas on this broker.", len(here)),
+        ("underreplicatedpartitions", "Partitions led here that lack an in-sync replica.", under),
+        (
+            "underminisrpartitioncount",
+            "Partitions led here with fewer in-sync replicas than min.insync.replicas.",
+            sum(len(replica.isr) < row.min_isr for row, replica in led),
+        ),
+        (
+            "atminisrpartitioncount",
+            "Partitions led here with just as many in-sync replicas as min.insync.replicas.",
+            sum(len(replica.isr) == row.min_isr for row, replica in led),
+        ),
+        (
+            "reassigningpartitions",
+            "Partitions led here whose replicas are being moved.",
+            sum(bool(row.registration.adding_replicas or row.registration.removing_replicas) for row, _ in led),
+        ),
+    )
+    for name, text, count in counts:
+        yield family(_MANAGER + name, "gauge", text, [("", count)])
+    for side, quota in (("leader", replicas.leader_quota), ("follower", replicas.follower_quota)):
+        if isinstance(quota, ReplicationQuotaManager):
+            text = f"Bytes a second of throttled replicas, counted as {side}."
+            yield family(f"kafka_server_{side}replication_byte_rate", "gauge", text, [("", quota.byte_rate())])
+
+
+def _is_under_replicated(registration: PartitionRegistration, isr: Sequence[int]) -> bool:
+    wanted = [each for each in registration.replicas if each not in registration.adding_replicas]
+    return len(isr) < len(wanted)
