@@ -31,6 +31,7 @@ class NodeProcess:
         port: of its clients' listener; a node that is a controller only has none.
         controller_port: of its controllers' listener; a node that is a broker only has none.
         is_paused: its process stands still.
+        format_options: more arguments of the command that formats the directory.
         release_version: with which the directory is formatted; None for the newest that the node knows.
     """
 
@@ -46,6 +47,7 @@ class NodeProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.is_paused = False
         self.release_version: str | None = None
+        self.format_options: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         state = "down" if not self.is_up else "paused" if self.is_paused else "up"
@@ -98,7 +100,7 @@ class NodeProcess:
 
     def _whole_format_command(self, cluster_id: str) -> list[str]:
         version = [] if self.release_version is None else ["--release-version", self.release_version]
-        return [*self.format_command(cluster_id), *version]
+        return [*self.format_command(cluster_id), *version, *self.format_options]
 
     # Its process
 
