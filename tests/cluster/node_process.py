@@ -33,6 +33,7 @@ class NodeProcess:
         host: the address at which it listens.
         prefix: the beginning of the command of its process, which places it in a network.
         is_paused: its process stands still.
+        format_options: more arguments of the command that formats the directory.
         release_version: with which the directory is formatted; None for the newest that the node knows.
     """
 
@@ -50,6 +51,7 @@ class NodeProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.is_paused = False
         self.release_version: str | None = None
+        self.format_options: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         state = "down" if not self.is_up else "paused" if self.is_paused else "up"
@@ -108,7 +110,7 @@ class NodeProcess:
 
     def _whole_format_command(self, cluster_id: str) -> list[str]:
         version = [] if self.release_version is None else ["--release-version", self.release_version]
-        return [*self.format_command(cluster_id), *version]
+        return [*self.format_command(cluster_id), *version, *self.format_options]
 
     # Its process
 

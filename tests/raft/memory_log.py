@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from barnabas.raft.seams import Batch, SnapshotId
+from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import VoterSet
+from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import read_header
 
@@ -70,6 +72,15 @@ class MemoryLog:
         for batch in self.batches:
             if from_offset < batch.end_offset and batch.base_offset < to_offset:
                 yield memoryview(batch.data)
+
+    def voter_sets(self) -> Iterator[VotersFrom]:
+        """The voter sets of the batches."""
+        for batch in self.batches:
+            if read_header(memoryview(batch.data)).is_control:
+                for record in iter_records(memoryview(batch.data)):
+                    control = parse_control_record(record)
+                    if control.type is ControlRecordType.KRAFT_VOTERS:
+                        yield VotersFrom(record.offset, VoterSet.from_record(control.value))
 
     def earliest_snapshot(self) -> SnapshotId | None:
         return self.snapshots[0].id if self.snapshots else None

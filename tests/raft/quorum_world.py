@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from barnabas.clock import Clock
+from barnabas.raft import voter_changes
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.leader import Leader
 from barnabas.raft.peer_messages import Answer, BeginEpoch, EndEpoch, FetchFrom, Outgoing, Request, Vote, VoteAnswer
@@ -66,6 +67,8 @@ class Host:
         clock = Clock(lambda: world.now_ms, lambda: world.now_ms)
         first = self.log.snapshots[0].voters if self.log.snapshots else world.voters
         history = VoterSetHistory(VotersFrom(max(self.log.start_offset - 1, 0), first))
+        for entry in self.log.voter_sets():
+            history.add(entry)
         self.life += 1
         self.leader_epoch = -1
         self.is_flushing = self.wants_flush = False
@@ -219,6 +222,18 @@ class Host:
             self.world.written += 1
             self.do(node.append([b"%d" % self.world.written] * self.world.rng.randrange(1, 4)))
 
+    def change_voters(self, changes: Sequence[ReplicaKey]) -> None:
+        """Let a leader make voters of observers and observers of voters, as many as its rules let it at once."""
+        for key in changes:
+            node = self.node
+            if node is None or voter_changes.why_unchangeable(node, "changing") is not None:
+                return
+            kept = node.voters.without(key)
+            if kept is not None or key.id not in node.voters.ids():
+                self.world.changes += 1
+                self.world.events.append(f"{self.world.now_ms}: node {self.key.id} turns {key.id}")
+                self.do(node.change_voters(kept or node.voters.with_voter(Voter(*key))))
+
     def compact(self) -> None:
         """Write a snapshot of what is committed, and let the log begin there."""
         node = self.node
@@ -246,6 +261,8 @@ class World:
         self.now_ms = 0
         self.weather = Weather()
         self.written = 0
+        self.changes = 0
+        """How many voter sets have been appended."""
         self.events: list[str] = []
         self.committed_values: list[bytes] = []
         self.leaders: dict[int, int] = {}

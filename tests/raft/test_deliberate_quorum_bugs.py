@@ -11,15 +11,19 @@ from unittest import mock
 
 import pytest
 
-from barnabas.raft import quorum
+from barnabas.protocol.errors import ErrorCode
+from barnabas.raft import quorum, voter_changes
 from barnabas.raft.leader import Leader
 from barnabas.raft.local_log import LocalLog
 from barnabas.raft.peer_messages import LogEnd
 from barnabas.raft.prospective import Prospective
+from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.ready import FlushToken
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.request_manager import RequestManager
 from barnabas.raft.unattached import Unattached
+from barnabas.raft.voter_changes import VoterChangeResult
+from barnabas.raft.voter_set_history import VoterSetHistory
 from tests.raft.quorum_world import Host
 from tests.raft.test_random_quorum import play
 
@@ -95,16 +99,36 @@ BUGS: dict[str, tuple[Wrong, ...]] = {
 }
 
 
-def noticed(wrong: tuple[Wrong, ...], seed: int, voters: int, observers: int) -> bool:
+def noticed(wrong: tuple[Wrong, ...], seed: int, voters: int, observers: int, *, changes: bool = False) -> bool:
     """Return whether a run with this bug fails."""
     with ExitStack() as stack:
         for each in wrong:
             stack.enter_context(mock.patch.object(each.owner, each.name, each.replacement))
         try:
-            play(seed, voters, observers)
+            play(seed, voters, observers, changes=changes)
         except AssertionError:
             return True
     return False
+
+
+def lead_without_removal(history: VoterSetHistory, key: ReplicaKey, high_watermark: int) -> bool:
+    return history.last.voters.contains(*key)
+
+
+def change_at_any_time(node: RaftNode, doing: str) -> VoterChangeResult | None:
+    return None if node.is_leader else VoterChangeResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+BUGS_OF_CHANGES: dict[str, Wrong] = {
+    "voters change before the last change is committed": Wrong(voter_changes, "why_unchangeable", change_at_any_time),
+    "a node that removed itself never stands": Wrong(VoterSetHistory, "may_stand", lead_without_removal),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS_OF_CHANGES)
+def test_the_random_test_notices_a_bug_of_voter_changes(bug: str) -> None:
+    wrong, shapes = BUGS_OF_CHANGES[bug], ((1, 2), (2, 2), (3, 2))
+    assert any(noticed((wrong,), seed, *shape, changes=True) for seed in range(20) for shape in shapes)
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -216,6 +216,9 @@ def test_what_the_log_refused_is_appended_nowhere() -> None:
 def test_another_directory_is_another_voter() -> None:
     with pytest.raises(QuorumNotSupported, match="another metadata directory"):
         Member(history(Voter(1, b"o" * 16))).start()
+    beside_another = Member(history(Voter(1, b"o" * 16), Voter(2, b"t" * 16)))
+    beside_another.start()
+    assert not beside_another.node.quorum.is_voter
 
 
 def test_describe() -> None:

@@ -29,7 +29,8 @@ def settle(world: World) -> None:
     world.run_until(written, 20_000)
 
 
-def play(seed: int, voters: int, observers: int, steps: int = 120) -> World:
+def play(seed: int, voters: int, observers: int, steps: int = 120, *, changes: bool = False) -> World:
+    """Args: `changes`: leaders add and remove voters, themselves too."""
     world = World(seed, voters, observers)
     rng = world.rng
     world.weather.lost = rng.choice((0.0, 0.02, 0.2))
@@ -40,6 +41,10 @@ def play(seed: int, voters: int, observers: int, steps: int = 120) -> World:
     for _ in range(steps):
         world.run(rng.choice((1, 3, 10, 30, 100, 200)))
         host = world.hosts[rng.choice(list(world.hosts))]
+        if changes and rng.random() < 0.3:
+            keys = [each.key for each in world.hosts.values()]
+            for each in world.hosts.values():
+                each.change_voters(rng.sample(keys, 2))
         match rng.randrange(13):
             case 0 if host.node is not None:
                 host.crash()
@@ -80,3 +85,17 @@ def test_a_quorum_under_faults(seed: int, voters: int, observers: int) -> None:
 
 def test_the_same_seed_is_the_same_run() -> None:
     assert play(7, 3, 1).events == play(7, 3, 1).events
+
+
+def played_with_changes(seeds: range) -> int:
+    """Play these seeds on quorums whose voters change; return how many changes there were."""
+    return sum(play(seed, *shape, changes=True).changes for seed in seeds for shape in ((1, 2), (2, 2), (3, 2)))
+
+
+def test_a_quorum_whose_voters_change_under_faults() -> None:
+    assert played_with_changes(range(4)) > 20
+
+
+@pytest.mark.long
+def test_many_quorums_whose_voters_change_under_faults() -> None:
+    assert played_with_changes(range(4, 100)) > 1_000

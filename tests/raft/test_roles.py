@@ -36,4 +36,8 @@ def test_a_leader_does_not_follow_within_its_own_epoch() -> None:
 
 def test_an_observer_is_unattached_or_follower() -> None:
     for raises in (False, True):
-        assert {two for _, two in moves(raises_epoch=raises, is_voter=False)} <= {Role.UNATTACHED, Role.FOLLOWER}
+        assert {two for _, two in moves(raises_epoch=raises, is_voter=False)} <= {
+            Role.UNATTACHED,
+            Role.FOLLOWER,
+            Role.RESIGNED,
+        }

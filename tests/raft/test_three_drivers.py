@@ -38,7 +38,7 @@ def test_a_quiet_quorum_keeps_its_leader_and_asks_little() -> None:
     epoch, told = leader.driver.node.epoch, len(leader.told)
     sent: list[object] = []
     for member in quorum.members.values():
-        member.driver._peers = _Counting(member, sent)
+        member.driver.peers = _Counting(member, sent)
     quorum.loop.advance(60_000)
     assert (leader.role, leader.driver.node.epoch, len(leader.told)) == (Role.LEADER, epoch, told)
     assert 200 < len(sent) < 260, "two followers, a fetch of half a second each"

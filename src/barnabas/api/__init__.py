@@ -102,6 +102,8 @@ APIS: dict[int, Api] = {
     77: _api("share_group_describe", 1, 1),
     78: _api("share_fetch", 1, 2),
     79: _api("share_acknowledge", 1, 2),
+    80: _api("add_raft_voter", 0, 1),
+    81: _api("remove_raft_voter", 0, 0),
     83: _api("initialize_share_group_state", 0, 0),
     84: _api("read_share_group_state", 0, 0),
     85: _api("write_share_group_state", 0, 1),

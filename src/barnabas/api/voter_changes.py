@@ -1,26 +1,41 @@
-"""Changes of the quorum's voters: rejected, because they are those of the configuration or of the formatted directories.
+"""Changes of the quorum's voters (KIP-853).
 
-    AddRaftVoter     (API key 80, versions 0-1)   make a controller a voter (KIP-853); 1 may acknowledge before the commit (KIP-1186)
+    AddRaftVoter     (API key 80, versions 0-1)   make a controller a voter; 1 may acknowledge before the commit (KIP-1186)
     RemoveRaftVoter  (81, version 0)              take a controller out of the voters
     UpdateRaftVoter  (82, version 0)              a voter tells its endpoints and its versions of kraft.version
 
-- In a quorum of kraft.version 0, whose voters no log names, Kafka rejects the first two as well, with the same words.
+- `metadata.voter_requests` and `raft.voter_changes` have the rules; the leader of the quorum answers.
+- On a controller's listener, any other node than the leader returns NOT_LEADER_OR_FOLLOWER. `add_raft_voter` and `remove_raft_voter`
+  are the same on a broker's listener.
+- The answer to UpdateRaftVoter names the leader, and its address if this node knows it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from barnabas.api.context import ControllerContext
-from barnabas.protocol.api_keys import ApiKey
+from barnabas.api.forwarding import forward
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 
-_ACTIONS = {ApiKey.ADD_RAFT_VOTER: "adding", ApiKey.REMOVE_RAFT_VOTER: "removing", ApiKey.UPDATE_RAFT_VOTER: "updating"}
 
-
-def handle(context: ControllerContext, request: Any) -> NoReturn:
-    message = "The voters of this quorum cannot be changed while it runs."
-    if context.services.driver.node.kraft_version == 0:
-        action = _ACTIONS[ApiKey(context.api_key)]
-        message = f"Cluster doesn't support {action} voter because the kraft.version feature is 0"
-    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
+async def handle(context: ControllerContext, request: Any) -> Any:
+    services = context.services
+    try:
+        response = await forward(context, request)
+    except KafkaError as error:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code == ErrorCode.NOT_CONTROLLER else error.code
+        if not isinstance(request, UpdateRaftVoterRequest):
+            raise KafkaError(code) from None
+        response = UpdateRaftVoterResponse(error_code=code)
+    if isinstance(response, UpdateRaftVoterResponse):
+        node = services.driver.node
+        endpoint = services.driver.endpoint_of(node.leader_id, context.connection.listener_name)
+        response.current_leader = UpdateRaftVoterResponse.CurrentLeader(
+            leader_id=node.leader_id,
+            leader_epoch=node.epoch,
+            host="" if endpoint is None else endpoint.host,
+            port=0 if endpoint is None else endpoint.port,
+        )
+    return response

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.clock import Clock
 from barnabas.metadata.config_entries import ConfigResolver
@@ -25,17 +25,23 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_loader import MetadataLoader
 from barnabas.metadata.quorum_controller import ControllerCounts, QuorumController
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.raft.leader import Leader
 from barnabas.raft.raft_driver import RaftDriver
+from barnabas.steps import start
 
 if TYPE_CHECKING:
     import asyncio
 
+    from barnabas.metadata.voter_requests import VoterRequest, VoterRequests
+
 logger = logging.getLogger(__name__)
 
 NO_EPOCH = -1
+
+_VOTER_KEYS = (ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER)
 
 
 class LocalController:
@@ -53,6 +59,7 @@ class LocalController:
     Attributes:
         active: the controller, while this node is the active one.
         counts: what it has done, over all times of activity.
+        voters: answers the requests that change the voters of the quorum, while this node leads it.
         when_active: called when this node has become the active one.
     """
 
@@ -74,6 +81,7 @@ class LocalController:
         self.driver = driver
         self.active: QuorumController | None = None
         self.counts = ControllerCounts()
+        self.voters: VoterRequests | None = None
         self.when_active: Callable[[], None] | None = None
         self._configs = configs
         self._loader = loader
@@ -135,6 +143,12 @@ class LocalController:
             deadline_ms = self._clock.to_monotonic_ms(deadline_ms)
         future = self._create_future()
         asked = ControllerRequest(api_key, version, request, deadline_ms, expires_ms, mutation_quota, is_long, future)
+        is_of_quorum = api_key in _VOTER_KEYS and self.voters is not None and self._loop is not None
+        if is_of_quorum and self.driver.node.is_leader and not self._closed:
+            # The raft leader's own: nothing of the metadata.
+            assert self.voters is not None
+            assert self._loop is not None
+            return start(self.voters.answer(cast("VoterRequest", request)), self._loop)
         if not self.is_active and not self._closed and self.driver.node.is_leader:
             self._early.append(asked)
         else:

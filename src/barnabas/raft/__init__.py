@@ -13,7 +13,9 @@ must be cut off, made durable, appended, applied, sent and answered, in that ord
     snapshot_fetch    a snapshot on its way from the leader, piece after piece (KIP-630)
     ballot, quorum    who granted a vote; the arithmetic of majorities
     fetch_purgatory   fetches that wait for news
+    role_requests     what a node asks another one in its role
     voter_set_history who votes from which offset on; `start_of_epoch` the records that begin an epoch
+    voter_changes     voters are added, removed and updated (KIP-853)
 
 Invariants (each asserted where it could break)
 - The epoch of a node never goes back, and a node votes for at most one candidate in an epoch.
@@ -23,5 +25,7 @@ Invariants (each asserted where it could break)
 - A flush counts for the log as it was when the flush began; after a truncation it counts for nothing.
 - Election state is durable before anything that relies on it leaves the node.
 
-Limit: voters are not added, removed or updated yet: a role keeps the voters that were in force when it began.
+- A voter set is in force as soon as it is in the log, and a truncation takes it back; a change begins only when the last one is committed.
+
+Limit: kraft.version 0, the static quorum of a configuration, cannot be raised to 1 while the quorum runs.
 """

@@ -27,11 +27,12 @@ def grants_without_leader(
 
 
 class Ballot:
-    """Who has granted and who has rejected; the node's own vote is granted from the beginning."""
+    """Who has granted and who has rejected; the own vote of a node that is a voter is granted from the beginning."""
 
     def __init__(self, voters: Iterable[int], own_id: int) -> None:
         self._votes: dict[int, bool | None] = dict.fromkeys(voters)
-        self._votes[own_id] = True
+        if own_id in self._votes:
+            self._votes[own_id] = True
 
     def __repr__(self) -> str:
         return f"<Ballot granted={self.granting} undecided={self.undecided}>"

@@ -1,6 +1,7 @@
 """The leader of an epoch: what it knows of each replica, who knows of it, and whether a majority still hears it.
 
 - A record is committed once a majority of the voters has it on disk, and only if it is of this epoch or before one that is.
+- The voters are those of the log's last voter set, committed or not (KIP-853). The leader itself may not be one of them.
 - A leader that no majority has fetched from for 1.5 fetch timeouts resigns: another may lead already (KIP-835's check quorum).
 
 Source: Kafka's `LeaderState`.
@@ -21,6 +22,9 @@ from barnabas.raft.voters import VoterSet
 
 # How long a leader remembers an observer that does not fetch, as in Kafka.
 OBSERVER_SESSION_MS = 300_000
+
+# How long ago a new voter may have fetched last, as in Kafka's `isReplicaCaughtUp`.
+CAUGHT_UP_MS = 3_600_000
 
 
 class ReplicaProgress(NamedTuple):
@@ -83,6 +87,26 @@ class Leader:
 
     def __post_init__(self) -> None:
         self.progress = {each.id: ReplicaProgress(each.id, each.directory_id) for each in self.voters.voters}
+
+    def change_voters(self, voters: VoterSet, now_ms: int) -> None:
+        """Count with another voter set from now on; what is known of a replica stays known, voter or not."""
+        former = {ReplicaKey(each.id, each.directory_id): each for each in self.progress.values()}
+        known = {**self.observers, **former}
+        self.voters = voters
+        self.progress = {
+            each.id: known.pop(each.key, ReplicaProgress(each.id, each.directory_id)) for each in voters.voters
+        }
+        known.pop(self.key, None)
+        self.observers = {key: each for key, each in known.items() if each.last_fetch_ms >= 0}
+        self.heard &= set(self.progress)
+        self.heard_at = {voter: at_ms for voter, at_ms in self.heard_at.items() if voter in self.progress}
+        # A new voter has its time to be heard, and learns of this leader at once.
+        self.deadline_ms, self.begin_at_ms = now_ms + self.check_ms, now_ms
+
+    def is_caught_up(self, replica: ReplicaKey, now_ms: int) -> bool:
+        """Return whether an observer has had everything once, and fetched within an hour: so it delays no commit as a voter."""
+        known = self.observers.get(replica)
+        return known is not None and known.last_caught_up_ms >= 0 and known.last_fetch_ms > now_ms - CAUGHT_UP_MS
 
     @property
     def leader_id(self) -> int:

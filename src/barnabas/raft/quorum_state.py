@@ -65,6 +65,8 @@ class QuorumState:
         self._voters = voters
         self._now_ms = now_ms
         self._random = random
+        # A node that has removed itself may still have to be elected.
+        self.may_stand: Callable[[], bool] = lambda: self.is_voter
         self.state: State = Unattached(election.epoch, 0, election.voted, election.leader_id)
 
     def __repr__(self) -> str:
@@ -110,8 +112,9 @@ class QuorumState:
         if log_epoch > election.epoch:
             # quorum-state is missing or older than the log; as in Kafka, the epoch is then at least the log's.
             election = ElectionState(log_epoch)
-        if election.leader_id == self.key.id and self.is_voter and self.others():
-            # It led this epoch, and neither continues it nor votes in it.
+        if election.leader_id == self.key.id and self.others():
+            # It led this epoch, and neither continues it nor votes in it; perhaps it has removed itself from the voters, and its peers
+            # do not know yet.
             self.state = Resigned(election.epoch, self.key.id, self._election_deadline())
         elif election.leader_id in self.others():
             self.state = Follower(election.epoch, election.leader_id, self.fetch_deadline(), election.voted)
@@ -179,7 +182,7 @@ class QuorumState:
     def _become(self, state: State) -> None:
         raises = state.epoch > self.epoch
         assert state.epoch >= self.epoch, f"epoch would go back from {self.epoch} to {state.epoch}"
-        assert may_become(self.role, state.role, raises_epoch=raises, is_voter=self.is_voter), (
+        assert may_become(self.role, state.role, raises_epoch=raises, is_voter=self.may_stand()), (
             f"{self!r} to {state.role}"
         )
         self.state = state

@@ -35,7 +35,7 @@ from barnabas.raft.raft_node import QuorumNotSupported, RaftNode
 from barnabas.raft.ready import Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
 from barnabas.raft.snapshot_fetch import SnapshotFetch
-from barnabas.raft.voters import VoterEndpoint
+from barnabas.raft.voters import VoterEndpoint, VoterSet
 from barnabas.records.record_batch import read_header
 from barnabas.steps import Loop, in_background
 
@@ -103,7 +103,7 @@ class RaftDriver:
         self.node = node
         self.log = log
         self._election_store = election_store
-        self._peers = peers
+        self.peers = peers
         self._loop = loop
         self._on_fault = on_fault
         self._listeners: list[QuorumListener] = []
@@ -129,10 +129,11 @@ class RaftDriver:
         """Join the quorum.
 
         Raises:
-            QuorumNotSupported: without peers, this node is not a voter, or not the only one; or the voters name another directory.
+            QuorumNotSupported: without peers, this node is not a voter, or not the only one; or the only voter is this node with another
+                directory.
         """
         node = self.node
-        if self._peers is None and node.voters.ids() != (node.key.id,):
+        if self.peers is None and node.voters.ids() != (node.key.id,):
             raise QuorumNotSupported(
                 f"node {node.key.id} can only be the sole voter of its quorum; the voters are "
                 + ", ".join(map(str, node.voters.ids()))
@@ -162,6 +163,10 @@ class RaftDriver:
         self._carry_out(ready._replace(batches=()))
         return last_offset
 
+    def change_voters(self, voters: VoterSet) -> None:
+        """Append a voter set, which is in force at once; only `voter_changes` calls this."""
+        self._carry_out(self.node.change_voters(voters))
+
     def resign(self) -> None:
         """Give up leadership."""
         self._carry_out(self.node.resign())
@@ -179,14 +184,14 @@ class RaftDriver:
             request.cancel()
         if self._snapshot_fetch is not None:
             self._snapshot_fetch.cancel()
-        if self._peers is not None:
-            self._peers.close()
+        if self.peers is not None:
+            self.peers.close()
         if self._purgatory is not None:
             self._purgatory.wake()
 
     def endpoint_of(self, node_id: int, listener_name: str) -> VoterEndpoint | None:
         """Return where a node serves the quorum, on a listener of this name if it has one; None if that is not known."""
-        said = self._peers.endpoint_of(node_id) if self._peers is not None else None
+        said = self.peers.endpoint_of(node_id) if self.peers is not None else None
         return said or self.node.voters.endpoint_of(node_id, listener_name)
 
     # Requests of peers
@@ -210,8 +215,8 @@ class RaftDriver:
             case Vote():
                 ready = self.node.vote(request)
             case BeginEpoch():
-                if self._peers is not None and request.endpoints and request.epoch >= self.node.epoch:
-                    self._peers.learn(request.leader_id, request.endpoints)
+                if self.peers is not None and request.endpoints and request.epoch >= self.node.epoch:
+                    self.peers.learn(request.leader_id, request.endpoints)
                 ready = self.node.begin_epoch(request)
             case EndEpoch():
                 ready = self.node.end_epoch(request)
@@ -254,9 +259,9 @@ class RaftDriver:
     # Requests to peers
 
     def _send(self, message: Outgoing) -> None:
-        assert self._peers is not None, f"nothing carries {message}"
+        assert self.peers is not None, f"nothing carries {message}"
         assert self._loop is not None
-        started = in_background(self._ask(self._peers, message), self._loop)
+        started = in_background(self._ask(self.peers, message), self._loop)
         if not started.done():
             self._under_way.add(started)
             started.add_done_callback(self._under_way.discard)
@@ -304,7 +309,7 @@ class RaftDriver:
 
     def _carry_out(self, ready: Ready) -> None:
         self._write(ready)
-        if ready.election is not None and self._peers is not None:
+        if ready.election is not None and self.peers is not None:
             self._say_leader()
         if ready.high_watermark is not None:
             self.log.set_high_watermark(ready.high_watermark)

@@ -57,12 +57,13 @@ from barnabas.raft.request_checks import (
 )
 from barnabas.raft.request_manager import ANYONE, RequestManager
 from barnabas.raft.resigned import Resigned
+from barnabas.raft.role_requests import request_to
 from barnabas.raft.roles import Role
 from barnabas.raft.seams import Batch, LogReader, SnapshotId
-from barnabas.raft.start_of_epoch import first_voters, leader_change
+from barnabas.raft.start_of_epoch import ControlRecord, first_voters, leader_change, voters_record, voters_to_write
 from barnabas.raft.unattached import Unattached
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
-from barnabas.raft.voters import VoterSet
+from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.builder import build_batch
 from barnabas.records.control import build_control_batch
 
@@ -97,6 +98,7 @@ class RaftNode:
     Attributes:
         high_watermark: up to where this node knows its own log to be committed; -1 if it knows nothing yet.
         quorum_high_watermark: the highest that a leader has named; the log may end before it.
+        own_voter: this node as the voter set should have it, if that is known.
     """
 
     def __init__(
@@ -110,10 +112,11 @@ class RaftNode:
         timeouts: QuorumTimeouts = DEFAULT_TIMEOUTS,
         bootstrap_ids: Sequence[int] = (),
     ) -> None:
-        self.key = key
-        self.log = LocalLog(log, history)
+        self.key, self.log = key, LocalLog(log, history)
         self.quorum = QuorumState(key, lambda: self.voters, clock.monotonic_ms, random, timeouts, election)
+        self.quorum.may_stand = lambda: self.history.may_stand(key, self.high_watermark)
         self.high_watermark = self.quorum_high_watermark = -1
+        self.own_voter: Voter | None = None
         self.clock = clock
         self._bootstrap_ids = tuple(bootstrap_ids)
         self._requests = RequestManager(timeouts.retry_backoff, timeouts.request)
@@ -174,7 +177,7 @@ class RaftNode:
         if isinstance(state, Leader):
             times += [] if state.is_alone else [state.deadline_ms]
             times += [] if state.is_alone else [state.begin_at_ms]
-        elif self.quorum.is_voter or isinstance(state, Follower):
+        elif self.quorum.may_stand() or isinstance(state, Follower | Resigned):
             times.append(state.deadline_ms)
         return min(times, default=None)
 
@@ -184,14 +187,15 @@ class RaftNode:
         """Join the quorum; a sole voter leads a new epoch when this returns.
 
         Raises:
-            QuorumNotSupported: the voter set names another metadata directory for this node.
+            QuorumNotSupported: the only voter is this node with another directory; beside other voters it is an observer, as in Kafka.
         """
-        if self.key.id in self.voters.ids() and not self.quorum.is_voter:
+        is_sole = self.voters.ids() == (self.key.id,)
+        if is_sole and not self.quorum.is_voter:
             raise QuorumNotSupported(
                 f"the voter set names another metadata directory for node {self.key.id}; was the directory replaced?"
             )
         self.quorum.start(self.log.last_epoch)
-        return self.campaign() if self.voters.ids() == (self.key.id,) else self._take()
+        return self.campaign() if is_sole else self._take()
 
     def tick(self) -> Ready:
         """Do what time alone asks for: elections, retries, resignation."""
@@ -229,6 +233,16 @@ class RaftNode:
             raise BatchTooLarge(f"{len(values)} records make a batch of {len(batch)} bytes")
         self.log.appended(len(values), self.epoch)
         self._must_append(batch)
+        return self._take()
+
+    def change_voters(self, voters: VoterSet) -> Ready:
+        """Append a voter set, which is in force from now on; `voter_changes` has the rules."""
+        state = self.quorum.state
+        assert isinstance(state, Leader), "only the leader changes the voters"
+        self._append_control([voters_record(voters)])
+        self.log.history.add(VotersFrom(self.log.end_offset - 1, voters, self.kraft_version))
+        state.change_voters(voters, self.clock.monotonic_ms())
+        self._advance(state)
         return self._take()
 
     def append_failed(self, end_offset: int) -> None:
@@ -455,7 +469,7 @@ class RaftNode:
         """Do one thing that is due."""
         quorum, is_due = self.quorum, self.quorum.is_due
         match quorum.state:
-            case Unattached() | Follower() if is_due and quorum.is_voter:
+            case Unattached() | Follower() if is_due and quorum.may_stand():
                 quorum.stand()
             case Follower() as state if is_due:
                 quorum.unattach(state.epoch, state.voted)
@@ -470,7 +484,9 @@ class RaftNode:
                 self._lead(state)
             case Candidate() if is_due:
                 quorum.stand()
-            case Leader() as state if is_due and not state.is_alone:
+            case Leader() as state if (is_due and not state.is_alone) or self.history.has_removed(
+                self.key, self.high_watermark
+            ):
                 quorum.resign()
             case Resigned() as state if is_due:
                 quorum.unattach(state.epoch + 1)
@@ -478,9 +494,13 @@ class RaftNode:
     def _lead(self, candidate: Candidate) -> None:
         self.quorum.lead(candidate, self.log.end_offset, self.high_watermark)
         records = [leader_change(self.key.id, self.voters, candidate.ballot.granting)]
-        if self.log.history.is_to_write:
-            records += first_voters(self.voters)
-            self.log.history.add(VotersFrom(self.log.end_offset + len(records) - 1, self.voters))
+        voters = voters_to_write(self.log.history, self.own_voter)
+        if voters is not None:
+            records += first_voters(voters)
+            self.log.history.add(VotersFrom(self.log.end_offset + len(records) - 1, voters))
+        self._append_control(records)
+
+    def _append_control(self, records: Sequence[ControlRecord]) -> None:
         now_ms, end_offset = self.clock.wall_ms(), self.log.end_offset
         batch = build_control_batch(records, timestamp=now_ms, base_offset=end_offset, leader_epoch=self.epoch)
         self.log.appended(len(records), self.epoch)
@@ -509,7 +529,7 @@ class RaftNode:
         for peer in self._to_ask():
             if now_ms >= self._requests.ready_at(peer, now_ms):
                 to = self._next_source() if peer == ANYONE else peer
-                request = self._request_to(to)
+                request = request_to(to, self.quorum, self.voters, self.log.end, self.high_watermark)
                 self._requests.sent(peer, request, now_ms)
                 sent.append(Outgoing(to, request))
         if isinstance(state, Leader) and now_ms >= state.begin_at_ms:
@@ -543,18 +563,3 @@ class RaftNode:
         sources = self._sources()
         self._turn += 1
         return sources[self._turn % len(sources)]
-
-    def _request_to(self, to: int) -> Request:
-        epoch, end = self.epoch, self.log.end
-        match self.quorum.state:
-            case Prospective() | Candidate() as state:
-                return Vote(epoch, self.key, self._voter(to), end, pre_vote=isinstance(state, Prospective))
-            case Leader():
-                return BeginEpoch(epoch, self.key.id, self._voter(to))
-            case Resigned() as state:
-                return EndEpoch(epoch, self.key.id, state.preferred)
-            case Follower() | Unattached():
-                return FetchFrom(epoch, self.key, end.end_offset, end.epoch, self.high_watermark)
-
-    def _voter(self, node_id: int) -> ReplicaKey:
-        return next(ReplicaKey(each.id, each.directory_id) for each in self.voters.voters if each.id == node_id)

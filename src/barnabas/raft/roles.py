@@ -7,7 +7,8 @@
     resigned      gave up leadership of this epoch and waits for the next
     follower      knows the epoch's leader and fetches from it
 
-An observer is not a role: it is a node that does not vote, so it is only ever unattached or a follower.
+An observer is not a role: it is a node that does not vote, so it is only ever unattached or a follower, or resigned if it was the
+leader that removed itself from the voters (KIP-853).
 
 Sources: KIP-595, KIP-996; Kafka's `QuorumState` (its class comment lists the transitions).
 """
@@ -42,7 +43,8 @@ _HIGHER_EPOCH = {
     Role.RESIGNED: {Role.UNATTACHED, Role.FOLLOWER},
     Role.FOLLOWER: {Role.UNATTACHED, Role.FOLLOWER},
 }
-_VOTERS_ONLY = {Role.PROSPECTIVE, Role.CANDIDATE, Role.LEADER, Role.RESIGNED}
+# A leader may have been removed from the voters; it leads until that is committed, and resigns.
+_VOTERS_ONLY = {Role.PROSPECTIVE, Role.CANDIDATE, Role.LEADER}
 
 
 def may_become(current: Role, following: Role, *, raises_epoch: bool, is_voter: bool) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.protocol import messages
-from barnabas.raft.voters import VoterSet
+from barnabas.raft.voter_set_history import VoterSetHistory
+from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.control import ControlRecordType, QuorumMessage
 
 ControlRecord = tuple[ControlRecordType, QuorumMessage]
@@ -30,4 +31,23 @@ def leader_change(leader_id: int, voters: VoterSet, granting: Sequence[int]) -> 
 def first_voters(voters: VoterSet) -> list[ControlRecord]:
     """Return the records that write the voters of a formatted directory into the log."""
     version = messages.KRaftVersionRecord(version=0, k_raft_version=1)
-    return [(ControlRecordType.KRAFT_VERSION, version), (ControlRecordType.KRAFT_VOTERS, voters.to_record())]
+    return [(ControlRecordType.KRAFT_VERSION, version), voters_record(voters)]
+
+
+def voters_to_write(history: VoterSetHistory, own: Voter | None) -> VoterSet | None:
+    """Return the voters that the first batch of an epoch has to name; None if the log names them.
+
+    Args:
+        own: the leader as the voter set should have it: it may have another address than in its last run.
+    """
+    voters = history.last.voters
+    entry = None if own is None else voters.voter(own.id)
+    # A leader that has removed itself stays out, and a static voter has no directory.
+    if own is not None and entry is not None and entry.key == own.key and entry != own:
+        return voters.with_voter(own)
+    return voters if history.is_to_write else None
+
+
+def voters_record(voters: VoterSet) -> ControlRecord:
+    """Return the record from which on these are the voters."""
+    return (ControlRecordType.KRAFT_VOTERS, voters.to_record())

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.voters import VoterSet
 
 NOT_IN_LOG = -1
@@ -56,6 +57,21 @@ class VoterSetHistory:
     def at(self, offset: int) -> VotersFrom:
         """Return the voters as of an offset: those of the last record at or before it, else the first ones."""
         return next((entry for entry in reversed(self._entries) if entry.offset <= offset), self._entries[0])
+
+    def may_stand(self, key: ReplicaKey, high_watermark: int) -> bool:
+        """Return whether a node may stand for election: it votes, or perhaps the set that removed it is never committed without it.
+
+        The others cannot elect anybody if only the node that removed itself has the record of it: its log is the longest (Raft
+        dissertation, section 4.2.2).
+        """
+        if self.last.voters.contains(*key):
+            return True
+        is_open = self.last.offset >= high_watermark and len(self._entries) > 1
+        return is_open and self._entries[-2].voters.contains(*key)
+
+    def has_removed(self, key: ReplicaKey, high_watermark: int) -> bool:
+        """Return whether the last voter set is committed, and a node is not in it."""
+        return self.last.offset < high_watermark and not self.last.voters.contains(*key)
 
     def truncate(self, end_offset: int) -> None:
         """Forget the records from `end_offset` on, but never the first entry."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from barnabas.protocol import messages
 from barnabas.protocol.primitives import ZERO_UUID
+from barnabas.raft.replica_key import ReplicaKey
 
 
 class VoterEndpoint(NamedTuple):
@@ -25,6 +26,14 @@ class Voter(NamedTuple):
     endpoints: tuple[VoterEndpoint, ...] = ()
     kraft_min_version: int = 0
     kraft_max_version: int = 1
+
+    @property
+    def key(self) -> ReplicaKey:
+        return ReplicaKey(self.id, self.directory_id)
+
+    def supports(self, kraft_version: int) -> bool:
+        """Return whether the node can take part at this level of kraft.version."""
+        return self.kraft_min_version <= kraft_version <= self.kraft_max_version
 
 
 def preferred_endpoint(endpoints: Sequence[VoterEndpoint], listener_name: str) -> VoterEndpoint | None:
@@ -47,6 +56,15 @@ class VoterSet(NamedTuple):
 
     def voter(self, node_id: int) -> Voter | None:
         return next((voter for voter in self.voters if voter.id == node_id), None)
+
+    def with_voter(self, voter: Voter) -> VoterSet:
+        """Return the set with a voter, in place of one with the same id."""
+        return VoterSet.of([*(each for each in self.voters if each.id != voter.id), voter])
+
+    def without(self, key: ReplicaKey) -> VoterSet | None:
+        """Return the set without a voter; None if it has no such voter, or no other."""
+        kept = [each for each in self.voters if each.key != key]
+        return VoterSet.of(kept) if 0 < len(kept) < len(self.voters) else None
 
     def contains(self, node_id: int, directory_id: bytes) -> bool:
         """Return whether this node votes with this directory; a static voter set (kraft.version 0) names no directories."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from barnabas.clock import Clock
 from barnabas.log.disk import Disk
@@ -28,6 +29,7 @@ from barnabas.metadata.local_controller import LocalController
 from barnabas.metadata.metadata_loader import MetadataLoader
 from barnabas.metadata.snapshot_generator import SnapshotGenerator
 from barnabas.metadata.snapshots import SnapshotPolicy
+from barnabas.metadata.voter_requests import VoterRequests
 from barnabas.protocol.primitives import ZERO_UUID, uuid_from_str
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.peer_messages import bootstrap_ids
@@ -35,6 +37,7 @@ from barnabas.raft.quorum_state import QuorumTimeouts
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.voter_changes import VoterChanges
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import (
@@ -44,6 +47,10 @@ from barnabas.server.metadata_log import (
     controller_listener_name,
 )
 from barnabas.server.storage import read_bootstrap
+from barnabas.server.voter_upkeep import VoterUpkeep
+
+if TYPE_CHECKING:
+    from barnabas.server.quorum_peers import ChannelPeers
 
 
 class MetadataQuorum:
@@ -75,6 +82,8 @@ class MetadataQuorum:
     ) -> None:
         root = config.log_dirs[0]
         self._listener_name = controller_listener_name(config)
+        self._changes: VoterChanges | None = None
+        self._upkeep: VoterUpkeep | None = None
         self.driver: RaftDriver = open_quorum(
             disk, root, meta, config, clock=clock, run_blocking=run_blocking, on_fault=on_fault, loop=loop
         )
@@ -98,6 +107,7 @@ class MetadataQuorum:
         self.loader.add_publisher(self._snapshots.publish)
         self.local_controller: LocalController | None = None
         if config.is_controller:
+            self._changes, self._upkeep = self._make_voters(config, meta.cluster_id, loop)
             self.local_controller = LocalController(
                 _controller_settings(config, meta.cluster_id),
                 resolver,
@@ -110,12 +120,37 @@ class MetadataQuorum:
                 loop=loop,
                 bootstrap=read_bootstrap(disk, root),
             )
+            self.local_controller.voters = VoterRequests(self._changes, meta.cluster_id)
         else:
             self.loader.listener = _NoController(self.driver, on_fault)
             self.driver.add_listener(self.loader)
 
     def __repr__(self) -> str:
         return f"<MetadataQuorum {self.driver.node!r} {self.loader!r}>"
+
+    def _make_voters(
+        self, config: BrokerConfig, cluster_id: str, loop: asyncio.AbstractEventLoop
+    ) -> tuple[VoterChanges | None, VoterUpkeep | None]:
+        """Return what changes the voters while this node leads, and what keeps its own entry; None where no other node reaches it."""
+        node, peers = self.driver.node, self.driver.peers
+        if peers is None:
+            return None, None
+        peers = cast("ChannelPeers", peers)
+        timeouts = node.quorum.timeouts
+        changes = VoterChanges(
+            self.driver,
+            loop,
+            listener_name=self._listener_name,
+            versions_of=peers.versions_of,
+            timeout_ms=timeouts.request,
+        )
+        if node.own_voter is None:
+            return changes, None
+        joins = config.bool_value("controller.quorum.auto.join.enable")
+        upkeep = VoterUpkeep(
+            node, node.own_voter, cluster_id, peers.tell_leader, loop, period_ms=timeouts.fetch, joins=joins
+        )
+        return changes, upkeep
 
     @property
     def controller(self) -> LocalController:
@@ -140,9 +175,13 @@ class MetadataQuorum:
             QuorumNotSupported: the voter set names another directory for this node.
         """
         self.driver.start()
+        if self._upkeep is not None:
+            self._upkeep.start()
 
     def stop(self) -> None:
         """Answer what waits for the controller; nothing is appended, committed or published after this."""
+        if self._upkeep is not None:
+            self._upkeep.close()
         if self.local_controller is not None:
             self.local_controller.close()
         self.driver.close()
@@ -212,11 +251,13 @@ def open_quorum(
         bootstrap_ids(len(config.quorum_bootstrap_servers)),
     )
     is_sole_voter = node.voters.ids() == (meta.node_id,)
+    endpoints = controller_endpoints(config)
+    # A port that the system chooses is not known yet, and a node alone without a listener has no address in the quorum.
+    if config.is_controller and config.controller_listeners and meta.directory_id and all(e.port for e in endpoints):
+        node.own_voter = Voter(meta.node_id, directory_id, endpoints)
     if loop is None or (is_sole_voter and not config.controller_listeners):
         return RaftDriver(node, metadata_log, store)
-    if is_sole_voter:
-        return RaftDriver(node, metadata_log, store, None, loop, on_fault)
-    # Connections to other nodes, for which the start of a sole voter does not pay.
+    # Connections to other nodes, for which the start of a node alone does not pay; a sole voter with a listener can be joined.
     from barnabas.server.quorum_peers import peers_of
 
     return RaftDriver(node, metadata_log, store, peers_of(config, meta.cluster_id, node, loop), loop, on_fault)

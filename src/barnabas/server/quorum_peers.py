@@ -16,10 +16,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import Any
 
 from barnabas.client.channel import Channel
 from barnabas.client.errors import BrokerNotAvailable, ConnectionRefused
+from barnabas.client.exchange import NEWEST_API_VERSIONS, SOFTWARE_VERSION
+from barnabas.metadata.features_image import KRAFT_VERSION
+from barnabas.protocol.errors import ErrorCode, KafkaError, known_code
+from barnabas.protocol.message import Message
 from barnabas.protocol.messages import (
+    ApiVersionsRequest,
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     FetchRequest,
@@ -42,6 +48,7 @@ from barnabas.raft.raft_driver import NobodyListens
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.request_messages import PeerRequest, Sender, request_message
 from barnabas.raft.snapshot_messages import read_piece, snapshot_request
+from barnabas.raft.voter_changes import VersionRange
 from barnabas.raft.voters import VoterEndpoint, VoterSet, preferred_endpoint
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import controller_endpoints, controller_listener_name
@@ -132,6 +139,31 @@ class ChannelPeers:
         for node_id, host, port in node_addresses(response):
             self.learn(node_id, [VoterEndpoint(self._listener_name, host, port)])
         return read_answer(response, version)
+
+    async def tell_leader(self, leader_id: int, message: Message) -> Any:
+        """Carry a request about the voters to the leader and return its response; raises as `send` does."""
+        return await self._channel(leader_id, _Use.ELECTION).request(message)
+
+    async def versions_of(self, node_id: int, endpoint: VoterEndpoint) -> VersionRange | None:
+        """Ask a node that may become a voter for its levels of kraft.version; None if it knows none.
+
+        Raises:
+            KafkaError: there is no answer.
+        """
+        channel = Channel(
+            self._loop, endpoint.host, endpoint.port, client_id=self._client_id, timeout_ms=self._timeout_ms
+        )
+        try:
+            asked = ApiVersionsRequest(client_software_name="barnabas", client_software_version=SOFTWARE_VERSION)
+            response = await channel.request(asked, highest=NEWEST_API_VERSIONS)
+        finally:
+            channel.close()
+        if response.error_code != ErrorCode.NONE:
+            raise KafkaError(known_code(response.error_code))
+        for each in response.supported_features:
+            if each.name == KRAFT_VERSION:
+                return VersionRange(each.min_version, each.max_version)
+        return None
 
     async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
         """Carry a request for a piece of a snapshot; raises as `send` does."""
