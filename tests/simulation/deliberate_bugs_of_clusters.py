@@ -221,13 +221,13 @@ BUGS: dict[str, Bug] = {
     "never_shrink": Bug(never_shrink, 6, LASTING_CUT),
     "forget_the_vote": Bug(forget_the_vote, 6, "crash_voter"),
     "shrink_before_the_answer": Bug(shrink_before_the_answer, 6, "cut_leader_from_controller"),
+    "commit_below_min_isr": Bug(commit_below_min_isr, 6, "leave_leader_alone"),
+    "trust_a_crashed_disk": Bug(trust_a_crashed_disk, 6, "forget_in_short_isr"),
     "answer_before_the_commit": Bug(answer_before_the_commit, 6, "move_coordinator_twice"),
 }
 NOT_CAUGHT_YET: dict[str, Bug] = {
     "vote_without_sync": Bug(vote_without_sync, 12, "crash_voter"),
     "answer_from_the_former_shard": Bug(answer_from_the_former_shard, 6, "move_coordinator_back"),
-    "commit_below_min_isr": Bug(commit_below_min_isr, 6, "leave_leader_alone"),
-    "trust_a_crashed_disk": Bug(trust_a_crashed_disk, 6, "forget_in_short_isr"),
     "name_the_end_too_early": Bug(name_the_end_too_early, 20),
     "commit_metadata_alone": Bug(commit_metadata_alone, 20),
 }
