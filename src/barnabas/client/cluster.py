@@ -394,7 +394,7 @@ class Cluster(Closeable):
     ) -> dict[int, ResultT | KafkaError]:
         """Ask some brokers, or every broker, the same; `ask` gets a connection and the broker's id.
 
-        It reads the list of brokers anew, because a broker of an older list may have died since.
+        It reads the list of brokers again, because a broker of an older list may have died since.
         """
         wanted = self.retry(lambda: self.metadata(topics=[]).brokers) if node_ids is None else node_ids
         return self.ask_each(
