@@ -15,12 +15,12 @@ class GrowingCluster(Cluster):
         found = super().properties(node)
         del found["controller.quorum.voters"]
         node.format_options = ("--standalone" if node.node_id == 1 else "--no-initial-controllers",)
-        servers = ",".join(f"{views.HOST}:{each.controller_port}" for each in self.controllers)
+        servers = ",".join(f"{each.host}:{each.controller_port}" for each in self.controllers)
         return found | {"controller.quorum.bootstrap.servers": servers}
 
     @property
     def controller_addresses(self) -> str:
-        return ",".join(f"127.0.0.1:{node.controller_port}" for node in self.controllers if node.is_up)
+        return ",".join(f"{node.host}:{node.controller_port}" for node in self.controllers if node.is_up)
 
     def directory_id(self, node_id: int) -> str:
         """Return the id of a node's metadata directory."""
@@ -31,7 +31,7 @@ class GrowingCluster(Cluster):
         """Wait until the leader counts these voters and observers, and all have read the same; return its id."""
 
         def find() -> int | None:
-            found = views.quorum(self.any_port())
+            found = views.quorum(self.any_address())
             if found is None or not self[found.leader_id].is_up:
                 return None
             counted = {each.replica_id for each in found.current_voters}

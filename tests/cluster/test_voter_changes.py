@@ -41,7 +41,13 @@ class Story:
         up = ",".join(node.bootstrap_servers for node in cluster.brokers if node.is_up)
         to = ("--bootstrap-controller", cluster.controller_addresses) if at_controller else ("--bootstrap-server", up)
         own = () if of_node is None else ("--command-config", str(cluster[of_node].config))
-        text = neutral(self.tools.run("metadata-quorum", *to, *own, *args), cluster, self.folder)
+
+        def ask() -> str | None:
+            """A former leader may not know yet that it leads no more."""
+            found = self.tools.run("metadata-quorum", *to, *own, *args)
+            return None if "NotLeaderOrFollowerException" in found else found
+
+        text = neutral(wait_for("the leader answers", ask) or "", cluster, self.folder)
         self.printed[name] = "\n".join(sorted(_same_words(line) for line in text.splitlines()))
 
     def remove(self, name: str, node_id: int, directory_id: str | None = None, *, at_controller: bool = False) -> None:
@@ -77,7 +83,8 @@ class Story:
         self.remove("remove the last", last)
         self.call("status of the last", "describe", "--status")
         create_topic(cluster, "later", [[1]])
-        for node in cluster.nodes.values():
+        # A broker of Kafka's waits for the controller when it stops.
+        for node in sorted(cluster.nodes.values(), key=lambda each: each.node_id == last):
             node.stop()
         for node in cluster.nodes.values():
             node.launch()
