@@ -32,8 +32,6 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
 
 
 def test_the_first_broker_makes_no_internal_topic_before_the_third_is_there(cluster: Cluster) -> None:
-    port = cluster[1].port
-    assert port is not None
     create_topic(cluster, "early", [[1]])
     producer = Producer({"bootstrap.servers": cluster[1].bootstrap_servers, "acks": "all"})
     producer.produce("early", b"first")
@@ -52,17 +50,17 @@ def test_the_first_broker_makes_no_internal_topic_before_the_third_is_there(clus
         transactional.init_transactions(1.0)
     for _ in range(5):
         assert consumer.poll(POLL_SECONDS) is None, "a group without a coordinator reads nothing"
-    assert not views.all_topics(port) & set(INTERNAL)
+    assert not views.all_topics(cluster[1].address) & set(INTERNAL)
 
     cluster.start_again(cluster[2])
     assert consumer.poll(POLL_SECONDS) is None
-    assert not views.all_topics(port) & set(INTERNAL), "two brokers are too few for three replicas"
+    assert not views.all_topics(cluster[1].address) & set(INTERNAL), "two brokers are too few for three replicas"
 
     cluster.start_again(cluster[3])
     message = wait_for("the group reads", lambda: consumer.poll(POLL_SECONDS))
     assert message.value() == b"first"
     transactional.init_transactions(60.0)
-    found = views.metadata(port, *INTERNAL).topics
+    found = views.metadata(cluster[1].address, *INTERNAL).topics
     counts = {name: {len(each.replicas) for each in topic.partitions} for name, topic in found.items()}
     assert counts == {name: {3} for name in INTERNAL}
     consumer.close()
