@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from shop.project import ProjectError
 from shop.streams import DATABASE
 
 
@@ -19,6 +20,9 @@ def open_session(folder: Path, master: str | None = None, settings: Mapping[str,
         folder: the project's folder; on a cluster, one that every worker can reach.
         master: where to run; None leaves it to `spark-submit`.
         settings: more settings, which count before those of the file.
+
+    Raises:
+        ProjectError: Spark was started by another, `spark-submit`, without those settings.
     """
     os.environ["SPARK_CONF_DIR"] = str(folder / "conf")
     # Workers run the interpreter that runs this, and find the package `shop` in the folder.
@@ -38,6 +42,10 @@ def open_session(folder: Path, master: str | None = None, settings: Mapping[str,
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    if spark.conf.get("spark.sql.catalogImplementation") != "hive":
+        raise ProjectError(
+            f"Spark has not read {folder}/conf (before spark-submit: export SPARK_CONF_DIR={folder}/conf)"
+        )
     if not spark.catalog.databaseExists(DATABASE):
         spark.sql(f"CREATE DATABASE {DATABASE}")
     spark.sql(f"USE {DATABASE}")
