@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark.sql import SparkSession
+
 from shop.project import ProjectError
 from shop.session import open_session
 
