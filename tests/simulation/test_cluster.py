@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from tests.simulation import checkers
 from tests.simulation.cluster import ClusterPlan, run
 from tests.simulation.history import Commit, History, Partition
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 P = Partition("t", 0)
 NODES = 3
 SEEDS = (6, 31, 64, 79)
 """Quick ones: with a coordinator that moves and comes back, with a power cut, with a disk that fails and one that is lost."""
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Nodes under faults have much to say; other tests listen to theirs."""
-    logger = logging.getLogger("barnabas")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from itertools import count, islice
 
@@ -12,17 +11,9 @@ from tests.simulation.cluster import ClusterPlan, run
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, NOT_CAUGHT_YET, Bug
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 LEAST_BUGS = 15
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Nodes under faults have much to say; other tests listen to theirs."""
-    logger = logging.getLogger("barnabas")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
 
 
 def seeds_for(bug: Bug) -> Iterator[int]:

@@ -5,8 +5,6 @@ The default suite plays a few dozen seeds; `make simulate` plays as many as it i
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,22 +14,14 @@ from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.history import Batch, Commit, History, Partition, Transaction
 from tests.simulation.one_broker import Plan, run
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 SEEDS_PER_TEST = 5
 SEEDS_FOR_A_BUG = 300
 FOUND_BEFORE = {"recover_without_checksums": (98,)}
 """Seeds that found a bug which few seeds find; they are played first."""
 P = Partition("t", 0)
 X0, X1 = Partition("x", 0), Partition("x", 1)
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Crashing brokers have much to say; other tests listen to theirs."""
-    logger = logging.getLogger("barnabas")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
 
 
 @pytest.mark.slow
