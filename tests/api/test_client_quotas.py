@@ -316,7 +316,7 @@ def test_the_mutation_quota_is_strict_from_its_first_version(serving: Serving) -
     assert create("a", 120, 7) == (0, 0)
     assert create("b", 1, 7) == (ErrorCode.THROTTLING_QUOTA_EXCEEDED, 1000)
     assert create("c", 1, 5) == (0, 1100)
-    refused = serving.ask(DeleteTopicsRequest(topic_names=["c"]), 5)
+    refused = serving.ask(DeleteTopicsRequest(topic_names=["c"], timeout_ms=30_000), 5)
     assert (refused.responses[0].error_code, refused.throttle_time_ms) == (ErrorCode.THROTTLING_QUOTA_EXCEEDED, 1100)
     grow = CreatePartitionsRequest(
         topics=[CreatePartitionsRequest.CreatePartitionsTopic(name="c", count=2, assignments=None)], timeout_ms=1000
@@ -324,7 +324,7 @@ def test_the_mutation_quota_is_strict_from_its_first_version(serving: Serving) -
     assert serving.ask(grow, 3).results[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert serving.ask(grow, 2).results[0].error_code == 0
     serving.now_ms += 1200
-    assert serving.ask(DeleteTopicsRequest(topic_names=["c"]), 5).responses[0].error_code == 0
+    assert serving.ask(DeleteTopicsRequest(topic_names=["c"], timeout_ms=30_000), 5).responses[0].error_code == 0
 
 
 def test_a_topic_created_by_a_metadata_request_counts_too(serving: Serving) -> None:

@@ -128,7 +128,9 @@ def test_topics_are_created_extended_and_deleted(serving: Serving) -> None:
     more = CreatePartitionsRequest.CreatePartitionsTopic(name="grows", count=4, assignments=None)
     assert serving.ask(CreatePartitionsRequest(topics=[more])).results[0].error_code == 0
     assert len(serving.server.services.image().topics.by_name["grows"].partitions) == 4
-    assert serving.ask(DeleteTopicsRequest(topic_names=["grows", "no"]), 5).responses[1].error_code == 3
+    assert (
+        serving.ask(DeleteTopicsRequest(topic_names=["grows", "no"], timeout_ms=30_000), 5).responses[1].error_code == 3
+    )
     assert "grows" not in serving.server.services.image().topics.by_name
 
 

@@ -152,7 +152,7 @@ def test_a_topic_deleted_a_moment_ago_is_unknown_and_created_again(serving: Serv
     """As in Apache Kafka, whose clients delete a topic and then ask whether it is gone."""
 
     def delete(name: str) -> None:
-        serving.ask(DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name=name)]))
+        serving.ask(DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name=name)], timeout_ms=30_000))
 
     serving.create_topic("gone")
     delete("gone")
@@ -194,7 +194,7 @@ def test_a_topic_created_again_has_another_id(serving: Serving) -> None:
     """Trap 9: clients that kept the old id must notice."""
     serving.create_topic("again")
     (before,) = metadata(serving, "again").topics
-    serving.ask(DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name="again")]))
+    serving.ask(DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name="again")], timeout_ms=30_000))
     serving.create_topic("again")
     (after,) = metadata(serving, "again").topics
     assert before.topic_id != after.topic_id

@@ -22,7 +22,7 @@ def test_traffic_by_topic_and_in_all_survives_a_deleted_topic(node: Monitored) -
     assert value(samples, f"{prefix}bytesout_total") == value(samples, f"{prefix}bytesout_total", topic="t")
     assert value(samples, f"{prefix}totalproducerequestspersec_total") == 2
     assert value(samples, "kafka_log_log_size", topic="t", partition="0") == len(batch(b"a", b"b"))
-    node.ask(DeleteTopicsRequest(topic_names=["t"]), 5)
+    node.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=30_000), 5)
     after = node.samples()
     assert (f"{prefix}messagesin_total", (("topic", "t"),)) not in after
     assert value(after, f"{prefix}messagesin_total") == 3
