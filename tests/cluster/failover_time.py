@@ -4,10 +4,11 @@
 
 The cluster has three nodes that are broker and controller, with default settings but for the copies of internal topics; the topic has
 one partition, three replicas and min.insync.replicas=2. A producer of librdkafka sends one record after the other with acks=all. The
-time is from the fault to the moment the producer is told of the first record that it sent after the fault. Measured are a leader, a
-leader that is the active controller, and a follower: killed, or paused with `--pause`, or cut from everybody with `--cut`, which needs
-what `network` needs. Before each round every replica is in sync, and the partition's leader and the active controller are where the
-round wants them.
+clock starts with the fault. It stops when a broker acknowledges the first record that the producer sent after the fault.
+
+The fault hits a leader, a leader that is the active controller, or a follower. It kills the node; `--pause` stops its process, and
+`--cut` drops all its packets, which needs what `network` needs. Before each round every replica is in sync, and the partition's leader
+and the active controller are where the round wants them.
 """
 
 from __future__ import annotations

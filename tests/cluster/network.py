@@ -4,8 +4,8 @@
     node 1 in namespace NAME-1                 10.a.b.1
     node 2 in namespace NAME-2                 10.a.b.2   …
 
-A cut drops packets, as a broken switch does: nobody is told, connections stay open, and TCP tries again. Each end drops what comes in,
-so a cut can have one direction: `deafen(1, 2)` keeps node 2's packets from node 1, and node 2 hears node 1.
+A cut drops packets, as a broken switch does: neither end gets an error, connections stay open, and TCP sends again. Each end drops the
+packets that arrive, so a cut can have one direction: `deafen(1, 2)` keeps node 2's packets from node 1, and node 2 hears node 1.
 
 It needs Linux, root, `ip` (iproute2) and `iptables`. What it makes ends with it.
 """

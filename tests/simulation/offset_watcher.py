@@ -17,7 +17,7 @@ from tests.simulation.history import History
 from tests.simulation.workload import LOST, Committer
 
 CoordinatorOf = Callable[[str], tuple[Address, int] | None]
-"""Returns a group's coordinator and its epoch, None if there is none that knows that it is."""
+"""Returns the address and the epoch of a group's coordinator; None while no node acts as its coordinator."""
 PAUSE_SECONDS = 0.25
 
 

@@ -51,7 +51,7 @@ class VoterChangeResult(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    """A change that is not answered; `last_offset` is that of its voters, once they are appended."""
+    """A change that is not answered, and the epoch in which it began."""
 
     epoch: int
     result: asyncio.Future[VoterChangeResult]

@@ -92,7 +92,7 @@ class LinkFaults:
         return f"<LinkFaults of={self._node_id} connections={len(self._pipes)} dialling={len(self._dialling)}>"
 
     def peer(self, host: object, port: object) -> int | None:
-        """Return the node that listens at an address; None if it is none of the cluster's."""
+        """Return the node of the cluster that listens at an address; None if no node does."""
         return self._peers.get((host, port)) if isinstance(host, str) and isinstance(port, int) else None
 
     def apply(self, plan: FaultPlan) -> None:
@@ -206,7 +206,7 @@ class FaultyProtocol(asyncio.Protocol):
         self._back.put(partial(self._feed, data))
 
     def eof_received(self) -> bool:
-        # Half a connection is none: the end follows.
+        # The peer sends nothing more. Return False, so that asyncio closes the whole connection.
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,6 +1,7 @@
-"""What a group's coordinator has named as committed stays so, whoever coordinates the group next.
+"""A coordinator that answers with a committed offset keeps its word: no later coordinator of the group answers with a smaller one.
 
-A commit that was never acknowledged may come late, after a newer one: its client has given it up, and the broker has not.
+A smaller offset is allowed if no commit of it was acknowledged: the client has given that commit up, and the broker may still write it,
+after a newer one.
 """
 
 from __future__ import annotations
