@@ -10,12 +10,11 @@ from pathlib import Path
 import aiokafka
 import kafka
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import Producer
 
 import barnabas
 from barnabas.client.admin import Admin
-
-PATIENCE_SECONDS = 60
+from tests.server.orders_topic import PATIENCE_SECONDS, send, values
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
@@ -32,28 +31,6 @@ def producer_of(cluster: barnabas.Cluster, **settings: object) -> Producer:
             **settings,
         }
     )
-
-
-def send(producer: Producer, value: str = "teapot") -> int | KafkaError:
-    """Return the offset of a record, or why it has none."""
-    outcomes: list[int | KafkaError] = []
-    producer.produce("orders", value, on_delivery=lambda error, message: outcomes.append(error or message.offset()))
-    producer.flush(PATIENCE_SECONDS)
-    return outcomes[0]
-
-
-def values(cluster: barnabas.Cluster) -> list[bytes]:
-    consumer = kafka.KafkaConsumer(
-        bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", enable_auto_commit=False
-    )
-    at = kafka.TopicPartition("orders", 0)
-    consumer.assign([at])
-    (end,) = consumer.end_offsets([at]).values()
-    found: list[bytes] = []
-    while consumer.position(at) < end:
-        found += [record.value for records in consumer.poll(1000).values() for record in records]
-    consumer.close()
-    return found
 
 
 def follower_without_the_controller(cluster: barnabas.Cluster) -> tuple[int, int]:
@@ -91,7 +68,7 @@ def test_a_leader_is_killed_and_returns(barnabas_cluster: barnabas.Cluster) -> N
     cluster.wait_until_in_sync()
     assert sorted(cluster.in_sync("orders")) == [1, 2, 3]
     assert cluster.address(killed) == address
-    assert values(cluster) == [b"one", b"two"]
+    assert values(cluster.bootstrap_servers) == [b"one", b"two"]
 
 
 def test_a_leader_moves(barnabas_cluster: barnabas.Cluster) -> None:
@@ -143,7 +120,7 @@ def test_a_lost_answer_of_three_replicas(barnabas_cluster: barnabas.Cluster) -> 
     assert send(producer, "one") == 0
     assert fault.hits == 1
     assert send(producer, "two") == 1
-    assert values(cluster) == [b"one", b"two"]
+    assert values(cluster.bootstrap_servers) == [b"one", b"two"]
 
 
 @pytest.mark.long
@@ -230,7 +207,7 @@ def test_a_leader_stands_still(barnabas_cluster: barnabas.Cluster) -> None:
     assert send(producer, "two") == 1
     cluster.resume(paused)
     cluster.wait_until_in_sync()
-    assert values(cluster) == [b"one", b"two"]
+    assert values(cluster.bootstrap_servers) == [b"one", b"two"]
 
 
 @pytest.mark.long
@@ -260,7 +237,7 @@ def test_a_leader_is_cut_off_and_acknowledges_nothing(barnabas_cluster: barnabas
             assert (await under_way).offset == 2
 
     asyncio.run(scene())
-    assert values(cluster) == [b"one", b"two", b"lost or written later"]
+    assert values(cluster.bootstrap_servers) == [b"one", b"two", b"lost or written later"]
 
 
 @pytest.mark.long
@@ -297,7 +274,7 @@ def test_a_node_is_stopped_in_order_and_the_data_is_kept(tmp_path: Path) -> None
     assert not cluster.is_running
     with cluster:
         assert (cluster.cluster_id, cluster.bootstrap_servers) == (cluster_id, ports)
-        assert values(cluster) == [b"one", b"two"]
+        assert values(cluster.bootstrap_servers) == [b"one", b"two"]
         with pytest.raises(barnabas.CannotStart, match="in use by another cluster"):
             barnabas.Cluster(data_dir=tmp_path / "cluster").start()
 

@@ -12,8 +12,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.errors import ConnectionLost
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, ListGroupsRequest, MetadataRequest
-
-PATIENCE_SECONDS = 60
+from tests.server.orders_topic import PATIENCE_SECONDS, send, values
 
 
 @pytest.fixture
@@ -30,28 +29,6 @@ def producer(barnabas: package.Broker) -> Producer:
     )
 
 
-def send(producer: Producer, value: str) -> int | KafkaError:
-    """Return the offset of a record, or why it has none."""
-    outcomes: list[int | KafkaError] = []
-    producer.produce("orders", value, on_delivery=lambda error, message: outcomes.append(error or message.offset()))
-    producer.flush(PATIENCE_SECONDS)
-    return outcomes[0]
-
-
-def values(broker: package.Broker) -> list[bytes]:
-    consumer = kafka.KafkaConsumer(
-        bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest", enable_auto_commit=False
-    )
-    at = kafka.TopicPartition("orders", 0)
-    consumer.assign([at])
-    (end,) = consumer.end_offsets([at]).values()
-    found: list[bytes] = []
-    while consumer.position(at) < end:
-        found += [record.value for records in consumer.poll(1000).values() for record in records]
-    consumer.close()
-    return found
-
-
 @pytest.mark.slow
 def test_a_request_that_fails_is_not_carried_out(barnabas: package.Broker, producer: Producer) -> None:
     fault = barnabas.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2)
@@ -62,7 +39,7 @@ def test_a_request_that_fails_is_not_carried_out(barnabas: package.Broker, produ
     assert isinstance(error, KafkaError)
     assert error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
     assert denied.hits == 1
-    assert values(barnabas) == [b"one"]
+    assert values(barnabas.bootstrap_servers) == [b"one"]
 
 
 @pytest.mark.slow
@@ -72,7 +49,7 @@ def test_a_response_is_lost_and_the_record_is_written_once(barnabas: package.Bro
     assert send(producer, "two") == 1
     assert fault.hits == 2
     assert send(producer, "three") == 2
-    assert values(barnabas) == [b"one", b"two", b"three"]
+    assert values(barnabas.bootstrap_servers) == [b"one", b"two", b"three"]
 
 
 @pytest.mark.slow
@@ -84,7 +61,7 @@ def test_without_idempotence_it_is_written_twice(barnabas: package.Broker) -> No
     barnabas.drop_response_after_write()
     producer.send("orders", b"one").get(PATIENCE_SECONDS)
     producer.close()
-    assert values(barnabas) == [b"one", b"one"]
+    assert values(barnabas.bootstrap_servers) == [b"one", b"one"]
 
 
 @pytest.mark.slow
