@@ -19,7 +19,6 @@ on free ports of the loopback address and keep their data in a temporary folder 
 
 from __future__ import annotations
 
-import asyncio
 import os
 import tempfile
 import threading
@@ -29,7 +28,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.server.cannot_start import CannotStart, check_system
@@ -46,6 +44,7 @@ from barnabas.server.fault_arguments import api_key, checked_times, error_code
 from barnabas.server.fault_plan import NO_FAULTS, FaultPlan, RequestFault
 from barnabas.server.fault_tickets import FaultTickets, InjectedFault
 from barnabas.server.local_cluster import HOST
+from barnabas.server.with_statement import StartedByWith
 
 __all__ = ["Cluster"]
 
@@ -62,7 +61,7 @@ _Nodes = int | Iterable[int]
 T = TypeVar("T")
 
 
-class Cluster:
+class Cluster(StartedByWith):
     """A cluster of processes on this machine.
 
     Args:
@@ -97,28 +96,6 @@ class Cluster:
     def __repr__(self) -> str:
         state = self.bootstrap_servers if self.is_running else "stopped"
         return f"<barnabas.Cluster {state}>"
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    async def __aenter__(self) -> Self:
-        try:
-            await asyncio.shield(starting := asyncio.ensure_future(asyncio.to_thread(self.start)))
-        except asyncio.CancelledError:
-            await asyncio.gather(starting, return_exceptions=True)
-            await asyncio.to_thread(self.stop)
-            raise
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await asyncio.shield(asyncio.to_thread(self.stop))
 
     # The cluster
 

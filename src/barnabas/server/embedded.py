@@ -31,7 +31,6 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from os import PathLike
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.log.disk import OsDisk
@@ -53,6 +52,7 @@ from barnabas.server.fault_arguments import api_key, checked_times, error_code
 from barnabas.server.fault_tickets import InjectedFault, OwnTickets
 from barnabas.server.node import Node
 from barnabas.server.request_faults import OrderedFault, RequestFaults
+from barnabas.server.with_statement import StartedByWith
 
 __all__ = ["Broker"]
 
@@ -65,7 +65,7 @@ T = TypeVar("T")
 _CREATE_TOPICS_VERSION = 7
 
 
-class Broker:
+class Broker(StartedByWith):
     """A broker in this process.
 
     Args:
@@ -103,29 +103,6 @@ class Broker:
     def __repr__(self) -> str:
         state = self.bootstrap_servers if self.is_running else "stopped"
         return f"<barnabas.Broker {state}>"
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    async def __aenter__(self) -> Self:
-        try:
-            await _in_a_thread(self.start)
-        except asyncio.CancelledError:
-            await _in_a_thread(self.stop)
-            raise
-        except (CannotStart, ConfigError) as mistake:
-            raise mistake.with_traceback(None) from None
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await _in_a_thread(self.stop)
 
     @property
     def is_running(self) -> bool:
@@ -313,21 +290,6 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         loop.close()
-
-
-async def _in_a_thread(work: Callable[[], object]) -> None:
-    """Run blocking work beside the caller's loop. A cancelled caller leaves when the work is done: no thread can be cancelled."""
-    try:
-        running = asyncio.get_running_loop().create_task(asyncio.to_thread(work))
-    except RuntimeError:
-        raise RuntimeError(
-            "async with needs asyncio: elsewhere use a with statement, which blocks for a moment"
-        ) from None
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.gather(running, return_exceptions=True)
-        raise
 
 
 def _remove_unless_forked(folder: str, pid: int) -> None:
