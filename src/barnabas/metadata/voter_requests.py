@@ -7,7 +7,7 @@ Sources: KIP-853, KIP-1186; Kafka's `KafkaRaftClient.handleAddVoterRequest` and 
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -27,8 +27,6 @@ __all__ = ["VoterRequest", "VoterRequests", "VoterResponse"]
 VoterRequest = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
 VoterResponse = AddRaftVoterResponse | RemoveRaftVoterResponse | UpdateRaftVoterResponse
 
-R = TypeVar("R", AddRaftVoterResponse, RemoveRaftVoterResponse)
-
 
 class VoterRequests:
     """Answers the requests of the quorum's leader.
@@ -46,33 +44,30 @@ class VoterRequests:
 
     async def answer(self, request: VoterRequest) -> VoterResponse:
         """Return the response, when the change is committed or cannot be."""
-        rejected = self._rejected(request)
-        changes = self._changes
+        error, message = await self._change(request)
         match request:
             case AddRaftVoterRequest():
-                if changes is None or rejected is not None:
-                    return _response(AddRaftVoterResponse, rejected)
-                endpoints = tuple(VoterEndpoint(each.name.upper(), each.host, each.port) for each in request.listeners)
-                voter = Voter(request.voter_id, request.voter_directory_id, endpoints)
-                added = await changes.add(voter, when_committed=request.ack_when_committed)
-                return _response(AddRaftVoterResponse, added)
+                return AddRaftVoterResponse(error_code=error, error_message=message)
             case RemoveRaftVoterRequest():
-                if changes is None or rejected is not None:
-                    return _response(RemoveRaftVoterResponse, rejected)
-                removed = await changes.remove(ReplicaKey(request.voter_id, request.voter_directory_id))
-                return _response(RemoveRaftVoterResponse, removed)
+                return RemoveRaftVoterResponse(error_code=error, error_message=message)
             case UpdateRaftVoterRequest():
-                if changes is None or rejected is not None:
-                    return UpdateRaftVoterResponse(error_code=(rejected or NOT_REACHABLE).error)
-                return UpdateRaftVoterResponse(
-                    error_code=changes.update(request.current_leader_epoch, _updated(request))
-                )
+                return UpdateRaftVoterResponse(error_code=error)
 
-    def _rejected(self, request: VoterRequest) -> VoterChangeResult | None:
+    async def _change(self, request: VoterRequest) -> VoterChangeResult:
         if request.cluster_id is not None and request.cluster_id != self._cluster_id:
             words = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{self._cluster_id}"'
             return VoterChangeResult(ErrorCode.INCONSISTENT_CLUSTER_ID, words)
-        return NOT_REACHABLE if self._changes is None else None
+        changes = self._changes
+        if changes is None:
+            return NOT_REACHABLE
+        match request:
+            case AddRaftVoterRequest():
+                voter = Voter(request.voter_id, request.voter_directory_id, _endpoints(request.listeners))
+                return await changes.add(voter, when_committed=request.ack_when_committed)
+            case RemoveRaftVoterRequest():
+                return await changes.remove(ReplicaKey(request.voter_id, request.voter_directory_id))
+            case UpdateRaftVoterRequest():
+                return VoterChangeResult(changes.update(request.current_leader_epoch, _updated(request)))
 
 
 NOT_REACHABLE = VoterChangeResult(
@@ -80,16 +75,17 @@ NOT_REACHABLE = VoterChangeResult(
 )
 
 
-def _response(kind: type[R], result: VoterChangeResult | None) -> R:
-    error, message = result or NOT_REACHABLE
-    return kind(error_code=error, error_message=message)
+def _endpoints(
+    listeners: Sequence[AddRaftVoterRequest.Listener] | Sequence[UpdateRaftVoterRequest.Listener],
+) -> tuple[VoterEndpoint, ...]:
+    return tuple(VoterEndpoint(each.name.upper(), each.host, each.port) for each in listeners)
 
 
 def _updated(request: UpdateRaftVoterRequest) -> Voter:
     return Voter(
         request.voter_id,
         request.voter_directory_id,
-        tuple(VoterEndpoint(each.name.upper(), each.host, each.port) for each in request.listeners),
+        _endpoints(request.listeners),
         request.k_raft_version_feature.min_supported_version,
         request.k_raft_version_feature.max_supported_version,
     )
