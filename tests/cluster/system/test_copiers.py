@@ -20,6 +20,7 @@ from tests.cluster.load import QUICK
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
 from tests.cluster.replicas import check_bytes_identical
+from tests.cluster.scenarios.transactions import partition_for
 from tests.cluster.system.bounces import bounce
 from tests.cluster.system.copiers import CommittedReader, Copier
 from tests.cluster.system.reassignments import Moves, Reassignment, anywhere
@@ -27,7 +28,7 @@ from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(1800)]
 
 SOURCE, TARGET = "input-topic", "output-topic"
 DONE_SECONDS = 420.0
@@ -171,6 +172,7 @@ def bounce_copiers(copying: Copying, *, is_clean: bool) -> int:
 
 
 FAULTS: dict[str, Callable[..., int]] = {"brokers": bounce_brokers, "copiers": bounce_copiers}
+SHORT = Shape(1, 2000, size=50)
 SHAPES = {
     "in order": Shape(1, 20_000, protocol="classic"),
     "by offsets alone": Shape(2, 40_000, has_group_metadata=False),
@@ -178,6 +180,18 @@ SHAPES = {
 }
 
 
+def test_a_copy_has_every_record_once_though_its_coordinator_dies(stack: ExitStack, tmp_path: Path) -> None:
+    """The short one of these: half of a partition is copied when the transaction coordinator is killed."""
+    copying = begin(stack, "barnabas", tmp_path, SHORT)
+    cluster = copying.cluster
+    coordinator = partition_for("copier-0", len(cluster.partitions("__transaction_state")))
+    bounce(cluster, cluster.leader_of("__transaction_state", coordinator), is_clean=False)
+    copying.finish()
+    copying.check()
+    check_bytes_identical(cluster, TARGET)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("is_clean", [False, True], ids=["hard", "clean"])
 @pytest.mark.parametrize("target", list(FAULTS))
 @pytest.mark.parametrize("shape", list(SHAPES))
@@ -193,6 +207,7 @@ def test_a_copy_has_every_record_once(
     assert bounced >= 2, "the copiers were done too early for this to say anything"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_clean", [False, True], ids=["hard", "clean"])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_copy_has_every_record_once_though_everything_moves(
