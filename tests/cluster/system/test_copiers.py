@@ -21,7 +21,7 @@ from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
 from tests.cluster.replicas import check_bytes_identical
 from tests.cluster.scenarios.transactions import partition_for
-from tests.cluster.system.bounces import bounce
+from tests.cluster.system.bounces import bounce, pause, wipe
 from tests.cluster.system.copiers import CommittedReader, Copier
 from tests.cluster.system.reassignments import Moves, Reassignment, anywhere
 from tests.cluster.topics import create_topic
@@ -158,6 +158,15 @@ def bounce_brokers(copying: Copying, *, is_clean: bool) -> int:
     return count
 
 
+def bounce_disks(copying: Copying, *, is_clean: bool) -> int:
+    """As `bounce_brokers`, and each loses its disk."""
+    count = 0
+    for node in copying.cluster.brokers:
+        count += not copying.is_done
+        wipe(copying.cluster, node, is_clean=is_clean)
+    return count
+
+
 def bounce_copiers(copying: Copying, *, is_clean: bool) -> int:
     """Bounce each copier three times, each time when it has done a fifth of its work; return how many had something to copy."""
     count = 0
@@ -171,7 +180,7 @@ def bounce_copiers(copying: Copying, *, is_clean: bool) -> int:
     return count
 
 
-FAULTS: dict[str, Callable[..., int]] = {"brokers": bounce_brokers, "copiers": bounce_copiers}
+FAULTS: dict[str, Callable[..., int]] = {"brokers": bounce_brokers, "disks": bounce_disks, "copiers": bounce_copiers}
 SHORT = Shape(1, 2000, size=50)
 SHAPES = {
     "in order": Shape(1, 20_000, protocol="classic"),
@@ -205,6 +214,18 @@ def test_a_copy_has_every_record_once(
     copying.check()
     check_bytes_identical(copying.cluster, TARGET)
     assert bounced >= 2, "the copiers were done too early for this to say anything"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_copy_has_every_record_once_though_brokers_stand_still(stack: ExitStack, tmp_path: Path, kind: str) -> None:
+    """Not of kafkatest: each broker is paused until the others have fenced it."""
+    copying = begin(stack, kind, tmp_path, SHAPES["group"])
+    for node in copying.cluster.brokers:
+        pause(copying.cluster, node)
+    copying.finish()
+    copying.check()
+    check_bytes_identical(copying.cluster, TARGET)
 
 
 @pytest.mark.long
