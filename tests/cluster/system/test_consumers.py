@@ -154,8 +154,8 @@ def test_who_comes_with_the_instance_id_of_another(stage: Stage, protocol: str) 
     before = group.rebalances
     others.start()
     if protocol == "classic":
-        wait_for("both newcomers are members", lambda: len(others.joined) == 2, 120)
-        wait_for("both whose ids they have are fenced", lambda: len(group.joined) == 1, 120)
+        wait_for("both newcomers are members", lambda: len(others.joined) == 2)
+        wait_for("both whose ids they have are fenced", lambda: len(group.joined) == 1)
         ended = group.members[:2]
     else:
         ended = others.members
@@ -169,7 +169,7 @@ def test_who_comes_with_the_instance_id_of_another(stage: Stage, protocol: str) 
         assert group.rebalances == before, f"{group.rebalances - before} rebalances"
         group.stop()
         others.start()
-        wait_for("both newcomers are members", lambda: len(others.joined) == 2, 120)
+        wait_for("both newcomers are members", lambda: len(others.joined) == 2)
 
 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "hard"])

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.conform, pytest.mark.timeout(1800)]
 
 SOURCE, TARGET = "input-topic", "output-topic"
 DONE_SECONDS = 420.0
-READ_SECONDS = 120.0
+READ_SECONDS = 240.0
 FIFTH = 0.2
 
 
@@ -104,7 +104,7 @@ class Copying:
     def await_copied(self, count: int) -> None:
         """Wait until so many more records are copied than now, or all."""
         goal = min(self.copied + count, self.shape.records)
-        wait_for(f"{count} more records are copied", lambda: self.copied >= goal, 120)
+        wait_for(f"{count} more records are copied", lambda: self.copied >= goal)
 
     def finish(self) -> None:
         """Wait until all is copied and read."""
@@ -172,9 +172,7 @@ def bounce_copiers(copying: Copying, *, is_clean: bool) -> int:
     count = 0
     for _ in range(3):
         for copier in copying.copiers:
-            copier.await_that(
-                "a fifth is copied", lambda copier=copier: copier.is_done or copier.progress >= FIFTH, 120
-            )
+            copier.await_that("a fifth is copied", lambda copier=copier: copier.is_done or copier.progress >= FIFTH)
             count += not copier.is_done
             copier.bounce(is_clean=is_clean)
     return count

@@ -137,7 +137,7 @@ def test_partitions_move_while_they_are_written_and_read(
     check_acked_are_there(producer, there)
     wanted = {each.value for each in producer.acked}
     for consumer in consumers:
-        consumer.await_that("all is read", lambda consumer=consumer: wanted <= set(consumer.values), 120)  # type: ignore[misc]
+        consumer.await_that("all is read", lambda consumer=consumer: wanted <= set(consumer.values))  # type: ignore[misc]
         consumer.check_offsets()
     if start == "from zero":
         check_bytes_identical(cluster, TOPIC)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.system.java_program import Event, JavaProgram
+from tests.cluster.waiting import PATIENCE_SECONDS
 
 PRODUCER = {
     # The program sets retries to 0 for itself.
@@ -79,7 +80,7 @@ class VerifiableProducer(JavaProgram):
         elif name == "producer_send_error":
             self.errors.append(event)
 
-    def await_more(self, count: int, seconds: float = 120.0) -> None:
+    def await_more(self, count: int, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until so many more records are acknowledged than now."""
         goal = len(self.acked) + count
         self.await_that(f"{count} more records are acknowledged", lambda: len(self.acked) >= goal, seconds)
@@ -230,7 +231,7 @@ class VerifiableConsumer(JavaProgram):
         """Raise an AssertionError if a position or a committed offset has gone back or jumped."""
         assert not self.problems, f"{self}: {len(self.problems)} problems: {self.problems[:5]}"
 
-    def await_more(self, count: int, seconds: float = 120.0) -> None:
+    def await_more(self, count: int, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it has read so many more records."""
         goal = self.consumed + count
         self.await_that(f"{count} more records are read", lambda: self.consumed >= goal, seconds)
