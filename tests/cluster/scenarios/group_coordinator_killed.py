@@ -123,6 +123,8 @@ def play(cluster: Cluster, name: str, protocol: dict[str, str | int]) -> None:
             read_on(load)
             coordinator = coordinator_of(cluster, name)
             before = dict(members.committed)
+            # Else nobody may follow it.
+            cluster.await_in_sync([name, "__consumer_offsets"])
             coordinator.kill()
             read_on(load)
             assert coordinator_of(cluster, name) is not coordinator
