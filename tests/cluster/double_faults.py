@@ -104,7 +104,9 @@ class DoubleFaults:
             seconds = self._nemesis.hold(0, 2 * SESSION_SECONDS)
             self._cluster.start_again(node)
             wait_for("no replica moves", lambda: not admin.list_reassignments())
-            admin.reassign(self._orders(partitions, ids), at_once=MOVED_PARTITIONS)
+            found = admin.reassign(self._orders(partitions, ids), at_once=MOVED_PARTITIONS)
+            failed = {each: error for each, error in found.items() if error is not None}
+            assert not failed, f"replicas are not moved: {failed}"
         return f"node {node.node_id}, {seconds:.1f} s"
 
     def _orders(self, partitions: list[TopicPartition], ids: list[int]) -> dict[TopicPartition, list[int]]:

@@ -37,6 +37,7 @@ from pathlib import Path
 
 from barnabas.client.admin import Admin
 from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.client.reassignments import Stalled
 from barnabas.protocol.errors import KafkaError
 from tests.cluster import views
 from tests.cluster.cluster import Cluster
@@ -325,7 +326,7 @@ class Mover:
             ids = sorted(self._cluster.nodes)
             # A fault may be going on: then this fails, and the next one may succeed.
             with (
-                contextlib.suppress(KafkaError, OSError, AssertionError),
+                contextlib.suppress(KafkaError, OSError, AssertionError, Stalled),
                 Admin(self._cluster.bootstrap_servers, timeout_ms=5000) as admin,
             ):
                 partitions = [
