@@ -48,6 +48,7 @@ FAULT_SECONDS = 45.0
 AROUND_SECONDS = 300.0
 PROBED = "probed"
 AUTO_JOIN = "controller.quorum.auto.join.enable"
+NO_MAJORITY = ("all killed", "two killed")
 
 
 @dataclass
@@ -137,7 +138,7 @@ def play(nemesis: Nemesis, settings: Settings, wanted: list[str] | None, rounds:
             with Mover(cluster, random.Random(f"{settings.seed}-moves"), topics, every_s=8) as mover:
                 try:
                     do_faults(nemesis, probe, run, settings, wanted, rounds, result)
-                except AssertionError as error:
+                except (AssertionError, RuntimeError) as error:  # The latter from a node that does not start.
                     result.problems.append(str(error))
             result.moved = mover.moved
         if not result.problems:
@@ -212,11 +213,11 @@ def main() -> int:
                 group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,
             )  # fmt: skip
             result = play(nemesis, settings, args.faults, args.rounds, folder)
-    # How long processes take to start is the machine's matter.
+    # How long the processes of a majority take to start is the machine's matter.
     result.problems += [
         f"{each.fault}: a partition stood still for {each.standstill:.1f} s"
         for each in result.costs
-        if each.standstill > args.limit and each.fault != "all killed"
+        if each.standstill > args.limit and each.fault not in NO_MAJORITY
     ]
     print(f"{args.kind}, seed {args.seed}: {'fault':<22}{'standstill':>9}{'whole':>10}")
     print(*result.costs, sep="\n")
