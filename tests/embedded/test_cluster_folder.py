@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.client.properties import read_properties
+from barnabas.embedded.cluster_folder import Held, open_held, ports_of
 from barnabas.server.cannot_start import CannotStart
-from barnabas.server.cluster_folder import Held, open_held, ports_of
 
 
 def test_a_folder_is_made_and_held(tmp_path: Path) -> None:
