@@ -37,7 +37,7 @@ from barnabas.embedded.cluster_arguments import (
     cluster_settings,
     ordered_pairs,
 )
-from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, open_held, ports_of
+from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, open_held
 from barnabas.embedded.cluster_process import ClusterProcess
 from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
 from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
@@ -445,11 +445,7 @@ class Cluster(StartedByWith):
     def _launch(self, processes: Iterable[ClusterProcess]) -> None:
         """Start nodes at once, and wait until all serve."""
         launched = list(processes)
-        peers = [
-            [HOST, int(port), each.node.node_id]
-            for each in self._processes.values()
-            for port in ports_of(each.node.properties)
-        ]
+        peers = [[HOST, int(port), each.node.node_id] for each in self._processes.values() for port in each.node.ports]
         for process in launched:
             node_id = process.node.node_id
             process.launch(
