@@ -27,7 +27,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.candidate import Candidate
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.follower import Follower
-from barnabas.raft.leader import Leader, QuorumDescription
+from barnabas.raft.leader import Leader
 from barnabas.raft.local_log import LocalLog
 from barnabas.raft.peer_messages import (
     Answer,
@@ -260,11 +260,6 @@ class RaftNode:
             state.flushed(token.end_offset, self.clock.monotonic_ms())
             self._advance(state)
         return self._take()
-
-    def describe(self) -> QuorumDescription:
-        """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
-        assert isinstance(self.quorum.state, Leader), "only the leader describes the quorum"
-        return self.quorum.state.describe(self.clock)
 
     # Requests of peers
 
