@@ -9,7 +9,7 @@ standstill longer than `--limit`.
 
 The seed decides the faults and the clients' operations; processes and networks have times of their own, so a run with the same seed is
 alike, not the same. `nemesis` has the faults. Where the machine does not allow network namespaces or mounts, the script says so and
-leaves those faults out.
+leaves those faults out. SIGTERM and SIGINT end it, and with it the nodes, their namespaces and their mounts.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 
 from barnabas.verify.run import Settings
 from tests.cluster.cluster import Cluster
+from tests.cluster.ending import ended_by_signals
 from tests.cluster.nemesis import Mover, Nemesis, SmallDisk
 from tests.cluster.network import Network, NoNetwork
 from tests.cluster.node_process import KINDS
@@ -186,6 +187,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="write what was seen there, as JSON")
     args = parser.parse_args()
     with ExitStack() as stack:
+        stack.enter_context(ended_by_signals())
         folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-")))
         folder.mkdir(parents=True, exist_ok=True)
         with nodes(args.kind, folder, args.seed) as nemesis:
