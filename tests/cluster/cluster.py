@@ -39,13 +39,14 @@ SETTINGS = {
 
 
 class Cluster:
-    """Nodes 1, 2 and 3, each broker and controller; or brokers 1, 2 and 3 beside a controller.
+    """Nodes 1, 2 and 3, each broker and controller; or brokers 1, 2 and 3 beside controllers of their own.
 
     Args:
         kind: `apache-kafka` or `barnabas`.
         folder: everything is in it.
         nodes: how many brokers.
-        has_own_controller: the brokers are not controllers; node 100 alone is.
+        has_own_controller: the brokers are not controllers; node 100 is, and those after it.
+        controllers: how many controllers of its own it has, if it has any.
         settings: of every node, beside or instead of `SETTINGS`.
         others: the kinds of the nodes that are of another one.
         network: the nodes run in its namespaces; None for this machine's own network.
@@ -58,6 +59,7 @@ class Cluster:
         nodes: int = 3,
         *,
         has_own_controller: bool = False,
+        controllers: int = 1,
         settings: dict[str, str] | None = None,
         others: dict[int, str] | None = None,
         network: Network | None = None,
@@ -67,7 +69,7 @@ class Cluster:
         roles = ("broker",) if has_own_controller else ("broker", "controller")
         wanted = dict.fromkeys(range(1, nodes + 1), roles)
         if has_own_controller:
-            wanted = {CONTROLLER_ID: ("controller",), **wanted}
+            wanted = {**dict.fromkeys(range(CONTROLLER_ID, CONTROLLER_ID + controllers), ("controller",)), **wanted}
         kinds = dict.fromkeys(wanted, kind) | (others or {})
         self.nodes = {each: KINDS[kinds[each]](folder / f"node-{each}", each, of) for each, of in wanted.items()}
         self._settings = SETTINGS | (settings or {})
