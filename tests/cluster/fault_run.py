@@ -28,7 +28,9 @@ from typing import Any
 
 from barnabas.verify.run import Settings
 from tests.cluster.cluster import Cluster
+from tests.cluster.double_faults import DoubleFaults
 from tests.cluster.ending import ended_by_signals
+from tests.cluster.growing_cluster import GrowingCluster
 from tests.cluster.nemesis import Mover, Nemesis, SmallDisk
 from tests.cluster.network import Network, NoNetwork
 from tests.cluster.node_process import KINDS
@@ -45,6 +47,7 @@ FAULT_SECONDS = 45.0
 """No fault begins later than this before the workload ends."""
 AROUND_SECONDS = 300.0
 PROBED = "probed"
+AUTO_JOIN = "controller.quorum.auto.join.enable"
 
 
 @dataclass
@@ -88,7 +91,7 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def nodes(kind: str, folder: Path, seed: int) -> Iterator[Nemesis]:
+def nodes(kind: str, folder: Path, seed: int, *, has_changing_voters: bool) -> Iterator[Nemesis]:
     """Three nodes that are up, and what is done to them."""
     with ExitStack() as stack:
         network = disk = None
@@ -97,7 +100,10 @@ def nodes(kind: str, folder: Path, seed: int) -> Iterator[Nemesis]:
         except NoNetwork as error:
             note(f"no faults of the network: {error}")
         # A paused node must go on before it can end, and its namespace goes after it: the cluster is closed first.
-        cluster = Cluster(kind, folder, network=network)
+        if has_changing_voters:
+            cluster: Cluster = GrowingCluster(kind, folder, network=network, settings={AUTO_JOIN: "true"})
+        else:
+            cluster = Cluster(kind, folder, network=network)
         rng = random.Random(f"{seed}-faults")
         disk_node = rng.choice(sorted(cluster.nodes))
         try:
@@ -107,7 +113,14 @@ def nodes(kind: str, folder: Path, seed: int) -> Iterator[Nemesis]:
         except NoNetwork as error:
             note(f"no full disk: {error}")
         stack.enter_context(cluster)
-        yield Nemesis(cluster, rng, network, disk, disk_node)
+        nemesis = Nemesis(cluster, rng, network, disk, disk_node)
+        DoubleFaults(nemesis, has_changing_voters=has_changing_voters)
+        if has_changing_voters:
+            cluster[1].format_options = cluster[
+                2
+            ].format_options  # One that loses its disk must not begin a quorum of its own.
+        nemesis.settle()
+        yield nemesis
 
 
 def play(nemesis: Nemesis, settings: Settings, wanted: list[str] | None, rounds: int, folder: Path) -> Result:
@@ -182,6 +195,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1000, help="how often each fault, at most")
     parser.add_argument("--group-protocol", choices=("classic", "consumer"), default="classic")
     parser.add_argument("--protocol", choices=("auto", "v1", "v2"), default="auto", help="of transactions")
+    parser.add_argument(
+        "--changing-voters", action="store_true", help="controllers join the quorum by themselves, and leave it"
+    )
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds a partition may stand still")
     parser.add_argument("--folder", type=Path, help="keep the nodes' files and the history there")
     parser.add_argument("--output", type=Path, help="write what was seen there, as JSON")
@@ -190,7 +206,7 @@ def main() -> int:
         stack.enter_context(ended_by_signals())
         folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-")))
         folder.mkdir(parents=True, exist_ok=True)
-        with nodes(args.kind, folder, args.seed) as nemesis:
+        with nodes(args.kind, folder, args.seed, has_changing_voters=args.changing_voters) as nemesis:
             settings = Settings(
                 nemesis.cluster.bootstrap_servers, seconds=60 * args.minutes, seed=args.seed, protocol=args.protocol,
                 group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,
