@@ -20,14 +20,15 @@ from tests.cluster.load import QUICK
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
 from tests.cluster.replicas import check_bytes_identical
-from tests.cluster.system.bounces import bounce
+from tests.cluster.scenarios.transactions import partition_for
+from tests.cluster.system.bounces import bounce, pause, wipe
 from tests.cluster.system.copiers import CommittedReader, Copier
 from tests.cluster.system.reassignments import Moves, Reassignment, anywhere
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(1800)]
 
 SOURCE, TARGET = "input-topic", "output-topic"
 DONE_SECONDS = 420.0
@@ -157,6 +158,15 @@ def bounce_brokers(copying: Copying, *, is_clean: bool) -> int:
     return count
 
 
+def bounce_disks(copying: Copying, *, is_clean: bool) -> int:
+    """As `bounce_brokers`, and each loses its disk."""
+    count = 0
+    for node in copying.cluster.brokers:
+        count += not copying.is_done
+        wipe(copying.cluster, node, is_clean=is_clean)
+    return count
+
+
 def bounce_copiers(copying: Copying, *, is_clean: bool) -> int:
     """Bounce each copier three times, each time when it has done a fifth of its work; return how many had something to copy."""
     count = 0
@@ -170,7 +180,8 @@ def bounce_copiers(copying: Copying, *, is_clean: bool) -> int:
     return count
 
 
-FAULTS: dict[str, Callable[..., int]] = {"brokers": bounce_brokers, "copiers": bounce_copiers}
+FAULTS: dict[str, Callable[..., int]] = {"brokers": bounce_brokers, "disks": bounce_disks, "copiers": bounce_copiers}
+SHORT = Shape(1, 2000, size=50)
 SHAPES = {
     "in order": Shape(1, 20_000, protocol="classic"),
     "by offsets alone": Shape(2, 40_000, has_group_metadata=False),
@@ -178,6 +189,18 @@ SHAPES = {
 }
 
 
+def test_a_copy_has_every_record_once_though_its_coordinator_dies(stack: ExitStack, tmp_path: Path) -> None:
+    """The short one of these: half of a partition is copied when the transaction coordinator is killed."""
+    copying = begin(stack, "barnabas", tmp_path, SHORT)
+    cluster = copying.cluster
+    coordinator = partition_for("copier-0", len(cluster.partitions("__transaction_state")))
+    bounce(cluster, cluster.leader_of("__transaction_state", coordinator), is_clean=False)
+    copying.finish()
+    copying.check()
+    check_bytes_identical(cluster, TARGET)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("is_clean", [False, True], ids=["hard", "clean"])
 @pytest.mark.parametrize("target", list(FAULTS))
 @pytest.mark.parametrize("shape", list(SHAPES))
@@ -193,6 +216,19 @@ def test_a_copy_has_every_record_once(
     assert bounced >= 2, "the copiers were done too early for this to say anything"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_copy_has_every_record_once_though_brokers_stand_still(stack: ExitStack, tmp_path: Path, kind: str) -> None:
+    """Not of kafkatest: each broker is paused until the others have fenced it."""
+    copying = begin(stack, kind, tmp_path, SHAPES["group"])
+    for node in copying.cluster.brokers:
+        pause(copying.cluster, node)
+    copying.finish()
+    copying.check()
+    check_bytes_identical(copying.cluster, TARGET)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("is_clean", [False, True], ids=["hard", "clean"])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_copy_has_every_record_once_though_everything_moves(

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import QUICK
@@ -47,11 +47,18 @@ def spread(nodes: int) -> list[list[int]]:
 def bounds(cluster: Cluster, topic: str) -> list[tuple[int, int]]:
     """Return the first and the next offset of each partition."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "looks", **QUICK})
+
+    def of(index: int) -> tuple[int, int] | None:
+        """A leader of a new topic may not know yet that it leads."""
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(topic, index), timeout=30, cached=False)  # type: ignore[no-any-return]
+        except KafkaException:
+            return None
+
     try:
         return [
-            consumer.get_watermark_offsets(TopicPartition(topic, index), timeout=30, cached=False)
-            for index in range(PARTITIONS)
-        ]
+            wait_for(f"the offsets of {topic}-{index}", lambda index=index: of(index)) for index in range(PARTITIONS)
+        ]  # type: ignore[misc]
     finally:
         consumer.close()
 
