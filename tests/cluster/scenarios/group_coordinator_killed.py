@@ -50,7 +50,7 @@ class Members:
         """Let each member read for a moment and commit."""
         for member in self._members:
             ends: dict[int, int] = {}
-            for message in member.consume(50, timeout=0.2):
+            for message in member.consume(500, timeout=0.2):
                 if message.error() is None:
                     number = int(message.value())
                     self.read[number] = self.read.get(number, 0) + 1
