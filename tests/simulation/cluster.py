@@ -40,14 +40,13 @@ from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Stuck
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
-from tests.simulation.world import World
+from tests.simulation.world import World, without_collections
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
-INTERNAL_PARTITIONS = 3
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
 BEGIN_SECONDS = 60.0
@@ -59,8 +58,11 @@ CUT_SECONDS = 3.0
 """After which what a cut has not reached is answered."""
 AIMED_SECONDS = 40.0
 """Long enough for two or three aimed faults."""
+SMALL_AIMED_SECONDS = 12.0
+"""Long enough for one aimed fault, in a small world."""
+LARGE_RATE = 0.04
+"""How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
 OBSERVE_SECONDS = 0.1
-CREATE_EVERY_SECONDS = 4.0
 READ_EVERY_SECONDS = 1.0
 """All committed records, over and over: seldom, because there are more each time."""
 
@@ -71,57 +73,117 @@ class ClusterPlan:
 
     seed: int
     nodes: int
+    is_large: bool
     has_own_controller: bool
     partitions: int
+    internal_partitions: int
     producers: int
     committers: int
     transactors: int
     fault_kinds: tuple[str, ...]
     fault_every_seconds: float
     fault_seconds: float
+    longest_fault_seconds: float
     session_timeout_ms: int
     lag_time_ms: int
+    idle_interval_ms: int
     executor_seconds: float
     sync_seconds: float
     pause_seconds: float
+    commit_seconds: float
+    watch_seconds: float
+    create_every_seconds: float
     has_mover: bool
     has_recreator: bool
+    stops_in_order: bool
     snapshot_bytes: int
     aimed: str | None
     has_lasting_cut: bool
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
+        """Return what a seed means.
+
+        Most worlds are small: few clients, which do little, one kind of fault or two, and short times, so that the same happens in fewer
+        seconds. What many small worlds find is found sooner, and is easier to read, than what a large one finds; the large ones have
+        many things at once.
+        """
         rng = random.Random(f"cluster {seed}")
-        kinds = [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
-        plan = ClusterPlan(
-            seed=seed,
-            nodes=nodes,
-            has_own_controller=nodes > 1 and rng.random() < 0.2,
-            partitions=rng.randrange(1, 4),
-            producers=rng.randrange(1, 4),
-            committers=rng.randrange(1, 3),
-            transactors=rng.choice((0, 1, 2)),
-            # A few kinds each: more would hide what one of them does.
-            fault_kinds=tuple(rng.sample(kinds, rng.randrange(1, 4))),
-            fault_every_seconds=rng.choice((0.5, 3.0, 10.0)),
-            fault_seconds=rng.choice((5.0, 15.0, 40.0)),
-            session_timeout_ms=rng.choice((3000, 9000)),
-            lag_time_ms=rng.choice((1500, 10_000)),
-            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
-            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
-            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
-            has_mover=nodes > 1 and rng.random() < 0.5,
-            has_recreator=rng.random() < 0.5,
-            snapshot_bytes=rng.choice((3000, 1 << 20)),
-            aimed=None,
-            has_lasting_cut=False,
-        )
+        is_large = rng.random() < LARGE_RATE
+        plan = ClusterPlan._large(seed, nodes, rng) if is_large else ClusterPlan._small(seed, nodes, rng)
         if nodes < LEAST_TO_AIM:
             return plan
         # Who moves partitions may leave one with two replicas, which no longer takes writes without one of them.
         plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
         return plan.aimed_at(rng.choice(AIMED), rng) if rng.random() < 0.4 else plan
+
+    @staticmethod
+    def _small(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
+        session_timeout_ms = rng.choice((1500, 3000))
+        return ClusterPlan(
+            seed=seed,
+            nodes=nodes,
+            is_large=False,
+            has_own_controller=nodes > 1 and rng.random() < 0.15,
+            partitions=rng.choice((1, 1, 2)),
+            internal_partitions=rng.choice((1, 1, 3)),
+            producers=rng.choice((1, 1, 2)),
+            committers=rng.choice((1, 1, 2)),
+            transactors=rng.choice((0, 0, 1)),
+            fault_kinds=tuple(rng.sample(_kinds(nodes), rng.choice((1, 1, 2)))),
+            fault_every_seconds=rng.choice((0.3, 1.0, 3.0)),
+            fault_seconds=rng.choice((2.0, 4.0, 6.0)),
+            longest_fault_seconds=1.5 * session_timeout_ms / 1000,
+            session_timeout_ms=session_timeout_ms,
+            lag_time_ms=rng.choice((500, 3000)),
+            idle_interval_ms=2000,
+            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
+            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+            pause_seconds=rng.choice((0.2, 1.0)),
+            commit_seconds=rng.choice((0.3, 1.0)),
+            watch_seconds=0.5,
+            create_every_seconds=rng.choice((1.0, 4.0)),
+            has_mover=nodes > 1 and rng.random() < 0.25,
+            has_recreator=rng.random() < 0.25,
+            stops_in_order=rng.random() < 0.2,
+            snapshot_bytes=rng.choice((1500, 1 << 20)),
+            aimed=None,
+            has_lasting_cut=False,
+        )
+
+    @staticmethod
+    def _large(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
+        return ClusterPlan(
+            seed=seed,
+            nodes=nodes,
+            is_large=True,
+            has_own_controller=nodes > 1 and rng.random() < 0.2,
+            partitions=rng.randrange(1, 4),
+            internal_partitions=3,
+            producers=rng.randrange(1, 4),
+            committers=rng.randrange(1, 3),
+            transactors=rng.choice((0, 1, 2)),
+            # A few kinds each: more would hide what one of them does.
+            fault_kinds=tuple(rng.sample(_kinds(nodes), rng.randrange(1, 4))),
+            fault_every_seconds=rng.choice((0.5, 3.0, 10.0)),
+            fault_seconds=rng.choice((5.0, 15.0, 40.0)),
+            longest_fault_seconds=12.0,
+            session_timeout_ms=rng.choice((3000, 9000)),
+            lag_time_ms=rng.choice((1500, 10_000)),
+            idle_interval_ms=500,
+            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
+            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
+            commit_seconds=0.2,
+            watch_seconds=0.2,
+            create_every_seconds=4.0,
+            has_mover=nodes > 1 and rng.random() < 0.5,
+            has_recreator=rng.random() < 0.5,
+            stops_in_order=True,
+            snapshot_bytes=rng.choice((3000, 1 << 20)),
+            aimed=None,
+            has_lasting_cut=False,
+        )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
         """Return a plan with an aimed fault over and over, and now and then a fault of one kind."""
@@ -131,14 +193,11 @@ class ClusterPlan:
             aimed=aimed,
             fault_kinds=others,
             fault_every_seconds=10.0,
-            fault_seconds=AIMED_SECONDS,
+            fault_seconds=AIMED_SECONDS if self.is_large else SMALL_AIMED_SECONDS,
+            # The fault meets a coordinator before the next commit.
+            commit_seconds=1.0,
             has_mover=False,
         )
-
-    @property
-    def commit_seconds(self) -> float:
-        """The longest pause between two commits of a group; with an aimed fault one meets a coordinator before the next commit."""
-        return 0.2 if self.aimed is None else 1.0
 
     @property
     def replicas(self) -> int:
@@ -148,9 +207,9 @@ class ClusterPlan:
         """Return the settings of every node."""
         replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
         return {
-            "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
+            "offsets.topic.num.partitions": str(self.internal_partitions),
             "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
+            "transaction.state.log.num.partitions": str(self.internal_partitions),
             "transaction.state.log.replication.factor": replicas,
             "transaction.state.log.min.isr": in_sync,
             "share.coordinator.state.topic.replication.factor": replicas,
@@ -160,13 +219,19 @@ class ClusterPlan:
             "log.index.size.max.bytes": "800",
             "group.initial.rebalance.delay.ms": "0",
             "broker.session.timeout.ms": str(self.session_timeout_ms),
-            "broker.heartbeat.interval.ms": str(self.session_timeout_ms // 6),
+            "broker.heartbeat.interval.ms": str(self.session_timeout_ms // (6 if self.is_large else 4)),
+            "metadata.max.idle.interval.ms": str(self.idle_interval_ms),
             "replica.lag.time.max.ms": str(self.lag_time_ms),
             # Small ones are written often, and the log before them is deleted: a node that comes late needs the snapshot.
             "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
             "internal.metadata.log.segment.bytes": str(self.snapshot_bytes),
             "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
         }
+
+
+def _kinds(nodes: int) -> list[str]:
+    """Return the faults that a cluster of so many nodes may have."""
+    return [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
 
 
 @dataclass
@@ -212,12 +277,14 @@ class SimulatedCluster:
             self.history,
             kinds=plan.fault_kinds,
             every_seconds=plan.fault_every_seconds,
+            longest_seconds=plan.longest_fault_seconds,
             are_in_sync=self.are_in_sync,
         )
         self.faults.aimed = plan.aimed
         self.faults.written = [*self.partitions, *self.transacted]
-        groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, INTERNAL_PARTITIONS)) for each in self.committers]
-        ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, INTERNAL_PARTITIONS)) for each in self.transactors]
+        count = plan.internal_partitions
+        groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, count)) for each in self.committers]
+        ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, count)) for each in self.transactors]
         self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
 
     def _add_nodes(self) -> list[ClusterNode]:
@@ -246,7 +313,7 @@ class SimulatedCluster:
             Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
             for n in range(plan.transactors)
         ]
-        self.creator = Creator(history, rng("creator"), plan.replicas, CREATE_EVERY_SECONDS)
+        self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
@@ -281,7 +348,7 @@ class SimulatedCluster:
         if observing.done():
             observing.result()
         observing.cancel()
-        for node in self.nodes:
+        for node in self.nodes if self.plan.stops_in_order else ():
             await node.stop()
 
     async def _observe(self) -> None:
@@ -310,13 +377,13 @@ class SimulatedCluster:
     async def _work(self) -> None:
         """Run in the clients' process."""
         readers = [Reader(partition, self.history) for partition in self.partitions]
-        watcher = EndWatcher(self.partitions, self.history)
+        watcher = EndWatcher(self.partitions, self.history, self.plan.watch_seconds)
         workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
         if self.plan.has_recreator:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_mover:
             workers.append(self._mover())
-        workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of))
+        workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of, self.plan.watch_seconds))
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()
@@ -324,7 +391,7 @@ class SimulatedCluster:
 
     def _coordinator_of(self, group: str) -> tuple[Address, int] | None:
         """Return the broker that leads a group's partition in its newest epoch and knows it, and this epoch."""
-        partition = Partition(OFFSETS_TOPIC, partition_for(group, INTERNAL_PARTITIONS))
+        partition = Partition(OFFSETS_TOPIC, partition_for(group, self.plan.internal_partitions))
         known = {node: found for node in self.brokers if (found := node.registration(partition)) is not None}
         newest = max(known.values(), key=lambda found: found.leader_epoch, default=None)
         for node, found in known.items():
@@ -450,20 +517,24 @@ class SimulatedCluster:
 
 def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
     """Play one seed, with one deliberate bug switched on if named, and judge it."""
-    played = SimulatedCluster(ClusterPlan.draw(seed, nodes))
-    history = played.history
-    result = Result(played.plan, history, played.world.timeline)
     with ExitStack() as stack:
+        stack.enter_context(without_collections())
         if bug is not None:
             of_cluster = (OF_CLUSTERS | NOT_CAUGHT_YET).get(bug)
             stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
-        try:
-            played.world.play(played.story(), seconds=SECONDS)
-        except Stuck as stuck:
-            history.errors.append(str(stuck))
-        except (AssertionError, KafkaError, Refused, *LOST) as error:
-            history.errors.append(f"the run broke off: {error!r}")
-    history.errors += played.world.errors
+        return _played(SimulatedCluster(ClusterPlan.draw(seed, nodes)))
+
+
+def _played(cluster: SimulatedCluster) -> Result:
+    history = cluster.history
+    result = Result(cluster.plan, history, cluster.world.timeline)
+    try:
+        cluster.world.play(cluster.story(), seconds=SECONDS)
+    except Stuck as stuck:
+        history.errors.append(str(stuck))
+    except (AssertionError, KafkaError, Refused, *LOST) as error:
+        history.errors.append(f"the run broke off: {error!r}")
+    history.errors += cluster.world.errors
     history.errors += history.lost_identities
     for name, check in checkers.ALL.items():
         found = check(history)

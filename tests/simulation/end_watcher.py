@@ -18,10 +18,14 @@ LATEST = -1
 
 
 class EndWatcher:
-    """Asks for the ends of some partitions in turn."""
+    """Asks for the ends of some partitions in turn.
 
-    def __init__(self, partitions: Sequence[Partition], history: History) -> None:
-        self._partitions, self._history = partitions, history
+    Args:
+        pause_seconds: between two rounds.
+    """
+
+    def __init__(self, partitions: Sequence[Partition], history: History, pause_seconds: float) -> None:
+        self._partitions, self._history, self._pause_seconds = partitions, history, pause_seconds
 
     async def run(self, connect: Connect, loop: Any) -> None:
         client = connect("watcher")
@@ -37,4 +41,4 @@ class EndWatcher:
                 found = answer.topics[0].partitions[0]
                 if not found.error_code:
                     self._history.ends_seen.setdefault(("watcher", partition), []).append(int(found.offset))
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(self._pause_seconds)

@@ -45,6 +45,7 @@ from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import INT64_MAX, LogConfig
+from barnabas.log.log_dir_failure import LogDirFailure
 from barnabas.log.log_flusher import BlockingFuture, RunBlocking, run_in_future, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
@@ -107,6 +108,7 @@ class LogManager:
     Attributes:
         had_clean_shutdown: whether the last owner closed everything.
         broker_epoch: the epoch that a clean stop writes down: at first the last owner's, -1 if it is not known.
+        failure: whether the disk takes writes.
     """
 
     def __init__(
@@ -152,6 +154,7 @@ class LogManager:
         self._doomed: list[tuple[int, str]] = []
         self._renames = 0
         self.had_clean_shutdown = False
+        self.failure = LogDirFailure(root_dir)
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
         self._next_retention_ms = 0
         self._next_producer_check_ms = 0
@@ -440,20 +443,17 @@ class LogManager:
         if now_ms >= self._next_index_write_ms:
             self._next_index_write_ms = now_ms + INDEX_WRITE_INTERVAL_MS
             for log in self._logs.values():
-                try:
+                with self._logged(f"write the index entries of {log.name}"):
                     log.write_index_entries()
-                except OSError as error:
-                    logger.error(
-                        "%s: cannot write the index entries of %s: %s", self.root_dir, log.name, in_words(error)
-                    )
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
-            with self._logged("write the checkpoints"):
-                self.checkpoint()
+            self.failure.watch("the checkpoints", self.checkpoint)
         elif now_ms >= self._next_high_watermarks_ms:
             self._next_high_watermarks_ms = now_ms + self._high_watermark_interval_ms
-            with self._logged("write the checkpoint of high watermarks"):
-                self._checkpoints.write_high_watermarks(self._logs, self._unopened)
+            self.failure.watch(
+                "the checkpoint of high watermarks",
+                lambda: self._checkpoints.write_high_watermarks(self._logs, self._unopened),
+            )
         self.remove_deleted()
         self.cleaner.poll()
 
@@ -473,7 +473,8 @@ class LogManager:
         try:
             yield
         except (KafkaStorageError, OSError) as error:
-            logger.error("%s: cannot %s: %s", self.root_dir, what, in_words(error))
+            if not self.failure.is_offline:
+                logger.error("%s: cannot %s: %s", self.root_dir, what, in_words(error))
 
     def flush_due(self) -> None:
         """Flush the logs whose flush.ms has passed since their last flush."""

@@ -26,15 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.client.properties import read_properties
+from barnabas.embedded.cluster_control import ClusterControl
+from barnabas.embedded.fault_plan import FaultPlan
+from barnabas.embedded.link_faults import FaultyLoop, LinkFaults
 from barnabas.kafka_words import in_plain_words
 from barnabas.log.disk import OsDisk
 from barnabas.server.arguments import print_error
 from barnabas.server.cannot_start import CannotStart
-from barnabas.server.cluster_control import ClusterControl
 from barnabas.server.commands import epoch_ms
 from barnabas.server.config import BrokerConfig, ConfigError
-from barnabas.server.fault_plan import FaultPlan
-from barnabas.server.link_faults import FaultyLoop, LinkFaults
 from barnabas.server.log_lines import LineFormatter
 from barnabas.server.node import Node
 from barnabas.server.stop_signals import StopSignals

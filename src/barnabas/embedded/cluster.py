@@ -30,21 +30,21 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from barnabas.server.cannot_start import CannotStart, check_system
-from barnabas.server.cluster_arguments import (
+from barnabas.embedded.broker_arguments import checked_path, topic_request
+from barnabas.embedded.cluster_arguments import (
     checked_brokers,
     checked_seconds,
     cluster_settings,
     ordered_pairs,
 )
-from barnabas.server.cluster_folder import PORT_TAKEN, Held, open_held, ports_of
-from barnabas.server.cluster_process import ClusterProcess
-from barnabas.server.embedded_arguments import checked_path, topic_request
-from barnabas.server.fault_arguments import api_key, checked_times, error_code
-from barnabas.server.fault_plan import NO_FAULTS, FaultPlan, RequestFault
-from barnabas.server.fault_tickets import FaultTickets, InjectedFault
+from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, open_held
+from barnabas.embedded.cluster_process import ClusterProcess
+from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
+from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
+from barnabas.embedded.fault_tickets import FaultTickets, InjectedFault
+from barnabas.embedded.with_statement import StartedByWith
+from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.local_cluster import HOST
-from barnabas.server.with_statement import StartedByWith
 
 __all__ = ["Cluster"]
 
@@ -445,11 +445,7 @@ class Cluster(StartedByWith):
     def _launch(self, processes: Iterable[ClusterProcess]) -> None:
         """Start nodes at once, and wait until all serve."""
         launched = list(processes)
-        peers = [
-            [HOST, int(port), each.node.node_id]
-            for each in self._processes.values()
-            for port in ports_of(each.node.properties)
-        ]
+        peers = [[HOST, int(port), each.node.node_id] for each in self._processes.values() for port in each.node.ports]
         for process in launched:
             node_id = process.node.node_id
             process.launch(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.server.cluster_arguments import (
+from barnabas.embedded.cluster_arguments import (
     CLUSTER_DEFAULTS,
     checked_brokers,
     checked_seconds,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.client.properties import read_properties
+from barnabas.embedded.cluster_folder import Held, open_held
 from barnabas.server.cannot_start import CannotStart
-from barnabas.server.cluster_folder import Held, open_held, ports_of
 
 
 def test_a_folder_is_made_and_held(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_a_folder_is_made_and_held(tmp_path: Path) -> None:
     cluster = open_held(tmp_path / "c", 2, held)
     ids = {read_properties(str(node.data / "meta.properties"))["cluster.id"] for node in cluster.nodes}
     assert len(ids) == 1
-    ports = [port for node in cluster.nodes for port in ports_of(node.properties)]
+    ports = [port for node in cluster.nodes for port in node.ports]
     assert len(set(ports)) == 4
     if sys.platform == "linux":
         with socket.socket() as other, pytest.raises(OSError, match="in use"):
@@ -29,7 +29,7 @@ def test_a_folder_is_made_and_held(tmp_path: Path) -> None:
     held.release(os.getpid())
     again = Held(None)
     kept = open_held(tmp_path / "c", 2, again)
-    assert [port for node in kept.nodes for port in ports_of(node.properties)] == ports
+    assert [port for node in kept.nodes for port in node.ports] == ports
     again.release(os.getpid())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.server.fault_tickets import FaultTickets, InjectedFault, OwnTickets, Tickets
+from barnabas.embedded.fault_tickets import FaultTickets, InjectedFault, OwnTickets, Tickets
 
 
 def both(folder: Path, limit: int) -> list[Tickets]:

@@ -10,16 +10,16 @@ import sys
 from pathlib import Path
 
 from barnabas.client.properties import read_properties
+from barnabas.embedded.cluster_process import ClusterProcess
 from barnabas.log.disk import DiskLock, DiskLocked, OsDisk
 from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.server.cannot_start import CannotStart
-from barnabas.server.cluster_process import ClusterProcess
 from barnabas.server.commands import epoch_ms
 from barnabas.server.config import BrokerConfig
 from barnabas.server.local_cluster import HOST, LocalCluster, check_folder, open_cluster
 from barnabas.server.storage import format_directory
 
-__all__ = ["PORT_TAKEN", "Held", "open_held", "ports_of"]
+__all__ = ["PORT_TAKEN", "Held", "open_held"]
 
 PORT_TAKEN = "Address already in use"
 
@@ -65,18 +65,13 @@ def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
         if sys.platform == "linux":
             # Elsewhere a port that is held cannot be bound.
             for node in cluster.nodes:
-                for port in ports_of(node.properties):
+                for port in node.ports:
                     held.ports.append(_hold(port))
     except DiskLocked:
         raise CannotStart(f"data_dir={folder} is in use by another cluster") from None
     except OSError as error:
         raise CannotStart(f"cannot use data_dir={folder}: {error.strerror or error}") from None
     return cluster
-
-
-def ports_of(properties: Path) -> list[int]:
-    listeners = read_properties(str(properties))["listeners"].split(",")
-    return [int(each.rpartition(":")[2]) for each in listeners]
 
 
 def _hold(port: int) -> socket.socket:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import barnabas
-from barnabas.server.embedded_arguments import broker_config, setting_texts
+from barnabas.embedded.broker_arguments import broker_config, setting_texts
 
 NUMBERS = {"num.partitions"}
 VALUES = "pass text, a number, a boolean or a list of them"

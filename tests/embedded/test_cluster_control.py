@@ -8,11 +8,11 @@ import pytest
 
 import barnabas as package
 from barnabas.client.cluster import Cluster
+from barnabas.embedded.cluster_control import ClusterControl
+from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
+from barnabas.embedded.link_faults import LinkFaults
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListGroupsRequest
-from barnabas.server.cluster_control import ClusterControl
-from barnabas.server.fault_plan import NO_FAULTS, FaultPlan, RequestFault
-from barnabas.server.link_faults import LinkFaults
 
 
 class Asked:

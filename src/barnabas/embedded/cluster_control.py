@@ -20,6 +20,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from barnabas.embedded.fault_plan import FaultPlan
+from barnabas.embedded.fault_tickets import FaultTickets
+from barnabas.embedded.link_faults import LinkFaults
+from barnabas.embedded.request_faults import OrderedFault, RequestFaults
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -29,11 +33,7 @@ from barnabas.protocol.messages import (
     ElectLeadersRequest,
 )
 from barnabas.server.as_new import make_as_new
-from barnabas.server.fault_plan import FaultPlan
-from barnabas.server.fault_tickets import FaultTickets
-from barnabas.server.link_faults import LinkFaults
 from barnabas.server.node import Node
-from barnabas.server.request_faults import OrderedFault, RequestFaults
 
 __all__ = ["ClusterControl"]
 

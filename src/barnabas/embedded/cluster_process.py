@@ -70,7 +70,7 @@ class ClusterProcess:
         ours, theirs = socket.socketpair()
         with theirs, open(self.node.log, "ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "barnabas.server.cluster_node", str(self.node.properties)],
+                [sys.executable, "-P", "-m", "barnabas.embedded.cluster_node", str(self.node.properties)],
                 stdin=theirs.fileno(),
                 stdout=log,
                 stderr=log,

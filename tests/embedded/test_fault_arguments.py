@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.fault_arguments import api_key, checked_times, error_code
 
 
 @pytest.mark.parametrize(("name", "key"), [("Produce", 0), ("OffsetCommit", 8), ("FetchRequest", 1), (3, 3)])

@@ -12,7 +12,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.errors import ConnectionLost
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, ListGroupsRequest, MetadataRequest
-from tests.server.orders_topic import PATIENCE_SECONDS, send, values
+from tests.embedded.orders_topic import PATIENCE_SECONDS, send, values
 
 
 @pytest.fixture

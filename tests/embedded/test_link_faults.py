@@ -10,9 +10,9 @@ import pytest
 
 from barnabas.client.channel import Channel
 from barnabas.client.errors import BrokerNotAvailable
+from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan
+from barnabas.embedded.link_faults import FaultyLoop, LinkFaults, Pipe
 from barnabas.protocol.messages import MetadataRequest
-from barnabas.server.fault_plan import NO_FAULTS, FaultPlan
-from barnabas.server.link_faults import FaultyLoop, LinkFaults, Pipe
 
 OUT, BACK = (1, 2), (2, 1)
 

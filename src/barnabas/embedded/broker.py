@@ -33,6 +33,17 @@ from collections.abc import Callable, Coroutine, Mapping
 from os import PathLike
 from typing import Any, Self, TypeVar
 
+from barnabas.embedded.broker_arguments import (
+    broker_config,
+    checked_path,
+    checked_port,
+    setting_texts,
+    topic_request,
+)
+from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
+from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
+from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.with_statement import StartedByWith
 from barnabas.log.disk import OsDisk
 from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
@@ -41,18 +52,7 @@ from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.commands import epoch_ms, new_event_loop
 from barnabas.server.config import ConfigError
-from barnabas.server.embedded_arguments import (
-    broker_config,
-    checked_path,
-    checked_port,
-    setting_texts,
-    topic_request,
-)
-from barnabas.server.fault_arguments import api_key, checked_times, error_code
-from barnabas.server.fault_tickets import InjectedFault, OwnTickets
 from barnabas.server.node import Node
-from barnabas.server.request_faults import OrderedFault, RequestFaults
-from barnabas.server.with_statement import StartedByWith
 
 __all__ = ["Broker"]
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
-from barnabas.server.fault_plan import NO_FAULTS, FaultPlan
+from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan
 
 __all__ = ["FaultyLoop", "LinkFaults", "Pipe"]
 

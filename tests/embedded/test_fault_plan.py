@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from barnabas.server.fault_plan import NO_FAULTS, FaultPlan, RequestFault
+from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
 
 FAULT = RequestFault(0, 6, 2, "/faults/1")
 PLAN = FaultPlan(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from barnabas.embedded.broker_arguments import setting_texts
 from barnabas.kafka_words import in_plain_words
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.nearest import did_you_mean
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_table import config_schema
-from barnabas.server.embedded_arguments import setting_texts
 from barnabas.server.local_cluster import NODES_MAX, OWN_SETTINGS
 
 __all__ = [

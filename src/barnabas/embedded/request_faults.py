@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 from barnabas.api.context import AnyContext
 from barnabas.api.dispatch import Dispatcher
+from barnabas.embedded.fault_tickets import Tickets
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.message import Struct
-from barnabas.server.fault_tickets import Tickets
 
 __all__ = ["OrderedFault", "RequestFaults"]
 

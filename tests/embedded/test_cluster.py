@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 import barnabas
 from barnabas.client.admin import Admin
-from tests.server.orders_topic import PATIENCE_SECONDS, send, values
+from tests.embedded.orders_topic import PATIENCE_SECONDS, send, values
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
