@@ -91,13 +91,20 @@ class ClusterClient:
     Args:
         addresses: of all brokers.
         rng: which broker is asked when any will do.
+        timeout_seconds: how long it waits for an answer.
 
     Attributes:
         last_asked: where the last request went that was for a partition or a coordinator.
     """
 
-    def __init__(self, addresses: Sequence[Address], client_id: str, rng: random.Random) -> None:
-        self._clients = {address: Client(address, client_id, TIMEOUT_SECONDS) for address in addresses}
+    def __init__(
+        self,
+        addresses: Sequence[Address],
+        client_id: str,
+        rng: random.Random,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._clients = {address: Client(address, client_id, timeout_seconds) for address in addresses}
         self._rng = rng
         self.last_asked: Address | None = None
         self._known: dict[Partition | Coordinator, Address] = {}

@@ -14,6 +14,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.record_codec import encode_record
 from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.protocol.errors import KafkaError
 from barnabas.raft.raft_node import RaftNode
 from barnabas.records.record_batch import iter_batches
 from barnabas.server.cannot_start import CannotStart
@@ -180,6 +181,16 @@ class ClusterNode(BrokerNode):
         image = self.image if self.serves else None
         topic = None if image is None else image.topics.by_name.get(partition.topic)
         return None if topic is None else topic.partitions.get(partition.index)
+
+    def high_watermark(self, partition: Partition) -> int | None:
+        """Return up to where it knows its replica of a partition to be committed; None if it has none now."""
+        broker = self.server.broker if self.serves else None
+        if broker is None or self.registration(partition) is None:
+            return None
+        try:
+            return broker.replica_manager.partition(*partition).log.high_watermark
+        except KafkaError:
+            return None
 
     def observe(self, history: History) -> None:
         """Write down what it believes now, if that is new."""
