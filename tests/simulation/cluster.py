@@ -25,7 +25,7 @@ from tests.simulation.aimed_faults import AIMED, AimedFaults
 from tests.simulation.broker_node import PORT
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
-from tests.simulation.cluster_node import ClusterNode
+from tests.simulation.cluster_node import CLUSTER_ID, ClusterNode
 from tests.simulation.creator import Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
@@ -39,6 +39,7 @@ from tests.simulation.recreator import Recreator
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Stuck
+from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World, without_collections
 
@@ -65,7 +66,7 @@ AIMED_SECONDS = 40.0
 """Long enough for two or three aimed faults."""
 SMALL_AIMED_SECONDS = 12.0
 """Long enough for one aimed fault, in a small world."""
-LONGER_AIMED_SECONDS = {"move_coordinator_back": 24.0}
+LONGER_AIMED_SECONDS = {"move_coordinator_back": 24.0, "move_coordinator_twice": 24.0}
 """The aimed faults that take longer."""
 LARGE_RATE = 0.04
 """How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
@@ -102,6 +103,7 @@ class ClusterPlan:
     create_every_seconds: float
     has_mover: bool
     has_recreator: bool
+    has_moving_voters: bool
     stops_in_order: bool
     snapshot_bytes: int
     aimed: str | None
@@ -122,7 +124,15 @@ class ClusterPlan:
             return plan
         # Who moves partitions may leave one with two replicas, which no longer takes writes without one of them.
         plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
-        return plan.aimed_at(rng.choice(AIMED), rng) if rng.random() < 0.4 else plan
+        if rng.random() < 0.4:
+            return plan.aimed_at(rng.choice(AIMED), rng)
+        return plan.with_moving_voters() if rng.random() < 0.15 else plan
+
+    def with_moving_voters(self) -> ClusterPlan:
+        """Return a plan whose three nodes are all controllers, which leave the quorum and join it again."""
+        # Of two voters neither may lose its disk: the other one could never commit anything again.
+        kinds = tuple(kind for kind in self.fault_kinds if kind != "wipe")
+        return replace(self, has_own_controller=False, has_moving_voters=True, fault_kinds=kinds)
 
     @staticmethod
     def _small(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
@@ -152,6 +162,7 @@ class ClusterPlan:
             create_every_seconds=rng.choice((1.0, 4.0)),
             has_mover=nodes > 1 and rng.random() < 0.25,
             has_recreator=rng.random() < 0.25,
+            has_moving_voters=False,
             stops_in_order=rng.random() < 0.2,
             snapshot_bytes=rng.choice((3000, 1 << 20)),
             aimed=None,
@@ -186,6 +197,7 @@ class ClusterPlan:
             create_every_seconds=4.0,
             has_mover=nodes > 1 and rng.random() < 0.5,
             has_recreator=rng.random() < 0.5,
+            has_moving_voters=False,
             stops_in_order=True,
             snapshot_bytes=rng.choice((3000, 1 << 20)),
             aimed=None,
@@ -300,9 +312,9 @@ class SimulatedCluster:
             roles = {100: ("controller",)} | dict.fromkeys(roles, ("broker",))
         hosts = {node_id: f"127.0.0.{place}" for place, node_id in enumerate(roles, 1)}
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
-        properties = self.plan.properties()
+        properties, moving = self.plan.properties(), self.plan.has_moving_voters
         return [
-            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties))
+            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties, has_moving_voters=moving))
             for each, of in roles.items()
         ]
 
@@ -398,6 +410,8 @@ class SimulatedCluster:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_mover:
             workers.append(self._mover())
+        if self.plan.has_moving_voters:
+            workers.append(VoterMover(CLUSTER_ID, self.history, self.world.random("mover of voters")))
         workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of, self.plan.watch_seconds))
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
@@ -430,6 +444,7 @@ class SimulatedCluster:
         """Wait until each worker has got further and every replica is in sync; write down what does not."""
         wanted = self._further(self._counts())
         wanted["not every replica is in sync"] = self.are_in_sync
+        wanted["not every controller is a voter"] = self._are_all_voters
         await self._await_all(wanted, "after the faults", work)
 
     def _further(self, names: Iterable[str]) -> dict[str, Callable[[], bool]]:
@@ -482,6 +497,8 @@ class SimulatedCluster:
         found["the creator of topics"] = len(history.created_topics)
         if self.plan.has_mover:
             found[Mover.name] = history.moves
+        if self.plan.has_moving_voters:
+            found[VoterMover.name] = history.removed_voters
         if self.plan.has_recreator:
             found[Recreator.name] = len(history.deleted_ids)
         return found
@@ -500,6 +517,12 @@ class SimulatedCluster:
                     if each.leader < 0 or is_moving or set(each.isr) != set(each.replicas):
                         return False
         return True
+
+    def _are_all_voters(self) -> bool:
+        """Return whether every controller knows all controllers for voters."""
+        controllers = [node for node in self.nodes if node.is_controller]
+        ids = {node.node_id for node in controllers}
+        return all(node.image is not None and set(node.raft.voters.ids()) == ids for node in controllers)
 
     # The end
 

@@ -69,6 +69,8 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.DELETE_TOPICS: lambda request: None,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request: None,
     ApiKey.ELECT_LEADERS: lambda request: None,
+    ApiKey.DESCRIBE_QUORUM: lambda request: None,
+    ApiKey.REMOVE_RAFT_VOTER: lambda request: None,
 }
 """The requests that workers send; each is for one partition or one key."""
 NAMES_EPOCH = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})

@@ -211,7 +211,7 @@ class Bug(NamedTuple):
 
 LASTING_CUT = "lasting cut"
 BUGS: dict[str, Bug] = {
-    "commit_alone": Bug(commit_alone, 20),
+    "commit_alone": Bug(commit_alone, 6, "kill_leader_with_a_new_end"),
     "elect_anybody": Bug(elect_anybody, 20),
     "never_truncate": Bug(never_truncate, 120),
     "count_before_the_check": Bug(count_before_the_check, 40),
