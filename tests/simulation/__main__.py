@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from tests.simulation import cluster, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
-from tests.simulation.deliberate_bugs_of_clusters import NOT_CAUGHT_YET
 from tests.simulation.timeline import LogLines
 
 REPORT_EVERY_SEEDS = 100
@@ -46,9 +45,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes play new ones (default 1)")
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
-    parser.add_argument(
-        "--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *NOT_CAUGHT_YET}), help="switch on a deliberate bug"
-    )
+    parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS}), help="switch on a deliberate bug")
     args = parser.parse_args()
     play = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
     more = "" if args.nodes is None else f" NODES={args.nodes}"

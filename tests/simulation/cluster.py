@@ -14,31 +14,32 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.simulation import checkers, recreator
+from tests.simulation import checkers, end_watcher, offset_watcher, recreator
 from tests.simulation.aimed_faults import AIMED, AimedFaults
 from tests.simulation.broker_node import PORT
-from tests.simulation.cluster_client import Address, ClusterClient
+from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
-from tests.simulation.cluster_node import ClusterNode
+from tests.simulation.cluster_node import CLUSTER_ID, ClusterNode
 from tests.simulation.creator import Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
-from tests.simulation.deliberate_bugs_of_clusters import NOT_CAUGHT_YET
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.mover import Mover
+from tests.simulation.node import NodeDied
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Stuck
+from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World, without_collections
 
@@ -54,12 +55,19 @@ BEGIN_SECONDS = 60.0
 PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
+WATCHERS = (end_watcher.WATCHER, offset_watcher.WATCHER)
+WATCH_SECONDS = 1.0
+"""After which a watcher asks again: somebody else, before other clients write to a new leader or coordinator."""
+COMMIT_PATIENCE_SECONDS = 1.5
+"""After which a group of a small world gives its commit up, and sends the next, to whoever coordinates then."""
 CUT_SECONDS = 3.0
 """After which what a cut has not reached is answered."""
 AIMED_SECONDS = 40.0
 """Long enough for two or three aimed faults."""
 SMALL_AIMED_SECONDS = 12.0
 """Long enough for one aimed fault, in a small world."""
+LONGER_AIMED_SECONDS = {"move_coordinator_back": 24.0, "move_coordinator_twice": 24.0}
+"""The aimed faults that take longer."""
 LARGE_RATE = 0.04
 """How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
 OBSERVE_SECONDS = 0.1
@@ -95,6 +103,7 @@ class ClusterPlan:
     create_every_seconds: float
     has_mover: bool
     has_recreator: bool
+    has_moving_voters: bool
     stops_in_order: bool
     snapshot_bytes: int
     aimed: str | None
@@ -115,7 +124,15 @@ class ClusterPlan:
             return plan
         # Who moves partitions may leave one with two replicas, which no longer takes writes without one of them.
         plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
-        return plan.aimed_at(rng.choice(AIMED), rng) if rng.random() < 0.4 else plan
+        if rng.random() < 0.4:
+            return plan.aimed_at(rng.choice(AIMED), rng)
+        return plan.with_moving_voters() if rng.random() < 0.15 else plan
+
+    def with_moving_voters(self) -> ClusterPlan:
+        """Return a plan whose three nodes are all controllers, which leave the quorum and join it again."""
+        # Of two voters neither may lose its disk: the other one could never commit anything again.
+        kinds = tuple(kind for kind in self.fault_kinds if kind != "wipe")
+        return replace(self, has_own_controller=False, has_moving_voters=True, fault_kinds=kinds)
 
     @staticmethod
     def _small(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
@@ -145,8 +162,9 @@ class ClusterPlan:
             create_every_seconds=rng.choice((1.0, 4.0)),
             has_mover=nodes > 1 and rng.random() < 0.25,
             has_recreator=rng.random() < 0.25,
+            has_moving_voters=False,
             stops_in_order=rng.random() < 0.2,
-            snapshot_bytes=rng.choice((1500, 1 << 20)),
+            snapshot_bytes=rng.choice((3000, 1 << 20)),
             aimed=None,
             has_lasting_cut=False,
         )
@@ -179,6 +197,7 @@ class ClusterPlan:
             create_every_seconds=4.0,
             has_mover=nodes > 1 and rng.random() < 0.5,
             has_recreator=rng.random() < 0.5,
+            has_moving_voters=False,
             stops_in_order=True,
             snapshot_bytes=rng.choice((3000, 1 << 20)),
             aimed=None,
@@ -193,7 +212,7 @@ class ClusterPlan:
             aimed=aimed,
             fault_kinds=others,
             fault_every_seconds=10.0,
-            fault_seconds=AIMED_SECONDS if self.is_large else SMALL_AIMED_SECONDS,
+            fault_seconds=AIMED_SECONDS if self.is_large else LONGER_AIMED_SECONDS.get(aimed, SMALL_AIMED_SECONDS),
             # The fault meets a coordinator before the next commit.
             commit_seconds=1.0,
             has_mover=False,
@@ -293,9 +312,9 @@ class SimulatedCluster:
             roles = {100: ("controller",)} | dict.fromkeys(roles, ("broker",))
         hosts = {node_id: f"127.0.0.{place}" for place, node_id in enumerate(roles, 1)}
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
-        properties = self.plan.properties()
+        properties, moving = self.plan.properties(), self.plan.has_moving_voters
         return [
-            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties))
+            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties, has_moving_voters=moving))
             for each, of in roles.items()
         ]
 
@@ -317,7 +336,14 @@ class SimulatedCluster:
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
-        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"))
+        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"), self._patience(client_id))
+
+    def _patience(self, client_id: str) -> float:
+        """Return how many seconds a client waits for an answer."""
+        if client_id in WATCHERS:
+            return WATCH_SECONDS
+        is_committer = client_id in (each.group for each in self.committers)
+        return COMMIT_PATIENCE_SECONDS if is_committer and not self.plan.is_large else TIMEOUT_SECONDS
 
     # The story
 
@@ -349,7 +375,8 @@ class SimulatedCluster:
             observing.result()
         observing.cancel()
         for node in self.nodes if self.plan.stops_in_order else ():
-            await node.stop()
+            with suppress(NodeDied):  # The history has the fault that ended it.
+                await node.stop()
 
     async def _observe(self) -> None:
         while True:
@@ -383,6 +410,8 @@ class SimulatedCluster:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_mover:
             workers.append(self._mover())
+        if self.plan.has_moving_voters:
+            workers.append(VoterMover(CLUSTER_ID, self.history, self.world.random("mover of voters")))
         workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of, self.plan.watch_seconds))
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
@@ -415,6 +444,7 @@ class SimulatedCluster:
         """Wait until each worker has got further and every replica is in sync; write down what does not."""
         wanted = self._further(self._counts())
         wanted["not every replica is in sync"] = self.are_in_sync
+        wanted["not every controller is a voter"] = self._are_all_voters
         await self._await_all(wanted, "after the faults", work)
 
     def _further(self, names: Iterable[str]) -> dict[str, Callable[[], bool]]:
@@ -467,6 +497,8 @@ class SimulatedCluster:
         found["the creator of topics"] = len(history.created_topics)
         if self.plan.has_mover:
             found[Mover.name] = history.moves
+        if self.plan.has_moving_voters:
+            found[VoterMover.name] = history.removed_voters
         if self.plan.has_recreator:
             found[Recreator.name] = len(history.deleted_ids)
         return found
@@ -485,6 +517,12 @@ class SimulatedCluster:
                     if each.leader < 0 or is_moving or set(each.isr) != set(each.replicas):
                         return False
         return True
+
+    def _are_all_voters(self) -> bool:
+        """Return whether every controller knows all controllers for voters."""
+        controllers = [node for node in self.nodes if node.is_controller]
+        ids = {node.node_id for node in controllers}
+        return all(node.image is not None and set(node.raft.voters.ids()) == ids for node in controllers)
 
     # The end
 
@@ -520,7 +558,7 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
     with ExitStack() as stack:
         stack.enter_context(without_collections())
         if bug is not None:
-            of_cluster = (OF_CLUSTERS | NOT_CAUGHT_YET).get(bug)
+            of_cluster = OF_CLUSTERS.get(bug)
             stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
         return _played(SimulatedCluster(ClusterPlan.draw(seed, nodes)))
 

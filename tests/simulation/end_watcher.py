@@ -15,6 +15,8 @@ from tests.simulation.workload import LOST
 CONSUMER = -1
 """As replica id: followers are told more than is committed."""
 LATEST = -1
+WATCHER = "watcher"
+"""Its name in the history."""
 
 
 class EndWatcher:
@@ -28,7 +30,7 @@ class EndWatcher:
         self._partitions, self._history, self._pause_seconds = partitions, history, pause_seconds
 
     async def run(self, connect: Connect, loop: Any) -> None:
-        client = connect("watcher")
+        client = connect(WATCHER)
         while True:
             for partition in self._partitions:
                 wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
@@ -40,5 +42,5 @@ class EndWatcher:
                     continue
                 found = answer.topics[0].partitions[0]
                 if not found.error_code:
-                    self._history.ends_seen.setdefault(("watcher", partition), []).append(int(found.offset))
+                    self._history.ends_seen.setdefault((WATCHER, partition), []).append(int(found.offset))
             await asyncio.sleep(self._pause_seconds)

@@ -20,6 +20,10 @@ CoordinatorOf = Callable[[str], tuple[Address, int] | None]
 """Returns the address and the epoch of a group's coordinator; None while no node acts as its coordinator."""
 
 
+WATCHER = "offset-watcher"
+"""Its client id."""
+
+
 class OffsetWatcher:
     """Asks for the offsets of some groups in turn.
 
@@ -38,7 +42,7 @@ class OffsetWatcher:
         self._pause_seconds = pause_seconds
 
     async def run(self, connect: Callable[[str], ClusterClient], loop: Any) -> None:
-        client = connect("offset-watcher")
+        client = connect(WATCHER)
         while True:
             for committer in self._committers:
                 try:
