@@ -48,7 +48,7 @@ LEAST_TO_AIM = 3
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
-SECONDS = 3600.0
+SECONDS = 600.0
 """Far more than any run lasts that does not hang."""
 BEGIN_SECONDS = 60.0
 """Within which new nodes have found each other and create topics."""

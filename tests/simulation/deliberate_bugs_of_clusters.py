@@ -214,7 +214,7 @@ BUGS: dict[str, Bug] = {
     "commit_alone": Bug(commit_alone, 6, "kill_leader_with_a_new_end"),
     "elect_anybody": Bug(elect_anybody, 12, "forget_in_short_isr"),
     "never_truncate": Bug(never_truncate, 120),
-    "count_before_the_check": Bug(count_before_the_check, 40),
+    "count_before_the_check": Bug(count_before_the_check, 6, "cut_leader_from_controller"),
     "vote_twice": Bug(vote_twice, 40),
     "keep_former_metadata": Bug(keep_former_metadata, 20),
     "join_too_early": Bug(join_too_early, 15, "kill_at_join"),
