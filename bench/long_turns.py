@@ -59,11 +59,11 @@ class Turns:
         """Measure every node's turns from now on."""
         run, work = NodeLoop.run, Executor._do
 
-        def measured_run(loop: NodeLoop, handle: asyncio.Handle, step: Callable[[], None]) -> None:
+        def measured_run(loop: NodeLoop, handle: Any) -> None:
             self._samples, self._elsewhere, self._is_inside = [], 0.0, True
             began = time.thread_time()
             try:
-                run(loop, handle, step)
+                run(loop, handle)
             finally:
                 self._is_inside = False
                 taken = time.thread_time() - began

@@ -100,9 +100,13 @@ def classpath() -> str:
 
 
 def maven(folder: Path, dependencies: list[tuple[str, str, str]], *goals: str) -> str:
-    """Run Maven goals on a pom that lists `dependencies` (group, artifact, version); returns what it printed."""
+    """Run Maven goals on a pom that lists `dependencies` (group, artifact, version); returns what it printed.
+
+    An artifact may have a classifier: `kafka-streams:test`.
+    """
     listed = "".join(
-        f"<dependency><groupId>{g}</groupId><artifactId>{a}</artifactId><version>{v}</version></dependency>"
+        f"<dependency><groupId>{g}</groupId><artifactId>{a.partition(':')[0]}</artifactId><version>{v}</version>"
+        f"<classifier>{a.partition(':')[2]}</classifier></dependency>"
         for g, a, v in dependencies
     )
     pom = (

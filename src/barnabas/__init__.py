@@ -5,8 +5,8 @@
     with barnabas.Broker() as broker:
         print(broker.bootstrap_servers)
 
-- `Broker` is a real broker inside this process, see `barnabas.server.embedded`. It needs Linux or macOS.
-- `Cluster` is several nodes, each a process, with faults that a test may order, see `barnabas.server.cluster`.
+- `Broker` is a real broker inside this process, see `barnabas.embedded.broker`. It needs Linux or macOS.
+- `Cluster` is several nodes, each a process, with faults that a test may order, see `barnabas.embedded.cluster`.
 - `ConfigError`: a setting is unknown or has an invalid value.
 - `CannotStart`: the broker cannot start, for example because a directory is in use or broken, or the port is taken.
 - `InjectedFault` is what `fail` and `drop_response_after_write` return: it counts the requests that it met.
@@ -21,21 +21,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.embedded.broker import Broker as Broker
+    from barnabas.embedded.cluster import Cluster as Cluster
+    from barnabas.embedded.fault_tickets import InjectedFault as InjectedFault
     from barnabas.protocol.errors import KafkaError as KafkaError
     from barnabas.server.cannot_start import CannotStart as CannotStart
-    from barnabas.server.cluster import Cluster as Cluster
     from barnabas.server.config import ConfigError as ConfigError
-    from barnabas.server.embedded import Broker as Broker
-    from barnabas.server.fault_tickets import InjectedFault as InjectedFault
 
 __all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError"]
 
 _MODULES = {
-    "Broker": "barnabas.server.embedded",
+    "Broker": "barnabas.embedded.broker",
     "CannotStart": "barnabas.server.cannot_start",
-    "Cluster": "barnabas.server.cluster",
+    "Cluster": "barnabas.embedded.cluster",
     "ConfigError": "barnabas.server.config",
-    "InjectedFault": "barnabas.server.fault_tickets",
+    "InjectedFault": "barnabas.embedded.fault_tickets",
     "KafkaError": "barnabas.protocol.errors",
 }
 

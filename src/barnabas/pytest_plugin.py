@@ -33,8 +33,8 @@ import barnabas as package
 if TYPE_CHECKING:
     from pluggy import Result
 
-    from barnabas.server.cluster import Cluster
-    from barnabas.server.embedded import Broker
+    from barnabas.embedded.broker import Broker
+    from barnabas.embedded.cluster import Cluster
 
 __tracebackhide__ = True  # a report that shows these frames shows nothing of the user's
 

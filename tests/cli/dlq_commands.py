@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
 from barnabas.cli.dlq import dlq
+from barnabas.embedded.broker import Broker
 from barnabas.retries.headers import FailureHeaders, write_failure
-from barnabas.server.embedded import Broker
 
 
 class Commands:

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from barnabas.cli.dlq import dlq
-from barnabas.server.embedded import Broker
+from barnabas.embedded.broker import Broker
 from tests.cli.dlq_commands import Commands
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.server.embedded import Broker
+from barnabas.embedded.broker import Broker
 from tests.cli.dlq_commands import Commands
 from tests.retries.records import committed, values
 

@@ -10,12 +10,20 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.channel import Channel
+from barnabas.client.channel import BEGINNING_BYTES, Channel, _Connection
 from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, RequestTimedOut
+from barnabas.client.exchange import Exchange
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
-from tests.client.scripted_broker import CLOSE, SILENCE, ScriptedBroker, answer, versions_response
+from tests.client.scripted_broker import (
+    CLOSE,
+    SILENCE,
+    ScriptedBroker,
+    answer,
+    frame_response,
+    versions_response,
+)
 
 RANGES = {ApiKey.API_VERSIONS: (0, 4), ApiKey.METADATA: (0, 12)}
 HELLO = answer(versions_response(RANGES))
@@ -81,6 +89,42 @@ def test_requests_under_way_share_a_connection_and_are_answered_in_order() -> No
 
     broker = play(HELLO, *(answer(metadata(name)) for name in "abc"), then=then)
     assert len(broker.seen) == 4
+
+
+class Transport(asyncio.Transport):
+    """Loses what is written."""
+
+    def write(self, data: Any) -> None:
+        assert data
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+
+@pytest.mark.parametrize("read_bytes", [1, 3, 4, 5, 107, BEGINNING_BYTES - 1, BEGINNING_BYTES, 3 * BEGINNING_BYTES])
+def test_responses_arrive_in_reads_of_any_size(read_bytes: int) -> None:
+    names = ["a", "b" * 100, "c" * (BEGINNING_BYTES - 60), "d" * 3 * BEGINNING_BYTES, "", "e", "f" * BEGINNING_BYTES]
+    arriving = b"".join(
+        frame_response(ApiKey.METADATA, 12, number, metadata(name)) for number, name in enumerate(names, 1)
+    )
+
+    async def run() -> list[str]:
+        connection = _Connection(asyncio.get_running_loop(), Exchange("h:1", "broker-1"))
+        connection.connection_made(Transport())
+        request = messages.MetadataRequest(topics=None)
+        asked = [asyncio.ensure_future(connection.request(request, 12, 30_000)) for _ in names]
+        while f"unanswered={len(names)}" not in repr(connection):
+            await asyncio.sleep(0)
+        position = 0
+        while position < len(arriving):
+            room = connection.get_buffer(-1)
+            piece = arriving[position : position + min(read_bytes, len(room))]
+            room[: len(piece)] = piece
+            connection.buffer_updated(len(piece))
+            position += len(piece)
+        return [(await response).cluster_id for response in asked]
+
+    assert asyncio.run(run()) == names
 
 
 def test_a_request_that_is_cancelled_leaves_its_answer_to_nobody() -> None:

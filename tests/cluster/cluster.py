@@ -39,13 +39,14 @@ SETTINGS = {
 
 
 class Cluster:
-    """Nodes 1, 2 and 3, each broker and controller; or brokers 1, 2 and 3 beside a controller.
+    """Nodes 1, 2 and 3, each broker and controller; or brokers 1, 2 and 3 beside controllers of their own.
 
     Args:
         kind: `apache-kafka` or `barnabas`.
         folder: everything is in it.
         nodes: how many brokers.
-        has_own_controller: the brokers are not controllers; node 100 alone is.
+        has_own_controller: the brokers are not controllers; node 100 is, and those after it.
+        controllers: how many controllers of its own it has, if it has any.
         settings: of every node, beside or instead of `SETTINGS`.
         others: the kinds of the nodes that are of another one.
         network: the nodes run in its namespaces; None for this machine's own network.
@@ -58,6 +59,7 @@ class Cluster:
         nodes: int = 3,
         *,
         has_own_controller: bool = False,
+        controllers: int = 1,
         settings: dict[str, str] | None = None,
         others: dict[int, str] | None = None,
         network: Network | None = None,
@@ -67,7 +69,7 @@ class Cluster:
         roles = ("broker",) if has_own_controller else ("broker", "controller")
         wanted = dict.fromkeys(range(1, nodes + 1), roles)
         if has_own_controller:
-            wanted = {CONTROLLER_ID: ("controller",), **wanted}
+            wanted = {**dict.fromkeys(range(CONTROLLER_ID, CONTROLLER_ID + controllers), ("controller",)), **wanted}
         kinds = dict.fromkeys(wanted, kind) | (others or {})
         self.nodes = {each: KINDS[kinds[each]](folder / f"node-{each}", each, of) for each, of in wanted.items()}
         self._settings = SETTINGS | (settings or {})
@@ -238,3 +240,27 @@ class Cluster:
                 node.go_on()
         self.start()
         self.await_in_sync(sorted(wait_for("the topics are listed", lambda: [*self.all_topics(), ""])[:-1]))
+
+    # The quorum
+
+    def directory_id(self, node_id: int) -> str:
+        """Return the id of a node's metadata directory."""
+        lines = (self[node_id].data_dir / "meta.properties").read_text().splitlines()
+        return next(line.partition("=")[2] for line in lines if line.startswith("directory.id="))
+
+    def await_quorum(self, voters: set[int], observers: set[int]) -> int:
+        """Wait until the leader counts these voters and observers, and all have read the same; return its id."""
+
+        def find() -> int | None:
+            found = views.quorum(self.any_address())
+            if found is None or not self[found.leader_id].is_up:
+                return None
+            counted = {each.replica_id for each in found.current_voters}
+            watching = {each.replica_id for each in found.observers}
+            ends = {each.log_end_offset for each in (*found.current_voters, *found.observers)}
+            is_so = counted == voters and watching == observers and -1 not in ends and max(ends) - min(ends) < 10
+            return found.leader_id if is_so else None
+
+        leader_id = wait_for(f"voters {sorted(voters)} and observers {sorted(observers)}", find)
+        assert leader_id is not None
+        return leader_id

@@ -9,7 +9,7 @@ standstill longer than `--limit`.
 
 The seed decides the faults and the clients' operations; processes and networks have times of their own, so a run with the same seed is
 alike, not the same. `nemesis` has the faults. Where the machine does not allow network namespaces or mounts, the script says so and
-leaves those faults out.
+leaves those faults out. SIGTERM and SIGINT end it, and with it the nodes, their namespaces and their mounts.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from typing import Any
 
 from barnabas.verify.run import Settings
 from tests.cluster.cluster import Cluster
+from tests.cluster.double_faults import DoubleFaults
+from tests.cluster.ending import ended_by_signals
+from tests.cluster.growing_cluster import GrowingCluster
 from tests.cluster.nemesis import Mover, Nemesis, SmallDisk
 from tests.cluster.network import Network, NoNetwork
 from tests.cluster.node_process import KINDS
@@ -44,6 +47,8 @@ FAULT_SECONDS = 45.0
 """No fault begins later than this before the workload ends."""
 AROUND_SECONDS = 300.0
 PROBED = "probed"
+AUTO_JOIN = "controller.quorum.auto.join.enable"
+NO_MAJORITY = ("all killed", "two killed")
 
 
 @dataclass
@@ -87,7 +92,7 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def nodes(kind: str, folder: Path, seed: int) -> Iterator[Nemesis]:
+def nodes(kind: str, folder: Path, seed: int, *, has_changing_voters: bool) -> Iterator[Nemesis]:
     """Three nodes that are up, and what is done to them."""
     with ExitStack() as stack:
         network = disk = None
@@ -96,7 +101,10 @@ def nodes(kind: str, folder: Path, seed: int) -> Iterator[Nemesis]:
         except NoNetwork as error:
             note(f"no faults of the network: {error}")
         # A paused node must go on before it can end, and its namespace goes after it: the cluster is closed first.
-        cluster = Cluster(kind, folder, network=network)
+        if has_changing_voters:
+            cluster: Cluster = GrowingCluster(kind, folder, network=network, settings={AUTO_JOIN: "true"})
+        else:
+            cluster = Cluster(kind, folder, network=network)
         rng = random.Random(f"{seed}-faults")
         disk_node = rng.choice(sorted(cluster.nodes))
         try:
@@ -106,7 +114,14 @@ def nodes(kind: str, folder: Path, seed: int) -> Iterator[Nemesis]:
         except NoNetwork as error:
             note(f"no full disk: {error}")
         stack.enter_context(cluster)
-        yield Nemesis(cluster, rng, network, disk, disk_node)
+        nemesis = Nemesis(cluster, rng, network, disk, disk_node)
+        DoubleFaults(nemesis, has_changing_voters=has_changing_voters)
+        if has_changing_voters:
+            cluster[1].format_options = cluster[
+                2
+            ].format_options  # One that loses its disk must not begin a quorum of its own.
+        nemesis.settle()
+        yield nemesis
 
 
 def play(nemesis: Nemesis, settings: Settings, wanted: list[str] | None, rounds: int, folder: Path) -> Result:
@@ -123,7 +138,7 @@ def play(nemesis: Nemesis, settings: Settings, wanted: list[str] | None, rounds:
             with Mover(cluster, random.Random(f"{settings.seed}-moves"), topics, every_s=8) as mover:
                 try:
                     do_faults(nemesis, probe, run, settings, wanted, rounds, result)
-                except AssertionError as error:
+                except (AssertionError, RuntimeError) as error:  # The latter from a node that does not start.
                     result.problems.append(str(error))
             result.moved = mover.moved
         if not result.problems:
@@ -181,24 +196,28 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1000, help="how often each fault, at most")
     parser.add_argument("--group-protocol", choices=("classic", "consumer"), default="classic")
     parser.add_argument("--protocol", choices=("auto", "v1", "v2"), default="auto", help="of transactions")
+    parser.add_argument(
+        "--changing-voters", action="store_true", help="controllers join the quorum by themselves, and leave it"
+    )
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds a partition may stand still")
     parser.add_argument("--folder", type=Path, help="keep the nodes' files and the history there")
     parser.add_argument("--output", type=Path, help="write what was seen there, as JSON")
     args = parser.parse_args()
     with ExitStack() as stack:
+        stack.enter_context(ended_by_signals())
         folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-")))
         folder.mkdir(parents=True, exist_ok=True)
-        with nodes(args.kind, folder, args.seed) as nemesis:
+        with nodes(args.kind, folder, args.seed, has_changing_voters=args.changing_voters) as nemesis:
             settings = Settings(
                 nemesis.cluster.bootstrap_servers, seconds=60 * args.minutes, seed=args.seed, protocol=args.protocol,
                 group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,
             )  # fmt: skip
             result = play(nemesis, settings, args.faults, args.rounds, folder)
-    # How long processes take to start is the machine's matter.
+    # How long the processes of a majority take to start is the machine's matter.
     result.problems += [
         f"{each.fault}: a partition stood still for {each.standstill:.1f} s"
         for each in result.costs
-        if each.standstill > args.limit and each.fault != "all killed"
+        if each.standstill > args.limit and each.fault not in NO_MAJORITY
     ]
     print(f"{args.kind}, seed {args.seed}: {'fault':<22}{'standstill':>9}{'whole':>10}")
     print(*result.costs, sep="\n")

@@ -5,14 +5,19 @@
     rolled                 SIGTERM to each in turn, each back in sync before the next
     paused                 SIGSTOP for less than the session timeout
     paused long            SIGSTOP for more than that: it goes on as a leader and controller that others have replaced
+    controller paused      the same, and it is the active controller
     isolated               nobody reaches it, clients neither
     cut from the others    clients still reach it
     deaf, mute             it hears nothing of the others, or they nothing of it: one direction only
     cut from one           two nodes do not hear each other, the third hears both
+    lossy                  some of the packets that it is sent are lost
+    slow                   what it sends takes long
     disk full              its file system has no room; after that there is, and it starts again if it has ended
     wiped                  it loses its disk and is formatted, as after the disk is exchanged
     older disk             it is killed, and its disk is what it was some time before
     moved                  replicas leave a node and return
+
+`double_faults` has more, in which two meet.
 
 What a scenario waits for, every fault waits for before the next: all nodes up, all replicas in sync. For three nodes with two copies of
 each acknowledged record that is the promise: one fault at a time.
@@ -32,6 +37,7 @@ from pathlib import Path
 
 from barnabas.client.admin import Admin
 from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.client.reassignments import Stalled
 from barnabas.protocol.errors import KafkaError
 from tests.cluster import views
 from tests.cluster.cluster import Cluster
@@ -113,6 +119,7 @@ class Nemesis:
             "rolled": self._rolled,
             "paused": self._paused,
             "paused long": self._paused_long,
+            "controller paused": self._controller_paused,
             "wiped": self._wiped,
             "older disk": self._older_disk,
             "moved": self._moved,
@@ -124,6 +131,8 @@ class Nemesis:
                 "deaf": self._deaf,
                 "mute": self._mute,
                 "cut from one": self._cut_from_one,
+                "lossy": self._lossy,
+                "slow": self._slow,
             }
         if disk is not None:
             self.faults["disk full"] = self._disk_full
@@ -156,21 +165,22 @@ class Nemesis:
 
     # Faults
 
-    def _anyone(self) -> NodeProcess:
+    def anyone(self) -> NodeProcess:
         """Return a node; often the active controller, whose loss costs most."""
         if self.rng.random() < 0.5:
             return self.cluster.active_controller()
         return self.rng.choice(list(self.cluster.nodes.values()))
 
-    def _hold(self, least: float, most: float) -> float:
+    def hold(self, least: float, most: float) -> float:
+        """Let a fault last, for a time that the seed decides; return the seconds."""
         seconds = self.rng.uniform(least, most)
         time.sleep(seconds)
         return seconds
 
     def _killed(self) -> str:
-        node = self._anyone()
+        node = self.anyone()
         node.kill()
-        seconds = self._hold(0, 2 * SESSION_SECONDS)
+        seconds = self.hold(0, 2 * SESSION_SECONDS)
         self.cluster.start_again(node)
         return f"node {node.node_id}, {seconds:.1f} s"
 
@@ -196,26 +206,28 @@ class Nemesis:
             self.settle()
         return ", ".join(str(node.node_id) for node in nodes)
 
-    def _pause(self, least: float, most: float) -> str:
-        node = self._anyone()
+    def _pause(self, node: NodeProcess, least: float, most: float) -> str:
         node.pause()
-        seconds = self._hold(least, most)
+        seconds = self.hold(least, most)
         node.go_on()
         return f"node {node.node_id}, {seconds:.1f} s"
 
     def _paused(self) -> str:
-        return self._pause(0.2, 0.8 * SESSION_SECONDS)
+        return self._pause(self.anyone(), 0.2, 0.8 * SESSION_SECONDS)
 
     def _paused_long(self) -> str:
-        return self._pause(1.5 * SESSION_SECONDS, 4 * SESSION_SECONDS)
+        return self._pause(self.anyone(), 1.5 * SESSION_SECONDS, 4 * SESSION_SECONDS)
+
+    def _controller_paused(self) -> str:
+        return self._pause(self.cluster.active_controller(), 1.5 * SESSION_SECONDS, 4 * SESSION_SECONDS)
 
     def _cut(self, cut: Callable[[Network, int, list[int]], object]) -> str:
         assert self.network is not None
-        node = self._anyone()
+        node = self.anyone()
         others = [each for each in self.cluster.nodes if each != node.node_id]
         self.rng.shuffle(others)
         cut(self.network, node.node_id, others)
-        seconds = self._hold(1.5 * SESSION_SECONDS, 4 * SESSION_SECONDS)
+        seconds = self.hold(1.5 * SESSION_SECONDS, 4 * SESSION_SECONDS)
         self.network.heal()
         return f"node {node.node_id}, {seconds:.1f} s"
 
@@ -234,6 +246,12 @@ class Nemesis:
     def _cut_from_one(self) -> str:
         return self._cut(lambda network, node, others: network.cut(node, others[0]))
 
+    def _lossy(self) -> str:
+        return self._cut(lambda network, node, others: network.lose(node, self.rng.uniform(0.02, 0.15)))
+
+    def _slow(self) -> str:
+        return self._cut(lambda network, node, others: network.slow_down(node))
+
     def _disk_full(self) -> str:
         assert self._disk is not None
         node = self.cluster[self._disk_node]
@@ -247,21 +265,21 @@ class Nemesis:
         return f"node {node.node_id} ended and started again"
 
     def _wiped(self) -> str:
-        node = self._anyone()
+        node = self.anyone()
         node.stop() if self.rng.random() < 0.5 else node.kill()
         node.wipe()
-        self._hold(0, SESSION_SECONDS)
+        self.hold(0, SESSION_SECONDS)
         self.cluster.start_again(node)
         return f"node {node.node_id}"
 
     def _older_disk(self) -> str:
-        node = self._anyone()
+        node = self.anyone()
         copy = node.data_dir.with_name("older")
         node.stop() if self.rng.random() < 0.5 else node.kill()
         shutil.copytree(node.data_dir, copy)
         self.cluster.start_again(node)
         self.settle()
-        seconds = self._hold(1, 2 * SESSION_SECONDS)
+        seconds = self.hold(1, 2 * SESSION_SECONDS)
         node.kill()
         node.wipe()
         copy.rename(node.data_dir)
@@ -308,7 +326,7 @@ class Mover:
             ids = sorted(self._cluster.nodes)
             # A fault may be going on: then this fails, and the next one may succeed.
             with (
-                contextlib.suppress(KafkaError, OSError, AssertionError),
+                contextlib.suppress(KafkaError, OSError, AssertionError, Stalled),
                 Admin(self._cluster.bootstrap_servers, timeout_ms=5000) as admin,
             ):
                 partitions = [

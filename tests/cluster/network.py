@@ -7,7 +7,7 @@
 A cut drops packets, as a broken switch does: neither end gets an error, connections stay open, and TCP sends again. Each end drops the
 packets that arrive, so a cut can have one direction: `deafen(1, 2)` keeps node 2's packets from node 1, and node 2 hears node 1.
 
-It needs Linux, root, `ip` (iproute2) and `iptables`. What it makes ends with it.
+It needs Linux, root, `ip` and `tc` (iproute2), and `iptables`. What it makes ends with it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ class Network:
 
     def __init__(self, node_ids: Iterable[int]) -> None:
         self._ids = tuple(node_ids)
+        self._slow: set[int] = set()
         # Runs at the same time have other process ids, so other names and addresses.
         number = os.getpid() % 62_500
         self.name = f"bn{number}"
         self._net = f"10.{number // 250 + 2}.{number % 250 + 1}"
-        missing = [tool for tool in ("ip", "iptables") if shutil.which(tool) is None]
+        missing = [tool for tool in ("ip", "tc", "iptables") if shutil.which(tool) is None]
         if missing or os.geteuid():
             raise NoNetwork(f"{' and '.join(missing)} not found" if missing else "only root may make namespaces")
         try:
@@ -113,8 +114,25 @@ class Network:
         """Drop everything that a node and anybody else send to each other."""
         _run("ip", "link", "set", f"{self.name}v{node_id}", "down")
 
+    def lose(self, node_id: int, share: float) -> None:
+        """Drop a share, from 0 to 1, of the packets that a node is sent, by chance."""
+        by_chance = ("-m", "statistic", "--mode", "random", "--probability", f"{share:.4f}")
+        self._filter(node_id, "-A", "INPUT", "-i", "eth0", *by_chance, "-j", "DROP")
+
+    def slow_down(self, node_id: int) -> None:
+        """Delay what a node sends by a tenth of a second, give or take a half; where the kernel cannot, let it send a megabit a second."""
+        shape = (*self.prefix(node_id), "tc", "qdisc", "replace", "dev", "eth0", "root")
+        try:
+            _run(*shape, "netem", "delay", "100ms", "50ms")
+        except NoNetwork:
+            _run(*shape, "tbf", "rate", "1mbit", "burst", "16kb", "latency", "400ms")
+        self._slow.add(node_id)
+
     def heal(self) -> None:
         """Undo all cuts."""
+        for each in self._slow:
+            _run(*self.prefix(each), "tc", "qdisc", "del", "dev", "eth0", "root")
+        self._slow.clear()
         for each in self._ids:
             self._filter(each, "-F")
             _run("ip", "link", "set", f"{self.name}v{each}", "up")

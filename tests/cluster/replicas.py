@@ -30,16 +30,22 @@ def dumped(tools: ToolProcess, cluster: Cluster, node_id: int, topic: str, parti
     return found
 
 
-def check_replicas_identical(tools: ToolProcess, cluster: Cluster, topic: str) -> None:
-    """All replicas of each partition have the same batches in the same bytes."""
+def check_bytes_identical(cluster: Cluster, topic: str) -> None:
+    """All replicas of each partition are the same bytes."""
     for each in cluster.partitions(topic):
-        where = f"{topic}-{each.partition}"
 
         def are_equal(partition: int = each.partition, replicas: list[int] = each.replicas) -> bool:
             return len({segment_bytes(cluster, replica, topic, partition) for replica in replicas}) == 1
 
         # In sync is a replica that may still have the last batch to fetch; it has it soon.
-        wait_for(f"the replicas of {where} have the same bytes", are_equal, 30)
+        wait_for(f"the replicas of {topic}-{each.partition} have the same bytes", are_equal, 30)
+
+
+def check_replicas_identical(tools: ToolProcess, cluster: Cluster, topic: str) -> None:
+    """All replicas of each partition are the same bytes, in which kafka-dump-log finds the same batches."""
+    check_bytes_identical(cluster, topic)
+    for each in cluster.partitions(topic):
+        where = f"{topic}-{each.partition}"
         first, *others = (dumped(tools, cluster, replica, topic, each.partition) for replica in each.replicas)
         assert first, f"{where} is empty"
         assert all(other == first for other in others), f"kafka-dump-log prints different replicas of {where}"

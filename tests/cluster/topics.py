@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cluster.cluster import Cluster
@@ -24,3 +26,15 @@ def create_topic(cluster: Cluster, name: str, replicas: list[list[int]], configs
 def create_safe_topic(cluster: Cluster, name: str) -> None:
     """Create a topic of three partitions, one led by each broker, with three replicas of which two must have each write."""
     create_topic(cluster, name, [[1, 2, 3], [2, 3, 1], [3, 1, 2]], {"min.insync.replicas": "2"})
+
+
+def create_safe_topics(cluster: Cluster, names: Iterable[str]) -> None:
+    """Create topics as `create_safe_topic` does, all at once."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    wanted = [
+        NewTopic(name, 3, replica_assignment=[[1, 2, 3], [2, 3, 1], [3, 1, 2]], config={"min.insync.replicas": "2"})
+        for name in names
+    ]
+    for future in admin.create_topics(wanted, operation_timeout=CREATE_SECONDS).values():
+        future.result(CREATE_SECONDS)
+    cluster.await_in_sync([each.topic for each in wanted])

@@ -14,8 +14,8 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 import barnabas
+from barnabas.embedded import broker as broker_module
 from barnabas.protocol.errors import KafkaError
-from barnabas.server import embedded
 from barnabas.server.broker import CannotStart
 from barnabas.server.config import ConfigError
 
@@ -88,7 +88,7 @@ def test_reset_waits_neither_for_a_timer_nor_for_the_disk(monkeypatch: pytest.Mo
         sync(fd)
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(embedded, "new_event_loop", StoppedClock)
+    monkeypatch.setattr(broker_module, "new_event_loop", StoppedClock)
     with barnabas.Broker() as broker:
         for _ in range(5):
             broker.create_topic("orders", partitions=3)

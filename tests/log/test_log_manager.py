@@ -416,3 +416,27 @@ def test_thousands_of_partitions_share_a_few_open_files() -> None:
     assert disk.open_handles <= 17
     opened.close()
     assert disk.open_handles == 0
+
+
+def test_a_disk_that_takes_no_writes_is_said_once_and_its_return_too(caplog: pytest.LogCaptureFixture) -> None:
+    disk, clock = SimDisk(), Clock()
+    opened = timed(disk, clock)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    caplog.set_level("INFO")
+
+    def after_seconds(seconds: int) -> bool:
+        append(log, 1)
+        log.high_watermark = log.log_end_offset
+        clock.ms += seconds * 1000
+        opened.housekeeping()
+        return opened.failure.is_offline
+
+    assert not after_seconds(6)
+    disk.on_call = lambda call, path: OSError(errno.ENOSPC, "full") if "replication-offset" in path else None
+    assert [after_seconds(6) for _ in range(3)] == [True, True, True]
+    disk.on_call = None
+    assert not after_seconds(6)
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        f"{ROOT} takes no writes",
+        f"{ROOT} takes writes again",
+    ]

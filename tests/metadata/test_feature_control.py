@@ -8,9 +8,11 @@ from barnabas.metadata.controller_view import ControllerView
 from barnabas.metadata.feature_control import update_features
 from barnabas.metadata.features_image import FeaturesImage
 from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE
+from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
+from barnabas.raft.leader import Leader
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from tests.metadata.memory_log import ControllerHarness
@@ -42,6 +44,36 @@ def update(state: ControllerView, *levels: tuple[str, int], kind: int = 1) -> tu
 def test_metadata_version_is_written_first_for_it_decides_how_the_others_are_written() -> None:
     records, error = update(view(), ("share.version", 1), ("metadata.version", 33), ("group.version", 1))
     assert (records, error) == ([("metadata.version", 33), ("share.version", 1)], "")
+
+
+def test_the_quorum_has_a_version_of_its_own() -> None:
+    made = view()
+    key = messages.UpdateFeaturesRequest.FeatureUpdateKey
+    request = messages.UpdateFeaturesRequest(
+        feature_updates=[key(feature="kraft.version", max_version_level=1, upgrade_type=1)]
+    )
+
+    def updated() -> tuple[bool, list[MetadataRecord], str | None]:
+        result = update_features(made, request)
+        return result.upgrades_kraft_version, result.records, result.response.error_message
+
+    assert updated() == (False, [], None), "it has been upgraded"
+    named, state = made.quorum.voters, made.quorum.quorum.state
+    assert isinstance(state, Leader)
+    state.named = VoterSet.of([Voter(1, ZERO_UUID)])
+    made.quorum.history._entries[:] = [VotersFrom(0, state.named, kraft_version=0)]
+    assert (updated()[2] or "").endswith("not all of the voters support it")
+    state.named = named
+    assert updated() == (True, [messages.NoOpRecord()], None)
+    request.validate_only = True
+    assert updated() == (False, [], None)
+
+
+def test_the_quorums_version_is_never_lowered() -> None:
+    invalid = "Invalid update version 0 for feature kraft.version. Can't downgrade the version of this feature"
+    assert update(view(), ("kraft.version", 0))[1].startswith(f"{invalid} without setting the upgrade type")
+    for kind in (2, 3):
+        assert update(view(), ("kraft.version", 0), kind=kind)[1] == f"{invalid}."
 
 
 def test_every_broker_must_support_the_level() -> None:
@@ -104,12 +136,6 @@ def test_the_bounds_of_a_level_are_inclusive() -> None:
     assert update(view(features=FeaturesImage(8)), ("metadata.version", 33))[1] == ""
     assert "only supports versions 7-33" in update(view(), ("metadata.version", 34))[1]
     assert "only supports versions 7-33" in update(view(), ("metadata.version", 6), kind=2)[1]
-
-
-def test_the_quorums_own_version_is_not_changed_here() -> None:
-    error = update(view(), ("kraft.version", 1))[1]
-    assert error.endswith("The quorum's own version is set when a directory is formatted.")
-    assert update(view(features=OLD._replace(kraft_version=1)), ("kraft.version", 1)) == ([], "")
 
 
 def test_the_default_bootstrap_needs_no_update() -> None:

@@ -39,6 +39,7 @@ def test_only_the_leader_counts(hosting: Hosting) -> None:
         "underminisrpartitioncount": 1,
         "atminisrpartitioncount": 0,
         "reassigningpartitions": 0,
+        "kafka_log_logmanager_offlinelogdirectorycount": 0,
     }
 
 
@@ -64,6 +65,11 @@ def test_a_copy_that_has_only_begun_is_not_missing(hosting: Hosting) -> None:
     hosting.change(id_, replicas=[NODE, 3], adding_replicas=[], removing_replicas=[])
     found = counts(hosting)
     assert (found["underreplicatedpartitions"], found["reassigningpartitions"]) == (0, 0)
+
+
+def test_a_disk_that_takes_no_writes(hosting: Hosting) -> None:
+    hosting.replicas.log_manager.failure.is_offline = True
+    assert counts(hosting)["kafka_log_logmanager_offlinelogdirectorycount"] == 1
 
 
 def test_the_rates_of_throttled_replication(hosting: Hosting) -> None:

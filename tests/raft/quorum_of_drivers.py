@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from barnabas.clock import Clock
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import FetchSnapshotRequest, FetchSnapshotResponse
+from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.raft.answer_messages import NodeAddress, answer_message, read_answer, rejection
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.peer_messages import (
@@ -96,7 +97,7 @@ class Member(Generic[L]):
         self.log = log
         self.told: list[tuple[str, int]] = []
         clock = Clock(lambda: quorum.loop.now_ms, lambda: quorum.loop.now_ms)
-        history = VoterSetHistory(VotersFrom(0, quorum.voters))
+        history = VoterSetHistory(quorum.first)
         node = RaftNode(key, history, ElectionState(), self.log, clock, random.Random(key.id), TIMEOUTS)
         self.driver = RaftDriver(node, self.log, self, self, quorum.loop)
         self.driver.add_listener(self)
@@ -166,13 +167,20 @@ class Member(Generic[L]):
 
 
 class Quorum(Generic[L]):
-    """Voters 1 to `voters`, observers after them, and the network between them."""
+    """Voters 1 to `voters`, observers after them, and the network between them.
 
-    def __init__(self, make_log: Callable[[VirtualLoop], L], voters: int = 3, observers: int = 0) -> None:
+    Args:
+        is_static: a configuration names the voters, without their directories (kraft.version 0).
+    """
+
+    def __init__(
+        self, make_log: Callable[[VirtualLoop], L], voters: int = 3, observers: int = 0, *, is_static: bool = False
+    ) -> None:
         self.loop = VirtualLoop()
         self.cut: set[int] = set()
         keys = [ReplicaKey(n, bytes([n]) * 16) for n in range(1, voters + observers + 1)]
-        self.voters = VoterSet.of(Voter(*key) for key in keys[:voters])
+        named = [Voter(key.id, ZERO_UUID if is_static else key.directory_id) for key in keys[:voters]]
+        self.first = VotersFrom(0, VoterSet.of(named), kraft_version=0 if is_static else 1)
         self.members = {key.id: Member(self, key, make_log(self.loop)) for key in keys}
         for member in self.members.values():
             member.driver.start()

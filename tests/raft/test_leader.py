@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.leader import Leader
-from barnabas.raft.peer_messages import BeginEpoch, EpochAnswer, LogEnd
+from barnabas.raft.peer_messages import BeginEpoch, EpochAnswer, LogEnd, VoteAnswer
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
+from barnabas.raft.voter_set_history import VotersFrom
+from barnabas.raft.voters import Voter, VoterSet
 from tests.raft.member_of_three import OBSERVER, ONE, THREE, TIMEOUTS, TWO, VOTERS, Member
 
 CHECK_MS = TIMEOUTS.fetch * 3 // 2
@@ -129,3 +131,20 @@ def test_another_voter_may_commit_what_the_leader_has_not_flushed() -> None:
     member.lead()
     member.fetched(TWO, 2, 5)
     assert member.fetched(THREE, 2, 5).high_watermark == 2
+
+
+def test_a_removed_node_does_not_begin_with_an_epoch_that_it_leaves_at_once() -> None:
+    member = Member(1, 1)
+    member.node.history.add(VotersFrom(1, VoterSet.of(Voter(*key) for key in (TWO, THREE))))
+    # It does not know that its removal is committed, and the others elect it.
+    member.stand()
+    for _ in range(2):
+        first, second = member.sent
+        member.answer(first, VoteAnswer(member.node.epoch, is_granted=True))
+        member.answer(second, VoteAnswer(member.node.epoch, is_granted=True))
+    assert member.node.is_leader
+    member.flush()
+    member.fetched(TWO, 3, 2)
+    ready = member.fetched(THREE, 3, 2)
+    assert member.node.role is Role.RESIGNED
+    assert (ready.high_watermark, ready.leader_epoch, ready.left_epoch) == (3, None, member.node.epoch)

@@ -9,7 +9,7 @@ import pytest
 
 from barnabas.clock import Clock
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.leader import Leader, ReplicaProgress
+from barnabas.raft.leader import Leader, QuorumDescription, ReplicaProgress
 from barnabas.raft.peer_messages import LogEnd, Vote, VoteAnswer
 from barnabas.raft.raft_node import MAX_BATCH_BYTES, BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.ready import Ready
@@ -221,11 +221,17 @@ def test_another_directory_is_another_voter() -> None:
     assert not beside_another.node.quorum.is_voter
 
 
+def described(member: Member) -> QuorumDescription:
+    state = member.node.quorum.state
+    assert isinstance(state, Leader)
+    return state.describe(member.node.clock)
+
+
 def test_describe() -> None:
     member = Member(clock=Clock(lambda: 9, lambda: 5))
     member.start()
     member.flushed()
-    description = member.node.describe()
+    description = described(member)
     assert (description.leader_id, description.leader_epoch, description.high_watermark) == (1, 1, 1)
     assert [(v.id, v.end_offset, v.last_caught_up_ms) for v in description.voters] == [(1, 1, 9)]
     assert [v.directory_id for v in description.voters] == [DIRECTORY]
@@ -239,7 +245,7 @@ def test_a_description_has_the_progress_of_others_in_wall_time() -> None:
     leader = member.node.quorum.state
     assert isinstance(leader, Leader)
     leader.observers[observer] = ReplicaProgress(*observer, 1, last_fetch_ms=40, last_caught_up_ms=-1)
-    (other,) = member.node.describe().observers
+    (other,) = described(member).observers
     assert (other.end_offset, other.last_fetch_ms, other.last_caught_up_ms) == (1, 1_000_000 - 60, -1)
 
 

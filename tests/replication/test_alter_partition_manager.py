@@ -106,6 +106,22 @@ def test_changes_of_one_turn_are_one_request(world: World) -> None:
     assert [world.node.replica(index).isr for index in range(3)] == [(1,), (1, 2, 3), (1,)]
 
 
+def test_a_new_change_does_not_wait_until_another_is_sent_again(world: World) -> None:
+    world.propose(0)
+    world.advance()
+    world.answer(ErrorCode.UNKNOWN_SERVER_ERROR)
+    world.propose(1)
+    world.propose(2)
+    world.advance()
+    assert world.indexes() == [[0], [0, 1, 2]], "the changes of one turn go together, and take along what waits"
+    world.answer(ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE, ErrorCode.NONE)
+    world.advance(RETRY_MS - 5)
+    assert len(world.indexes()) == 2
+    world.advance(5)
+    assert world.indexes()[2:] == [[0]]
+    world.answer()
+
+
 def test_a_request_has_a_limited_number_of_changes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alter_partition_manager, "CHANGES_PER_REQUEST", 2)
     for index in range(3):

@@ -297,14 +297,16 @@ def test_records_that_are_not_valid_delay_the_partition(pair: Pair, caplog: pyte
     log = pair.follower.log()
     assert (log.log_end_offset, log.high_watermark, pair.fetcher.next_delay_end_ms()) == (0, 0, 1050)
     assert "orders-0: following the leader at offset 0 failed, trying again in 50 ms" in caplog.text
+    assert pair.follower.disk_failures == [], "nothing is wrong with the disk"
 
 
-def test_a_failing_disk_delays_the_partition(pair: Pair) -> None:
+def test_a_failing_disk_is_told_to_the_broker_which_stops_or_tries_again(pair: Pair) -> None:
     pair.leader.append(b"a")
     request = pair.request()
     pair.follower.disk.capacity = 0
     pair.take(pair.leader.fetch(request))
     pair.follower.disk.capacity = None
+    assert pair.follower.disk_failures == [pair.follower.replica()]
     assert pair.fetcher.next_delay_end_ms() == 1050
     pair.now_ms = 1050
     pair.fetch()

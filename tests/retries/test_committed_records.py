@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from barnabas.embedded.broker import Broker
 from barnabas.retries.committed_records import READER_SETTINGS, log_ends, read_committed
-from barnabas.server.embedded import Broker
 from tests.retries.records import values, write
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from barnabas.embedded.broker import Broker
 from barnabas.retries import Output, Record, RetryingConsumer, RetryPolicy
 from barnabas.retries.consumer import Function
 from barnabas.retries.forwarding import GroupWentOn
 from barnabas.retries.headers import read_failure
 from barnabas.retries.topics import MissingTopic
-from barnabas.server.embedded import Broker
 from tests.pages import blocks
 from tests.retries.records import committed, values, write
 

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from barnabas.embedded.broker import Broker
 from barnabas.retries import Record, RetryingConsumer
 from barnabas.retries.headers import read_failure
-from barnabas.server.embedded import Broker
 from tests.retries.bank import POLICY, charge
 from tests.retries.mortal import Killed, Mortal
 from tests.retries.records import committed, values, write

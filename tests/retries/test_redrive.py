@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from barnabas.embedded.broker import Broker
 from barnabas.retries import redrive as module
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.headers import REDRIVEN_FROM, FailureHeaders, write_failure
@@ -23,7 +24,6 @@ from barnabas.retries.redrive import (
     transactional_id,
 )
 from barnabas.retries.redriven import STATE_TOPIC
-from barnabas.server.embedded import Broker
 from tests.retries.mortal import Killed, Mortal
 from tests.retries.records import committed, values
 

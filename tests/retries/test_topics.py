@@ -6,9 +6,9 @@ from confluent_kafka.admin import AdminClient
 from barnabas.client.admin import Admin
 from barnabas.client.configs import ConfigResource, ResourceType
 from barnabas.client.outcome import result
+from barnabas.embedded.broker import Broker
 from barnabas.retries.policy import RetryPolicy
 from barnabas.retries.topics import MissingTopic, ensure_topics
-from barnabas.server.embedded import Broker
 
 
 def test_topics_are_created_if_they_do_not_exist(barnabas: Broker) -> None:

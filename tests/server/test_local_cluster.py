@@ -74,6 +74,52 @@ def test_a_later_start_keeps_ports_and_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_cluster_grows_by_brokers(tmp_path: Path) -> None:
+    before = configs(made(tmp_path, 1))[0]
+    file = tmp_path / "node-1" / "server.properties"
+    file.write_text(file.read_text().replace("min.insync.replicas=1\n", "min.insync.replicas=1\nnum.partitions=7\n"))
+    cluster = made(tmp_path, 3, None)
+    settings = configs(cluster)
+    assert [(each.is_broker, each.is_controller) for each in settings] == [(True, True)] + [(True, False)] * 2
+    assert [node.roles for node in cluster.nodes] == ["broker and controller", "broker", "broker"]
+    assert {each.quorum_voters for each in settings} == {before.quorum_voters}
+    assert settings[0].listeners == before.listeners
+    assert {each.default_replication_factor for each in settings} == {3}
+    assert settings[0].num_partitions == 7
+    assert len({node_id for _, node_id in identities(cluster)}) == 3
+    assert len({cluster_id for cluster_id, _ in identities(cluster)}) == 1
+    ports = [port for node in cluster.nodes for port in node.ports]
+    assert len(set(ports)) == 4
+    # It never shrinks.
+    with pytest.raises(CannotStart, match="holds 3 nodes, not 1"):
+        made(tmp_path, 1)
+    assert [node.ports for node in made(tmp_path, 3, None).nodes] == [node.ports for node in cluster.nodes]
+
+
+@pytest.mark.slow
+def test_a_setting_of_copies_that_somebody_changed_stays(tmp_path: Path) -> None:
+    file = made(tmp_path, 2).nodes[0].properties
+    file.write_text(file.read_text().replace("default.replication.factor=2\n", "default.replication.factor=1\n"))
+    grown = configs(made(tmp_path, 4, None))
+    assert [each.default_replication_factor for each in grown] == [1, 3, 3, 3]
+    assert [each.min_insync_replicas for each in grown] == [2, 2, 2, 2]
+
+
+@pytest.mark.slow
+def test_a_growth_that_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    made(tmp_path, 3)
+    file = tmp_path / "cluster.properties"
+    before = file.read_text()
+    ids = identities(made(tmp_path, 5, None))
+    # A kill left the new nodes' files, but not their number.
+    file.write_text(before)
+    (tmp_path / "node-5" / "data" / "meta.properties").unlink()
+    assert len(made(tmp_path, 3, None).nodes) == 3
+    assert identities(made(tmp_path, 5, None)) == ids
+    assert "nodes=5" in file.read_text()
+
+
+@pytest.mark.slow
 def test_a_cluster_that_was_not_made_to_its_end_is_made_again(tmp_path: Path) -> None:
     cluster = made(tmp_path, 2)
     ids = identities(cluster)

@@ -238,3 +238,22 @@ def test_the_standstill_of_a_node_prolongs_the_sessions_of_brokers(tmp_path: Pat
     assert all(sessions.last_contact_ms[broker] > last + 50_000 for broker, last in before.items())
     assert before
     serving.close()
+
+
+@pytest.mark.timeout(60)
+def test_the_controller_of_a_node_that_stops_goes_on_until_its_broker_may_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three nodes stop while the third stands still: they wait until one of their controllers fences it."""
+    serving = Serving(tmp_path, broker_heartbeat_interval_ms="20")
+    node, stop_broker = serving.node, serving.node.broker.stop
+
+    async def hand_over_slowly(*, is_in_order: bool) -> None:
+        before = node._ticked_ms
+        while node._ticked_ms == before:
+            await asyncio.sleep(0)
+        await stop_broker(is_in_order=is_in_order)
+
+    monkeypatch.setattr(node.broker, "stop", hand_over_slowly)
+    serving.close()
+    assert repr(node._timers) == "<Timers >", "nothing ticks in a node that has stopped"

@@ -17,7 +17,7 @@ from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint
 from barnabas.server.voter_upkeep import VoterUpkeep
 from tests.coordinator.virtual_loop import VirtualLoop
-from tests.raft.member_of_three import ONE, TWO, VOTERS, Member
+from tests.raft.member_of_three import ONE, THREE, TWO, VOTERS, Member
 
 ENDPOINT = VoterEndpoint("CONTROLLER", "one.example", 9093)
 
@@ -58,8 +58,27 @@ def test_a_voter_tells_the_leader_where_it_is() -> None:
     assert kept.upkeep.due() is None, "its entry is as it should be"
 
 
-def test_a_static_quorum_is_left_alone() -> None:
+def test_a_voter_of_a_static_quorum_names_itself_to_each_leader_once() -> None:
     kept = Kept()
+    kept.follow()
+    kept.member.node.history.add(VotersFrom(1, VOTERS, kraft_version=0))
+    kept.upkeep.start()
+    kept.fails = True
+    kept.loop.advance(2_000)
+    kept.fails = False
+    kept.loop.advance(6_000)
+    first, second = kept.asked
+    assert first == second == (2, kept.upkeep._update())
+    kept.member.follow(THREE, 3)
+    kept.loop.advance(4_000)
+    leader, request = kept.asked[-1]
+    assert isinstance(request, UpdateRaftVoterRequest)
+    assert (len(kept.asked), leader, request.current_leader_epoch) == (3, 3, 3)
+    kept.upkeep.close()
+
+
+def test_an_observer_of_a_static_quorum_does_nothing() -> None:
+    kept = Kept(ReplicaKey(4, b"4" * 16), joins=True)
     kept.follow()
     kept.member.node.history.add(VotersFrom(1, VOTERS, kraft_version=0))
     assert kept.upkeep.due() is None

@@ -12,6 +12,7 @@
 - `one_broker`: draws a run of one broker from a seed, and plays it.
 - `cluster`: draws a run of a cluster from a seed, and plays it: `cluster_node`, `cluster_faults`, `cluster_client` are its parts.
 - `aimed_faults`: faults that wait for a weak moment of a cluster.
+- `mover`, `recreator`, `voter_mover`: clients that change the cluster: where replicas are, which topics there are, who votes.
 - `final_reading`: what clients see when all is over; `end_watcher` and `offset_watcher` see it all the time.
 - `deliberate_bugs`: faults that are switched on here only, to see that each checker can fail.
 

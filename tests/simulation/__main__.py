@@ -6,16 +6,33 @@ Without `--nodes` a seed is a run of one broker, whose disk misbehaves most; `--
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
+import multiprocessing
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from typing import Any, NamedTuple
 
 from tests.simulation import cluster, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
-from tests.simulation.deliberate_bugs_of_clusters import NOT_CAUGHT_YET
 from tests.simulation.timeline import LogLines
+
+REPORT_EVERY_SEEDS = 100
+
+
+class Outcome(NamedTuple):
+    """What came of a seed, in short."""
+
+    seed: int
+    passed: bool
+    summary: str
+    crashes: int
+    acknowledged: int
+    cpu_seconds: float
 
 
 def main() -> int:
@@ -26,42 +43,78 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="replay this one")
     parser.add_argument("--seeds", type=int, default=200, help="how many new ones (default 200)")
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes play new ones (default 1)")
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
-    parser.add_argument(
-        "--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *NOT_CAUGHT_YET}), help="switch on a deliberate bug"
-    )
+    parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS}), help="switch on a deliberate bug")
     args = parser.parse_args()
     play = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
     more = "" if args.nodes is None else f" NODES={args.nodes}"
+    if args.seed is not None:
+        return _replay(play, args.seed, args.bug, details=args.details)
+    first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
+    return _play_all(partial(_outcome, play, args.bug), range(first, first + args.seeds), args.jobs, more)
+
+
+def _replay(play: Any, seed: int, bug: str | None, *, details: bool) -> int:
     logger = logging.getLogger("barnabas")
     logger.propagate = False
-    if args.seed is not None:
-        logger.addHandler(LogLines(logging.WARNING))
-        result = play(args.seed, args.bug)
-        if args.details or not result.passed:
-            print(result.timeline.page(details=args.details, last=1_000_000 if args.details else 200))
-        print(result.summary(), result.plan, f"trace {result.timeline.digest()}", sep="\n")
-        for name, found in result.violations.items():
-            print(f"{name}:", *found[:20], sep="\n  ")
-        return not result.passed
-    logging.disable(logging.CRITICAL)
-    first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
-    failed = 0
-    acknowledged = crashes = 0
+    logger.addHandler(LogLines(logging.WARNING))
+    result = play(seed, bug)
+    if details or not result.passed:
+        print(result.timeline.page(details=details, last=1_000_000 if details else 200))
+    print(result.summary(), result.plan, f"trace {result.timeline.digest()}", sep="\n")
+    for name, found in result.violations.items():
+        print(f"{name}:", *found[:20], sep="\n  ")
+    return not result.passed
+
+
+def _outcome(play: Any, bug: str | None, seed: int) -> Outcome:
+    began = time.process_time()
+    result = play(seed, bug)
+    acknowledged = sum(batch.acknowledged_at is not None for batch in result.history.batches)
+    crashes, cpu_seconds = len(result.history.crashes), time.process_time() - began
+    return Outcome(seed, result.passed, result.summary(), crashes, acknowledged, cpu_seconds)
+
+
+def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str) -> int:
+    """Play each seed, say which fail, and how long it took."""
     began = time.monotonic()
-    for seed in range(first, first + args.seeds):
-        result = play(seed, args.bug)
-        acknowledged += sum(batch.acknowledged_at is not None for batch in result.history.batches)
-        crashes += len(result.history.crashes)
-        if not result.passed:
-            failed += 1
-            print(result.summary(), f"  replay: make simulate SEED={seed}{more}", sep="\n", flush=True)
-    per_minute = args.seeds / (time.monotonic() - began) * 60
-    print(
-        f"{args.seeds} seeds from {first}, {per_minute:,.0f} a minute, {crashes} crashes,"
-        f" {acknowledged} acknowledged batches: {failed} failed"
-    )
+    done = failed = crashes = acknowledged = 0
+    cpu_seconds = 0.0
+    with _players(jobs) as play:
+        for outcome in play(outcome_of, seeds):
+            done += 1
+            crashes += outcome.crashes
+            acknowledged += outcome.acknowledged
+            cpu_seconds += outcome.cpu_seconds
+            if not outcome.passed:
+                failed += 1
+                print(outcome.summary, f"  replay: make simulate SEED={outcome.seed}{more}", sep="\n", flush=True)
+            if done % REPORT_EVERY_SEEDS == 0 or done == len(seeds):
+                per_minute = done / (time.monotonic() - began) * 60
+                print(
+                    f"{done} seeds from {seeds.start}, {per_minute:,.0f} a minute, {cpu_seconds / done:.2f} s of CPU each,"
+                    f" {crashes} crashes, {acknowledged} acknowledged batches: {failed} failed",
+                    flush=True,
+                )
     return failed > 0
+
+
+def _begin() -> None:
+    """Make a process ready to play: nothing is logged, and what is loaded is no garbage."""
+    logging.disable(logging.CRITICAL)
+    gc.freeze()
+
+
+@contextmanager
+def _players(jobs: int) -> Iterator[Any]:
+    """Yield a function like `map`, which uses so many processes; its results come in any order."""
+    if jobs == 1:
+        _begin()
+        yield map
+        return
+    with multiprocessing.Pool(jobs, _begin) as pool:
+        yield partial(pool.imap_unordered, chunksize=4)
 
 
 if __name__ == "__main__":

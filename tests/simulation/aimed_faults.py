@@ -12,6 +12,8 @@ takes some seconds, begins when every replica is in sync, and stays within the p
 | `move_coordinator_twice` | a coordinator's successor has records that are not committed, and dies before they are |
 | `forget_in_short_isr` | of the last two in the ISR one loses its power, restarts, and the other is cut off |
 | `move_coordinator_back` | a coordinator is cut off, another one works on, and the first one leads again |
+| `kill_leader_with_a_new_end` | clients know an end that no follower knows to be committed, and the leader dies |
+| `leave_controller_alone` | what the controller writes reaches no other voter, which elect another one |
 
 They see all nodes at once, as no real observer can, and only strike by it.
 """
@@ -27,7 +29,9 @@ from barnabas.metadata.topics_image import PartitionRegistration
 from tests.simulation.broker_node import PORT
 from tests.simulation.cluster_faults import Faults
 from tests.simulation.cluster_node import CONTROLLER_PORT, ClusterNode
+from tests.simulation.end_watcher import WATCHER
 from tests.simulation.history import Partition
+from tests.simulation.node import Node
 
 POLL_SECONDS = 0.02
 SETTLE_SECONDS = 20.0
@@ -264,17 +268,71 @@ class AimedFaults(Faults):
         aim = self._pick(self.coordinated)
         if aim is None:
             return
-        network = self._world.network
-        network.part([aim.leader.host], [aim.next.host, aim.last.host])
+        # A request that waits for its commit when the coordinator resigns would make it read its log again.
+        self._part(aim.leader, also_from_clients=self._rng.random() < 0.7)
         if not await self._until(lambda: not self._leads(aim, aim.leader)):
             return
-        await asyncio.sleep(2.0 * self._rng.random())
+        # The second one must have written something that the first one has not.
+        before = self._commits()
+        await self._until(lambda: self._commits() > before + 1)
+        await asyncio.sleep(self._rng.random())
         self._heal()
         if await self._until(lambda: self._isr(aim) >= {aim.leader.node_id, aim.next.node_id}):
-            others = [aim.leader.host, aim.last.host]
-            network.part([aim.next.host], others)
+            self._part(aim.next, also_from_clients=self._rng.random() < 0.7)
             await self._until(lambda: self._leads(aim, aim.leader))
-            await asyncio.sleep(2.0 * self._rng.random())
+            await asyncio.sleep(2.0 + 2.0 * self._rng.random())
+
+    def _part(self, node: ClusterNode, *, also_from_clients: bool) -> None:
+        others: Sequence[Node] = self._world.nodes if also_from_clients else self._nodes
+        self._world.network.part([node.host], [other.host for other in others if other is not node])
+
+    def _commits(self) -> int:
+        """Return how many commits and transactions were acknowledged so far."""
+        acknowledged = [*self._history.commits, *self._history.transactions]
+        return sum(each.acknowledged for each in acknowledged)
+
+    async def kill_leader_with_a_new_end(self) -> None:
+        ends_seen, network = self._history.ends_seen, self._world.network
+        aim = self._pick(each for each in self.written if (WATCHER, each) in ends_seen)
+        if aim is None:
+            return
+        partition = Partition(aim.topic, aim.index)
+        told = ends_seen[WATCHER, partition]
+        for follower in (aim.next, aim.last):
+            # What the leader sends arrives late, and then the follower says so at once: the leader knows the end long before it does.
+            network.slow_down(aim.leader.host, follower.host, 0.2, PORT)
+
+        def is_new() -> bool:
+            known = [node.high_watermark(partition) for node in (aim.next, aim.last)]
+            return None not in known and told[-1] > max(each or 0 for each in known)
+
+        if not await self._until(is_new) or not self._leads(aim, aim.leader):
+            return
+        # What is under way to the followers must not arrive.
+        self._starve(aim.leader, aim.next, aim.last)
+        if self._crash(aim.leader):
+            # The new leader learns what is committed when a follower has fetched all of it.
+            network.cut(aim.next.host, aim.last.host, PORT)
+            network.cut(aim.last.host, aim.next.host, PORT)
+            await self._until(lambda: not self._leads(aim, aim.leader))
+            await asyncio.sleep(0.5 + 1.5 * self._rng.random())
+            self._heal()
+            self._start(aim.leader)
+
+    async def leave_controller_alone(self) -> None:
+        controller, network = self._controller(), self._world.network
+        others = [node for node in self._nodes if node is not controller and node.is_controller]
+        if controller is None or not others:
+            return
+        epoch = controller.raft.epoch
+        for other in others:
+            network.cut(controller.host, other.host, CONTROLLER_PORT)
+        await self._until(lambda: any(self._leads_quorum_since(other, epoch) for other in others))
+        await asyncio.sleep(self._rng.random())
+
+    def _leads_quorum_since(self, node: ClusterNode, epoch: int) -> bool:
+        has_joined = node.serves and node.image is not None
+        return has_joined and node.raft.is_leader and node.raft.epoch > epoch
 
     async def forget_in_short_isr(self) -> None:
         aim = self._pick_any()
@@ -306,4 +364,6 @@ AIMED = (
     "move_coordinator_twice",
     "move_coordinator_back",
     "forget_in_short_isr",
+    "kill_leader_with_a_new_end",
+    "leave_controller_alone",
 )

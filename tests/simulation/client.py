@@ -39,7 +39,8 @@ class Client:
         loop: Any = asyncio.get_running_loop()
         began = loop.time()
         try:
-            answer = await asyncio.wait_for(self._exchange(key, version, message, response_class), self._timeout)
+            async with asyncio.timeout(self._timeout):
+                answer = await self._exchange(key, version, message, response_class)
         except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
             loop.note(f"{self._client_id}: no answer to {key.name}: {type(error).__name__}", is_detail=True)
             self.drop()

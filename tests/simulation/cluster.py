@@ -14,40 +14,40 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.simulation import checkers, recreator
+from tests.simulation import checkers, end_watcher, offset_watcher, recreator
 from tests.simulation.aimed_faults import AIMED, AimedFaults
 from tests.simulation.broker_node import PORT
-from tests.simulation.cluster_client import Address, ClusterClient
+from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
-from tests.simulation.cluster_node import ClusterNode
+from tests.simulation.cluster_node import CLUSTER_ID, ClusterNode
 from tests.simulation.creator import Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
-from tests.simulation.deliberate_bugs_of_clusters import NOT_CAUGHT_YET
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.mover import Mover
+from tests.simulation.node import NodeDied
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import CommittedReader, Refused, Transactor
 from tests.simulation.virtual_loop import Stuck
+from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
-from tests.simulation.world import World
+from tests.simulation.world import World, without_collections
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
-INTERNAL_PARTITIONS = 3
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
 BEGIN_SECONDS = 60.0
@@ -55,12 +55,22 @@ BEGIN_SECONDS = 60.0
 PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
+WATCHERS = (end_watcher.WATCHER, offset_watcher.WATCHER)
+WATCH_SECONDS = 1.0
+"""After which a watcher asks again: somebody else, before other clients write to a new leader or coordinator."""
+COMMIT_PATIENCE_SECONDS = 1.5
+"""After which a group of a small world gives its commit up, and sends the next, to whoever coordinates then."""
 CUT_SECONDS = 3.0
 """After which what a cut has not reached is answered."""
 AIMED_SECONDS = 40.0
 """Long enough for two or three aimed faults."""
+SMALL_AIMED_SECONDS = 12.0
+"""Long enough for one aimed fault, in a small world."""
+LONGER_AIMED_SECONDS = {"move_coordinator_back": 24.0, "move_coordinator_twice": 24.0}
+"""The aimed faults that take longer."""
+LARGE_RATE = 0.04
+"""How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
 OBSERVE_SECONDS = 0.1
-CREATE_EVERY_SECONDS = 4.0
 READ_EVERY_SECONDS = 1.0
 """All committed records, over and over: seldom, because there are more each time."""
 
@@ -71,57 +81,128 @@ class ClusterPlan:
 
     seed: int
     nodes: int
+    is_large: bool
     has_own_controller: bool
     partitions: int
+    internal_partitions: int
     producers: int
     committers: int
     transactors: int
     fault_kinds: tuple[str, ...]
     fault_every_seconds: float
     fault_seconds: float
+    longest_fault_seconds: float
     session_timeout_ms: int
     lag_time_ms: int
+    idle_interval_ms: int
     executor_seconds: float
     sync_seconds: float
     pause_seconds: float
+    commit_seconds: float
+    watch_seconds: float
+    create_every_seconds: float
     has_mover: bool
     has_recreator: bool
+    has_moving_voters: bool
+    stops_in_order: bool
     snapshot_bytes: int
     aimed: str | None
     has_lasting_cut: bool
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
+        """Return what a seed means.
+
+        Most worlds are small: few clients, which do little, one kind of fault or two, and short times, so that the same happens in fewer
+        seconds. What many small worlds find is found sooner, and is easier to read, than what a large one finds; the large ones have
+        many things at once.
+        """
         rng = random.Random(f"cluster {seed}")
-        kinds = [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
-        plan = ClusterPlan(
-            seed=seed,
-            nodes=nodes,
-            has_own_controller=nodes > 1 and rng.random() < 0.2,
-            partitions=rng.randrange(1, 4),
-            producers=rng.randrange(1, 4),
-            committers=rng.randrange(1, 3),
-            transactors=rng.choice((0, 1, 2)),
-            # A few kinds each: more would hide what one of them does.
-            fault_kinds=tuple(rng.sample(kinds, rng.randrange(1, 4))),
-            fault_every_seconds=rng.choice((0.5, 3.0, 10.0)),
-            fault_seconds=rng.choice((5.0, 15.0, 40.0)),
-            session_timeout_ms=rng.choice((3000, 9000)),
-            lag_time_ms=rng.choice((1500, 10_000)),
-            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
-            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
-            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
-            has_mover=nodes > 1 and rng.random() < 0.5,
-            has_recreator=rng.random() < 0.5,
-            snapshot_bytes=rng.choice((3000, 1 << 20)),
-            aimed=None,
-            has_lasting_cut=False,
-        )
+        is_large = rng.random() < LARGE_RATE
+        plan = ClusterPlan._large(seed, nodes, rng) if is_large else ClusterPlan._small(seed, nodes, rng)
         if nodes < LEAST_TO_AIM:
             return plan
         # Who moves partitions may leave one with two replicas, which no longer takes writes without one of them.
         plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
-        return plan.aimed_at(rng.choice(AIMED), rng) if rng.random() < 0.4 else plan
+        if rng.random() < 0.4:
+            return plan.aimed_at(rng.choice(AIMED), rng)
+        return plan.with_moving_voters() if rng.random() < 0.15 else plan
+
+    def with_moving_voters(self) -> ClusterPlan:
+        """Return a plan whose three nodes are all controllers, which leave the quorum and join it again."""
+        # Of two voters neither may lose its disk: the other one could never commit anything again.
+        kinds = tuple(kind for kind in self.fault_kinds if kind != "wipe")
+        return replace(self, has_own_controller=False, has_moving_voters=True, fault_kinds=kinds)
+
+    @staticmethod
+    def _small(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
+        session_timeout_ms = rng.choice((1500, 3000))
+        return ClusterPlan(
+            seed=seed,
+            nodes=nodes,
+            is_large=False,
+            has_own_controller=nodes > 1 and rng.random() < 0.15,
+            partitions=rng.choice((1, 1, 2)),
+            internal_partitions=rng.choice((1, 1, 3)),
+            producers=rng.choice((1, 1, 2)),
+            committers=rng.choice((1, 1, 2)),
+            transactors=rng.choice((0, 0, 1)),
+            fault_kinds=tuple(rng.sample(_kinds(nodes), rng.choice((1, 1, 2)))),
+            fault_every_seconds=rng.choice((0.3, 1.0, 3.0)),
+            fault_seconds=rng.choice((2.0, 4.0, 6.0)),
+            longest_fault_seconds=1.5 * session_timeout_ms / 1000,
+            session_timeout_ms=session_timeout_ms,
+            lag_time_ms=rng.choice((500, 3000)),
+            idle_interval_ms=2000,
+            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
+            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+            pause_seconds=rng.choice((0.2, 1.0)),
+            commit_seconds=rng.choice((0.3, 1.0)),
+            watch_seconds=0.5,
+            create_every_seconds=rng.choice((1.0, 4.0)),
+            has_mover=nodes > 1 and rng.random() < 0.25,
+            has_recreator=rng.random() < 0.25,
+            has_moving_voters=False,
+            stops_in_order=rng.random() < 0.2,
+            snapshot_bytes=rng.choice((3000, 1 << 20)),
+            aimed=None,
+            has_lasting_cut=False,
+        )
+
+    @staticmethod
+    def _large(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
+        return ClusterPlan(
+            seed=seed,
+            nodes=nodes,
+            is_large=True,
+            has_own_controller=nodes > 1 and rng.random() < 0.2,
+            partitions=rng.randrange(1, 4),
+            internal_partitions=3,
+            producers=rng.randrange(1, 4),
+            committers=rng.randrange(1, 3),
+            transactors=rng.choice((0, 1, 2)),
+            # A few kinds each: more would hide what one of them does.
+            fault_kinds=tuple(rng.sample(_kinds(nodes), rng.randrange(1, 4))),
+            fault_every_seconds=rng.choice((0.5, 3.0, 10.0)),
+            fault_seconds=rng.choice((5.0, 15.0, 40.0)),
+            longest_fault_seconds=12.0,
+            session_timeout_ms=rng.choice((3000, 9000)),
+            lag_time_ms=rng.choice((1500, 10_000)),
+            idle_interval_ms=500,
+            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
+            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
+            commit_seconds=0.2,
+            watch_seconds=0.2,
+            create_every_seconds=4.0,
+            has_mover=nodes > 1 and rng.random() < 0.5,
+            has_recreator=rng.random() < 0.5,
+            has_moving_voters=False,
+            stops_in_order=True,
+            snapshot_bytes=rng.choice((3000, 1 << 20)),
+            aimed=None,
+            has_lasting_cut=False,
+        )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
         """Return a plan with an aimed fault over and over, and now and then a fault of one kind."""
@@ -131,14 +212,11 @@ class ClusterPlan:
             aimed=aimed,
             fault_kinds=others,
             fault_every_seconds=10.0,
-            fault_seconds=AIMED_SECONDS,
+            fault_seconds=AIMED_SECONDS if self.is_large else LONGER_AIMED_SECONDS.get(aimed, SMALL_AIMED_SECONDS),
+            # The fault meets a coordinator before the next commit.
+            commit_seconds=1.0,
             has_mover=False,
         )
-
-    @property
-    def commit_seconds(self) -> float:
-        """The longest pause between two commits of a group; with an aimed fault one meets a coordinator before the next commit."""
-        return 0.2 if self.aimed is None else 1.0
 
     @property
     def replicas(self) -> int:
@@ -148,9 +226,9 @@ class ClusterPlan:
         """Return the settings of every node."""
         replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
         return {
-            "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
+            "offsets.topic.num.partitions": str(self.internal_partitions),
             "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
+            "transaction.state.log.num.partitions": str(self.internal_partitions),
             "transaction.state.log.replication.factor": replicas,
             "transaction.state.log.min.isr": in_sync,
             "share.coordinator.state.topic.replication.factor": replicas,
@@ -160,13 +238,19 @@ class ClusterPlan:
             "log.index.size.max.bytes": "800",
             "group.initial.rebalance.delay.ms": "0",
             "broker.session.timeout.ms": str(self.session_timeout_ms),
-            "broker.heartbeat.interval.ms": str(self.session_timeout_ms // 6),
+            "broker.heartbeat.interval.ms": str(self.session_timeout_ms // (6 if self.is_large else 4)),
+            "metadata.max.idle.interval.ms": str(self.idle_interval_ms),
             "replica.lag.time.max.ms": str(self.lag_time_ms),
             # Small ones are written often, and the log before them is deleted: a node that comes late needs the snapshot.
             "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
             "internal.metadata.log.segment.bytes": str(self.snapshot_bytes),
             "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
         }
+
+
+def _kinds(nodes: int) -> list[str]:
+    """Return the faults that a cluster of so many nodes may have."""
+    return [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
 
 
 @dataclass
@@ -212,12 +296,14 @@ class SimulatedCluster:
             self.history,
             kinds=plan.fault_kinds,
             every_seconds=plan.fault_every_seconds,
+            longest_seconds=plan.longest_fault_seconds,
             are_in_sync=self.are_in_sync,
         )
         self.faults.aimed = plan.aimed
         self.faults.written = [*self.partitions, *self.transacted]
-        groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, INTERNAL_PARTITIONS)) for each in self.committers]
-        ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, INTERNAL_PARTITIONS)) for each in self.transactors]
+        count = plan.internal_partitions
+        groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, count)) for each in self.committers]
+        ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, count)) for each in self.transactors]
         self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
 
     def _add_nodes(self) -> list[ClusterNode]:
@@ -226,9 +312,9 @@ class SimulatedCluster:
             roles = {100: ("controller",)} | dict.fromkeys(roles, ("broker",))
         hosts = {node_id: f"127.0.0.{place}" for place, node_id in enumerate(roles, 1)}
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
-        properties = self.plan.properties()
+        properties, moving = self.plan.properties(), self.plan.has_moving_voters
         return [
-            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties))
+            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties, has_moving_voters=moving))
             for each, of in roles.items()
         ]
 
@@ -246,11 +332,18 @@ class SimulatedCluster:
             Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
             for n in range(plan.transactors)
         ]
-        self.creator = Creator(history, rng("creator"), plan.replicas, CREATE_EVERY_SECONDS)
+        self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
-        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"))
+        return ClusterClient(addresses, client_id, self.world.random(f"client {client_id}"), self._patience(client_id))
+
+    def _patience(self, client_id: str) -> float:
+        """Return how many seconds a client waits for an answer."""
+        if client_id in WATCHERS:
+            return WATCH_SECONDS
+        is_committer = client_id in (each.group for each in self.committers)
+        return COMMIT_PATIENCE_SECONDS if is_committer and not self.plan.is_large else TIMEOUT_SECONDS
 
     # The story
 
@@ -281,8 +374,9 @@ class SimulatedCluster:
         if observing.done():
             observing.result()
         observing.cancel()
-        for node in self.nodes:
-            await node.stop()
+        for node in self.nodes if self.plan.stops_in_order else ():
+            with suppress(NodeDied):  # The history has the fault that ended it.
+                await node.stop()
 
     async def _observe(self) -> None:
         while True:
@@ -310,13 +404,15 @@ class SimulatedCluster:
     async def _work(self) -> None:
         """Run in the clients' process."""
         readers = [Reader(partition, self.history) for partition in self.partitions]
-        watcher = EndWatcher(self.partitions, self.history)
+        watcher = EndWatcher(self.partitions, self.history, self.plan.watch_seconds)
         workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
         if self.plan.has_recreator:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_mover:
             workers.append(self._mover())
-        workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of))
+        if self.plan.has_moving_voters:
+            workers.append(VoterMover(CLUSTER_ID, self.history, self.world.random("mover of voters")))
+        workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of, self.plan.watch_seconds))
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()
@@ -324,7 +420,7 @@ class SimulatedCluster:
 
     def _coordinator_of(self, group: str) -> tuple[Address, int] | None:
         """Return the broker that leads a group's partition in its newest epoch and knows it, and this epoch."""
-        partition = Partition(OFFSETS_TOPIC, partition_for(group, INTERNAL_PARTITIONS))
+        partition = Partition(OFFSETS_TOPIC, partition_for(group, self.plan.internal_partitions))
         known = {node: found for node in self.brokers if (found := node.registration(partition)) is not None}
         newest = max(known.values(), key=lambda found: found.leader_epoch, default=None)
         for node, found in known.items():
@@ -348,6 +444,7 @@ class SimulatedCluster:
         """Wait until each worker has got further and every replica is in sync; write down what does not."""
         wanted = self._further(self._counts())
         wanted["not every replica is in sync"] = self.are_in_sync
+        wanted["not every controller is a voter"] = self._are_all_voters
         await self._await_all(wanted, "after the faults", work)
 
     def _further(self, names: Iterable[str]) -> dict[str, Callable[[], bool]]:
@@ -400,6 +497,8 @@ class SimulatedCluster:
         found["the creator of topics"] = len(history.created_topics)
         if self.plan.has_mover:
             found[Mover.name] = history.moves
+        if self.plan.has_moving_voters:
+            found[VoterMover.name] = history.removed_voters
         if self.plan.has_recreator:
             found[Recreator.name] = len(history.deleted_ids)
         return found
@@ -418,6 +517,12 @@ class SimulatedCluster:
                     if each.leader < 0 or is_moving or set(each.isr) != set(each.replicas):
                         return False
         return True
+
+    def _are_all_voters(self) -> bool:
+        """Return whether every controller knows all controllers for voters."""
+        controllers = [node for node in self.nodes if node.is_controller]
+        ids = {node.node_id for node in controllers}
+        return all(node.image is not None and set(node.raft.voters.ids()) == ids for node in controllers)
 
     # The end
 
@@ -450,20 +555,24 @@ class SimulatedCluster:
 
 def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
     """Play one seed, with one deliberate bug switched on if named, and judge it."""
-    played = SimulatedCluster(ClusterPlan.draw(seed, nodes))
-    history = played.history
-    result = Result(played.plan, history, played.world.timeline)
     with ExitStack() as stack:
+        stack.enter_context(without_collections())
         if bug is not None:
-            of_cluster = (OF_CLUSTERS | NOT_CAUGHT_YET).get(bug)
+            of_cluster = OF_CLUSTERS.get(bug)
             stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
-        try:
-            played.world.play(played.story(), seconds=SECONDS)
-        except Stuck as stuck:
-            history.errors.append(str(stuck))
-        except (AssertionError, KafkaError, Refused, *LOST) as error:
-            history.errors.append(f"the run broke off: {error!r}")
-    history.errors += played.world.errors
+        return _played(SimulatedCluster(ClusterPlan.draw(seed, nodes)))
+
+
+def _played(cluster: SimulatedCluster) -> Result:
+    history = cluster.history
+    result = Result(cluster.plan, history, cluster.world.timeline)
+    try:
+        cluster.world.play(cluster.story(), seconds=SECONDS)
+    except Stuck as stuck:
+        history.errors.append(str(stuck))
+    except (AssertionError, KafkaError, Refused, *LOST) as error:
+        history.errors.append(f"the run broke off: {error!r}")
+    history.errors += cluster.world.errors
     history.errors += history.lost_identities
     for name, check in checkers.ALL.items():
         found = check(history)

@@ -69,6 +69,8 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.DELETE_TOPICS: lambda request: None,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request: None,
     ApiKey.ELECT_LEADERS: lambda request: None,
+    ApiKey.DESCRIBE_QUORUM: lambda request: None,
+    ApiKey.REMOVE_RAFT_VOTER: lambda request: None,
 }
 """The requests that workers send; each is for one partition or one key."""
 NAMES_EPOCH = frozenset({ApiKey.FETCH, ApiKey.LIST_OFFSETS})
@@ -91,13 +93,20 @@ class ClusterClient:
     Args:
         addresses: of all brokers.
         rng: which broker is asked when any will do.
+        timeout_seconds: how long it waits for an answer.
 
     Attributes:
         last_asked: where the last request went that was for a partition or a coordinator.
     """
 
-    def __init__(self, addresses: Sequence[Address], client_id: str, rng: random.Random) -> None:
-        self._clients = {address: Client(address, client_id, TIMEOUT_SECONDS) for address in addresses}
+    def __init__(
+        self,
+        addresses: Sequence[Address],
+        client_id: str,
+        rng: random.Random,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._clients = {address: Client(address, client_id, timeout_seconds) for address in addresses}
         self._rng = rng
         self.last_asked: Address | None = None
         self._known: dict[Partition | Coordinator, Address] = {}

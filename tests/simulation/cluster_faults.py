@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 60.0
 """More than a stop in order takes."""
-LONGEST_SECONDS = 12.0
-"""Longer than a session, so that brokers are fenced, and so that some are not."""
 
 
 class Faults:
@@ -44,6 +42,7 @@ class Faults:
     Args:
         kinds: the names of the faults that happen, methods of this class.
         every_seconds: the mean time from one to the next.
+        longest_seconds: of most faults; longer than a session, so that some brokers are fenced, and some are not.
         are_in_sync: whether every replica is in sync, in every node's eyes.
     """
 
@@ -55,10 +54,12 @@ class Faults:
         *,
         kinds: Sequence[str],
         every_seconds: float,
+        longest_seconds: float,
         are_in_sync: Callable[[], bool],
     ) -> None:
         self._world, self._nodes, self._history = world, nodes, history
         self._kinds, self._every_seconds, self._are_in_sync = kinds, every_seconds, are_in_sync
+        self._longest_seconds = longest_seconds
         self._rng = world.random("faults")
         # Dictionaries, because their order is the same in every run of a seed.
         self._under_way: dict[asyncio.Task[None], None] = {}
@@ -127,7 +128,7 @@ class Faults:
         return node
 
     def _seconds(self, rng: random.Random) -> float:
-        return float(rng.choice((0.3, 2.0, LONGEST_SECONDS)) * rng.random())
+        return rng.choice((0.3, min(2.0, self._longest_seconds / 3), self._longest_seconds)) * rng.random()
 
     async def _stay_down(self, node: ClusterNode, rng: random.Random) -> None:
         await asyncio.sleep(0.05 + self._seconds(rng))

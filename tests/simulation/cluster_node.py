@@ -14,7 +14,9 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.record_codec import encode_record
 from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.protocol.errors import KafkaError
 from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.record_batch import iter_batches
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
@@ -38,6 +40,7 @@ class ClusterNode(BrokerNode):
         node_id: its `node.id`.
         roles: of `process.roles`.
         voters: id and host of each controller.
+        has_moving_voters: whether the voters are those of the log, and each controller makes itself one.
         properties: of every node of the cluster.
 
     Attributes:
@@ -53,7 +56,10 @@ class ClusterNode(BrokerNode):
         roles: tuple[str, ...],
         voters: Iterable[tuple[int, str]],
         properties: dict[str, str],
+        *,
+        has_moving_voters: bool = False,
     ) -> None:
+        voters = list(voters)
         listeners = [f"PLAINTEXT://{host}:{PORT}"] if "broker" in roles else []
         if "controller" in roles:
             listeners.append(f"CONTROLLER://{host}:{CONTROLLER_PORT}")
@@ -63,10 +69,15 @@ class ClusterNode(BrokerNode):
             "listeners": ",".join(listeners),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "controller.quorum.voters": ",".join(f"{voter}@{at}:{CONTROLLER_PORT}" for voter, at in voters),
         }
+        if has_moving_voters:
+            own["controller.quorum.bootstrap.servers"] = ",".join(f"{at}:{CONTROLLER_PORT}" for _, at in voters)
+            own["controller.quorum.auto.join.enable"] = str("controller" in roles).lower()
+        else:
+            own["controller.quorum.voters"] = ",".join(f"{voter}@{at}:{CONTROLLER_PORT}" for voter, at in voters)
         super().__init__(world, f"node {node_id}", host, own | properties)
         self.node_id, self.roles = node_id, roles
+        self._first_voters = VoterSet.of(_voter(*each) for each in voters) if has_moving_voters else None
         self.starting: asyncio.Task[None] | None = None
         self.has_bad_disk = False
         self._will_begin = False
@@ -92,7 +103,8 @@ class ClusterNode(BrokerNode):
             config,
             random.Random(self.node_id),
             now_ms=self.now_ms(),
-            standalone=not config.quorum_voters,
+            standalone=False,
+            initial_voters=self._first_voters,
         )
 
     def wipe(self) -> None:
@@ -181,6 +193,16 @@ class ClusterNode(BrokerNode):
         topic = None if image is None else image.topics.by_name.get(partition.topic)
         return None if topic is None else topic.partitions.get(partition.index)
 
+    def high_watermark(self, partition: Partition) -> int | None:
+        """Return up to where it knows its replica of a partition to be committed; None if it has none now."""
+        broker = self.server.broker if self.serves else None
+        if broker is None or self.registration(partition) is None:
+            return None
+        try:
+            return broker.replica_manager.partition(*partition).log.high_watermark
+        except KafkaError:
+            return None
+
     def observe(self, history: History) -> None:
         """Write down what it believes now, if that is new."""
         image = self.image
@@ -215,6 +237,12 @@ class ClusterNode(BrokerNode):
                 if header.next_offset <= end
             ]
         return found
+
+
+def _voter(node_id: int, host: str) -> Voter:
+    """Return a controller as the operator names it when the disks are formatted."""
+    endpoint = VoterEndpoint("CONTROLLER", host, CONTROLLER_PORT)
+    return Voter(node_id, random.Random(f"directory of {node_id}").randbytes(16), (endpoint,))
 
 
 def digest(image: MetadataImage) -> str:

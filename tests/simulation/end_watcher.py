@@ -15,16 +15,22 @@ from tests.simulation.workload import LOST
 CONSUMER = -1
 """As replica id: followers are told more than is committed."""
 LATEST = -1
+WATCHER = "watcher"
+"""Its name in the history."""
 
 
 class EndWatcher:
-    """Asks for the ends of some partitions in turn."""
+    """Asks for the ends of some partitions in turn.
 
-    def __init__(self, partitions: Sequence[Partition], history: History) -> None:
-        self._partitions, self._history = partitions, history
+    Args:
+        pause_seconds: between two rounds.
+    """
+
+    def __init__(self, partitions: Sequence[Partition], history: History, pause_seconds: float) -> None:
+        self._partitions, self._history, self._pause_seconds = partitions, history, pause_seconds
 
     async def run(self, connect: Connect, loop: Any) -> None:
-        client = connect("watcher")
+        client = connect(WATCHER)
         while True:
             for partition in self._partitions:
                 wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
@@ -36,5 +42,5 @@ class EndWatcher:
                     continue
                 found = answer.topics[0].partitions[0]
                 if not found.error_code:
-                    self._history.ends_seen.setdefault(("watcher", partition), []).append(int(found.offset))
-            await asyncio.sleep(0.2)
+                    self._history.ends_seen.setdefault((WATCHER, partition), []).append(int(found.offset))
+            await asyncio.sleep(self._pause_seconds)

@@ -92,6 +92,8 @@ class History:
     """What it has at the end; None if there is no such topic, or the run broke off before."""
     moves: int = 0
     """How many moves of partitions were accepted."""
+    removed_voters: int = 0
+    """How many removals of voters were acknowledged."""
     lost_identities: list[str] = field(default_factory=list)
     """Producers whose former records a leader did not know; on one broker a power cut may be the reason."""
     leaders_seen: dict[tuple[Partition, int], set[int]] = field(default_factory=dict)

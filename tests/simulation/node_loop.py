@@ -16,10 +16,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+from asyncio import _set_running_loop
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.virtual_loop import Crash, VirtualLoop
+from tests.simulation.virtual_loop import Crash, Due, VirtualLoop
 
 if TYPE_CHECKING:
     from tests.simulation.executor import Executor
@@ -27,21 +28,51 @@ if TYPE_CHECKING:
 
 
 class _Handle(asyncio.Handle):
-    """A callback of a node, which the world's loop runs."""
+    """A callback of a node, which the world's loop runs. It is asyncio's handle with as little as possible around it."""
+
+    __slots__ = ()
 
     _loop: NodeLoop
+    _context: contextvars.Context
+    _callback: Callable[..., object]
+    _args: tuple[Any, ...]
+    _cancelled: bool
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: NodeLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop, self._callback, self._args = loop, callback, args
+        self._cancelled = False
+        self._repr = self._source_traceback = None
 
     def _run(self) -> None:
-        self._loop.run(self, super()._run)
+        self._loop.run(self)
 
 
-class _Timer(asyncio.TimerHandle):
-    """A timer of a node, which the world's loop runs."""
+class _Timer(_Handle, asyncio.TimerHandle):
+    """A timer of a node, which the world's loop runs. Timers are never compared: the world's loop orders them by their time."""
 
-    _loop: NodeLoop
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: NodeLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        _Handle.__init__(self, callback, args, loop, context)
+        self._when = when
+        self._scheduled = True
 
     def _run(self) -> None:
-        self._loop.run(self, super()._run)
+        self._loop.run(self)
 
 
 class NodeLoop(asyncio.AbstractEventLoop):
@@ -57,7 +88,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     def __init__(self, world: VirtualLoop, node: Node) -> None:
         self._world, self._node = world, node
-        self._held: list[asyncio.Handle] = []
+        self._held: list[Due] = []
         self._is_blocked = False
         self._has_ended = False
         self.is_paused = False
@@ -102,25 +133,32 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._left_behind.append((handle._callback, handle._args))  # type: ignore[attr-defined]
             handle.cancel()
 
-    def run(self, handle: asyncio.Handle, run: Callable[[], None]) -> None:
+    def run(self, handle: _Handle) -> None:
         """Run what fell due, or keep it while the node is paused."""
         if self._has_ended:
             return
         if self.is_paused or self._is_blocked:
             self._held.append(handle)
             return
-        outer = asyncio._get_running_loop()
-        asyncio._set_running_loop(self)
+        _set_running_loop(self)
         try:
-            run()
+            handle._context.run(handle._callback, *handle._args)
         except Crash:
             self._node.kill("ends in the midst of a write")
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self.call_exception_handler({"message": f"an exception in {handle!r}", "exception": error})
         finally:
-            asyncio._set_running_loop(outer)
-            seconds = self._node.disk.take_seconds()
-            if seconds > 0 and not self._has_ended:
-                self._is_blocked = True
-                self._world.call_later(seconds, self._unblock)
+            _set_running_loop(self._world)
+            if self._node.disk.seconds_spent > 0:
+                self._wait_for_the_disk()
+
+    def _wait_for_the_disk(self) -> None:
+        seconds = self._node.disk.take_seconds()
+        if not self._has_ended:
+            self._is_blocked = True
+            self._world.call_later(seconds, self._unblock)
 
     # What asyncio and the node call
 
@@ -129,7 +167,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
     ) -> asyncio.Handle:
         handle = _Handle(callback, args, self, context)
         if not self._has_ended:
-            self._world.put(handle)
+            self._world._ready.append(handle)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
@@ -139,7 +177,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
     ) -> asyncio.TimerHandle:
         timer = _Timer(when, callback, args, self, context)
         if not self._has_ended:
-            self._world.put_at(timer)
+            self._world.put_at(when, timer)
         return timer
 
     def call_later(  # type: ignore[override]
@@ -148,11 +186,11 @@ class NodeLoop(asyncio.AbstractEventLoop):
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def _timer_handle_cancelled(self, timer: asyncio.TimerHandle) -> None:
-        self._world._timer_handle_cancelled(timer)  # type: ignore[attr-defined]
+        """The world's loop skips it when its time comes."""
 
     def time(self) -> float:
         """Return the world's time; later by what this callback has waited for the disk."""
-        return self._world.time() + self._node.disk.seconds_spent
+        return self._world._now + self._node.disk.seconds_spent
 
     def now_ms(self) -> int:
         """This node's wall clock."""

@@ -18,24 +18,38 @@ from tests.simulation.workload import LOST, Committer
 
 CoordinatorOf = Callable[[str], tuple[Address, int] | None]
 """Returns the address and the epoch of a group's coordinator; None while no node acts as its coordinator."""
-PAUSE_SECONDS = 0.25
+
+
+WATCHER = "offset-watcher"
+"""Its client id."""
 
 
 class OffsetWatcher:
-    """Asks for the offsets of some groups in turn."""
+    """Asks for the offsets of some groups in turn.
 
-    def __init__(self, committers: Sequence[Committer], history: History, coordinator_of: CoordinatorOf) -> None:
+    Args:
+        pause_seconds: between two rounds.
+    """
+
+    def __init__(
+        self,
+        committers: Sequence[Committer],
+        history: History,
+        coordinator_of: CoordinatorOf,
+        pause_seconds: float,
+    ) -> None:
         self._committers, self._history, self._coordinator_of = committers, history, coordinator_of
+        self._pause_seconds = pause_seconds
 
     async def run(self, connect: Callable[[str], ClusterClient], loop: Any) -> None:
-        client = connect("offset-watcher")
+        client = connect(WATCHER)
         while True:
             for committer in self._committers:
                 try:
                     await self._ask(client, committer)
                 except LOST:
                     continue
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(self._pause_seconds)
 
     async def _ask(self, client: ClusterClient, committer: Committer) -> None:
         group, partition = committer.group, committer.partition

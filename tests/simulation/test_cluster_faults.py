@@ -43,7 +43,13 @@ class Cluster:
         self.is_in_sync = True
         self.machines = {name: Machine(name) for name in "abc"}
         self.faults = Faults(
-            self.world, [], History(), kinds=(), every_seconds=1.0, are_in_sync=lambda: self.is_in_sync
+            self.world,
+            [],
+            History(),
+            kinds=(),
+            every_seconds=1.0,
+            longest_seconds=12.0,
+            are_in_sync=lambda: self.is_in_sync,
         )
 
     world = World(1)

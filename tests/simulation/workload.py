@@ -157,19 +157,22 @@ class Committer:
 
     async def run(self, connect: Connect, loop: Any) -> None:
         client = connect(self.group)
+        is_found = False
         while True:
             try:
-                await self.find(client)
-                await self.step(client)
+                if not is_found:
+                    await self.find(client)
+                is_found = await self.step(client)
             except LOST:
-                pass
+                is_found = False
             await asyncio.sleep(self.rng.random() * self._pause_seconds)
 
     async def find(self, client: Asks) -> None:
         request = FindCoordinatorRequest(coordinator_keys=[self.group])
         await client.request(ApiKey.FIND_COORDINATOR, 4, request, FindCoordinatorResponse)
 
-    async def step(self, client: Asks) -> None:
+    async def step(self, client: Asks) -> bool:
+        """Commit the next offset; return whether that was acknowledged."""
         self.offset += 1
         commit = Commit(self.group, self.partition, self.offset)
         self.history.commits.append(commit)
@@ -187,6 +190,7 @@ class Committer:
             asyncio.get_running_loop().note(f"{self.group} has committed {self.offset}", is_detail=True)  # type: ignore[attr-defined]
         elif error not in NOT_YET:
             raise AssertionError(f"{self.group} was answered {ErrorCode(error).name}")
+        return commit.acknowledged
 
 
 class Reader:

@@ -17,8 +17,11 @@ world.play(story())
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
-from collections.abc import Coroutine
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tests.simulation.broker_node import BrokerNode
@@ -32,6 +35,24 @@ N = TypeVar("N", bound=Node)
 R = TypeVar("R")
 
 YEAR = 365 * 86_400.0
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Collect no garbage while a world lasts, and then all of it: what is collected in its midst depends on this process.
+
+    The garbage has tasks of processes that were killed. To close one may fail, as a killed process may be anywhere in its code.
+    """
+    was_enabled, hook = gc.isenabled(), sys.unraisablehook
+    gc.disable()
+    try:
+        yield
+    finally:
+        sys.unraisablehook = lambda unraisable: None
+        gc.collect()
+        sys.unraisablehook = hook
+        if was_enabled:
+            gc.enable()
 
 
 class World:

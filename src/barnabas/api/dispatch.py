@@ -48,7 +48,7 @@ from barnabas.api.context import (
 from barnabas.api.error_response import error_response
 from barnabas.api.let_go import let_go
 from barnabas.api.throttling import Accounting, settle
-from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
+from barnabas.protocol.api_keys import ApiDescription, ApiKey, api
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import UNLIMITED, Struct
@@ -124,7 +124,11 @@ class _Encoded(NamedTuple):
 
 
 class Route:
-    """One API: its classes, its handler and the served versions."""
+    """One API: its classes, its handler and the served versions.
+
+    Attributes:
+        tagged_header_from: the first version whose response header has a tag buffer.
+    """
 
     __slots__ = (
         "carries_records",
@@ -137,6 +141,7 @@ class Route:
         "only_reads",
         "request",
         "response",
+        "tagged_header_from",
     )
     handle: Callable[..., Any]
 
@@ -150,6 +155,7 @@ class Route:
         self.max_version = max_version
         self.request: Any = description.request_class
         self.response: Any = description.response_class
+        self.tagged_header_from = description.tagged_response_header_from
         self.carries_records = self.key in (ApiKey.FETCH, ApiKey.SHARE_FETCH)
         self.lists = self.key in _LISTS
         self.only_reads = self.key in _READERS
@@ -391,10 +397,11 @@ class Dispatcher:
 
     def _encode(self, context: AnyContext, response: Any) -> Output:
         version = context.version
+        route = self._routes[context.api_key]
         head = bytearray(_PREFIX.pack(0, context.correlation_id))
-        if response_header_version(context.api_key, version):
+        if version >= route.tagged_header_from:
             head.append(0)
-        if not self._routes[context.api_key].carries_records:
+        if not route.carries_records:
             response.write(head, version)
             _SIZE.pack_into(head, 0, len(head) - 4)
             return [head]

@@ -26,6 +26,9 @@ from barnabas.protocol.message import Message
 
 __all__ = ["Channel"]
 
+BEGINNING_BYTES = 4096
+"""Room for one read, as long as it is not known how long the next response is."""
+
 
 class Channel:
     """A connection to one broker that is made when a request needs it.
@@ -139,7 +142,10 @@ class Channel:
 
 
 class _Connection(asyncio.BufferedProtocol):
-    """One connection of a channel: each response is received into a buffer of its own."""
+    """One connection of a channel.
+
+    A read begins in a small buffer, so that most responses take one. The rest of a longer response is received into its own buffer.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange) -> None:
         self.exchange = exchange
@@ -147,8 +153,9 @@ class _Connection(asyncio.BufferedProtocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[asyncio.Future[Message]] = deque()
-        self._header = bytearray(SIZE_BYTES)
+        self._beginning = memoryview(bytearray(BEGINNING_BYTES))
         self._frame: bytearray | None = None
+        # How much of the frame is there; without one, how much of the beginning is.
         self._filled = 0
 
     def __repr__(self) -> str:
@@ -207,8 +214,9 @@ class _Connection(asyncio.BufferedProtocol):
         self.fail(self._lost("waiting for the answer", reason))
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        target = self._header if self._frame is None else self._frame
-        return memoryview(target)[self._filled :]
+        if self._frame is None:
+            return self._beginning[self._filled :]
+        return memoryview(self._frame)[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
@@ -220,14 +228,31 @@ class _Connection(asyncio.BufferedProtocol):
             self.fail(self._lost("reading the answer", "it cannot be read"))
 
     def _take(self) -> None:
-        """Go on from the size to the response, and from the response to the next size, when all their bytes are here."""
-        if self._frame is None:
-            if self._filled < SIZE_BYTES:
+        """Take the responses whose bytes are all here."""
+        frame = self._frame
+        if frame is None:
+            self._take_beginnings()
+        elif self._filled == len(frame):
+            self._frame, self._filled = None, 0
+            self._answer(frame)
+
+    def _take_beginnings(self) -> None:
+        arrived, position = self._beginning[: self._filled], 0
+        self._filled = 0
+        while len(arrived) - position >= SIZE_BYTES:
+            frame = bytearray(self.exchange.size_of(arrived[position : position + SIZE_BYTES]))
+            position += SIZE_BYTES
+            here = min(len(frame), len(arrived) - position)
+            frame[:here] = arrived[position : position + here]
+            position += here
+            if here < len(frame):
+                self._frame, self._filled = frame, here
                 return
-            self._frame, self._filled = bytearray(self.exchange.size_of(self._header)), 0
-        if self._filled < len(self._frame):
-            return
-        frame, self._frame, self._filled = self._frame, None, 0
+            self._answer(frame)
+        self._filled = len(arrived) - position
+        self._beginning[: self._filled] = arrived[position:]
+
+    def _answer(self, frame: bytearray) -> None:
         response = self.exchange.decode(memoryview(frame))
         waiting = self._waiting.popleft()
         if not waiting.done():

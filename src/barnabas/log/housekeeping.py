@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import NamedTuple
 
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import INT64_MAX
+from barnabas.log.log_dir_failure import LogDirFailure
 from barnabas.log.offset_checkpoints import LOGS_PER_STEP, Key, OffsetCheckpoints
 from barnabas.log.partition_log import PartitionLog
 
@@ -44,6 +45,7 @@ class Housekeeping:
 
     Args:
         logs, unopened: the manager's, as they are at each time.
+        failure: notes whether the disk takes the checkpoints.
         apply_retention_to: opens a log if need be; logs its failures.
         now_ms: the wall clock.
     """
@@ -54,6 +56,7 @@ class Housekeeping:
         logs: Mapping[Key, PartitionLog],
         unopened: Mapping[Key, str],
         checkpoints: OffsetCheckpoints,
+        failure: LogDirFailure,
         apply_retention_to: Callable[[Key], object],
         intervals: Intervals,
         now_ms: Callable[[], int],
@@ -62,6 +65,7 @@ class Housekeeping:
         self._logs = logs
         self._unopened = unopened
         self._checkpoints = checkpoints
+        self._failure = failure
         self._apply_retention_to = apply_retention_to
         self._intervals = intervals
         self._now_ms = now_ms
@@ -141,23 +145,37 @@ class Housekeeping:
         del self._producer_round[:LOGS_PER_ROUND_STEP]
 
     def _write_index_entries(self, log: PartitionLog) -> None:
-        try:
+        with self._logged(f"write the index entries of {log.name}"):
             log.write_index_entries()
-        except OSError as error:
-            logger.error("%s: cannot write the index entries of %s: %s", self._root_dir, log.name, in_words(error))
 
     def _write_checkpoints(self, now_ms: int) -> Iterator[None]:
         """Write the checkpoints that are due; those that could not be written because of a truncation are due at once."""
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._intervals.checkpoint_ms
-            with self._logged("write the checkpoints"):
-                if not (yield from self._checkpoints.write_stepwise(self._logs, self._unopened)):
-                    self._next_checkpoint_ms = now_ms
+            writing = self._checkpoints.write_stepwise(self._logs, self._unopened)
+            if not (yield from self._watched("the checkpoints", writing)):
+                self._next_checkpoint_ms = now_ms
         elif now_ms >= self._next_high_watermarks_ms:
             self._next_high_watermarks_ms = now_ms + self._intervals.high_watermarks_ms
-            with self._logged("write the checkpoint of high watermarks"):
-                if not (yield from self._checkpoints.write_high_watermarks_stepwise(self._logs, self._unopened)):
-                    self._next_high_watermarks_ms = now_ms
+            writing = self._checkpoints.write_high_watermarks_stepwise(self._logs, self._unopened)
+            if not (yield from self._watched("the checkpoint of high watermarks", writing)):
+                self._next_high_watermarks_ms = now_ms
+
+    def _watched(self, what: str, writing: Generator[None, None, bool]) -> Generator[None, None, bool]:
+        """Write a checkpoint, and note whether the disk takes it; return False if it was given up, which says nothing of the disk."""
+        failure: Exception | None = None
+        try:
+            if not (yield from writing):
+                return False
+        except (KafkaStorageError, OSError) as error:
+            failure = error
+
+        def end() -> None:
+            if failure is not None:
+                raise failure
+
+        self._failure.watch(what, end)
+        return True
 
     def _remove_deleted_segments(self, log: PartitionLog) -> None:
         if log.has_deleted_files:
@@ -169,4 +187,5 @@ class Housekeeping:
         try:
             yield
         except (KafkaStorageError, OSError) as error:
-            logger.error("%s: cannot %s: %s", self._root_dir, what, in_words(error))
+            if not self._failure.is_offline:
+                logger.error("%s: cannot %s: %s", self._root_dir, what, in_words(error))

@@ -46,6 +46,7 @@ from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.housekeeping import Housekeeping, Intervals
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import LogConfig
+from barnabas.log.log_dir_failure import LogDirFailure
 from barnabas.log.log_flusher import BlockingFuture, RunBlocking, run_in_future, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
@@ -107,6 +108,7 @@ class LogManager:
     Attributes:
         had_clean_shutdown: whether the last owner closed everything.
         broker_epoch: the epoch that a clean stop writes down: at first the last owner's, -1 if it is not known.
+        failure: whether the disk takes writes.
     """
 
     def __init__(
@@ -148,6 +150,7 @@ class LogManager:
         self._doomed: list[tuple[int, str]] = []
         self._renames = 0
         self.had_clean_shutdown = False
+        self.failure = LogDirFailure(root_dir)
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
         self.cleaner = LogCleaner(
             disk,
@@ -163,6 +166,7 @@ class LogManager:
             self._logs,
             self._unopened,
             self._checkpoints,
+            self.failure,
             self._apply_retention_to,
             Intervals(
                 retention_check_interval_ms,
@@ -467,7 +471,8 @@ class LogManager:
                 # A log that is being cleaned follows at the end of its cleaning.
                 return 0 if self.cleaner.is_cleaning(key) else log.apply_retention()
         except (KafkaStorageError, OSError) as error:
-            logger.error("%s: cannot apply retention to %s-%d: %s", self.root_dir, *key, in_words(error))
+            if not self.failure.is_offline:
+                logger.error("%s: cannot apply retention to %s-%d: %s", self.root_dir, *key, in_words(error))
         return 0
 
     def _cleaned(self, key: Key) -> None:

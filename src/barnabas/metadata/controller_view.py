@@ -35,16 +35,23 @@ class ControllerResult(Generic[Response]):
         records: appended atomically.
         batches: appended instead of `records` if the change may touch more partitions than one batch should hold. Until they are
             exhausted they may still write into the response.
+        upgrades_kraft_version: the quorum is upgraded first; its records are not metadata.
     """
 
-    __slots__ = ("batches", "records", "response")
+    __slots__ = ("batches", "records", "response", "upgrades_kraft_version")
 
     def __init__(
-        self, response: Response, records: list[MetadataRecord] | None = None, *, batches: Batches | None = None
+        self,
+        response: Response,
+        records: list[MetadataRecord] | None = None,
+        *,
+        batches: Batches | None = None,
+        upgrades_kraft_version: bool = False,
     ) -> None:
         self.response = response
         self.records: list[MetadataRecord] = [] if records is None else records
         self.batches = batches
+        self.upgrades_kraft_version = upgrades_kraft_version
 
 
 class ApiError(NamedTuple):

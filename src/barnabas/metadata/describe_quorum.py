@@ -12,7 +12,7 @@ from barnabas.metadata.topic_names import CLUSTER_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.raft.leader import ReplicaProgress
+from barnabas.raft.leader import Leader, ReplicaProgress
 from barnabas.raft.voters import VoterSet
 
 LISTENERS_FROM = 2
@@ -43,7 +43,9 @@ def describe_quorum(
 
 
 def _partition(view: ControllerView, index: int) -> messages.DescribeQuorumResponse.PartitionData:
-    description = view.quorum.describe()
+    leader = view.quorum.quorum.state
+    assert isinstance(leader, Leader), "only the active controller answers"
+    description = leader.describe(view.clock)
     return messages.DescribeQuorumResponse.PartitionData(
         partition_index=index,
         error_code=ErrorCode.NONE,

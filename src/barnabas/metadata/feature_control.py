@@ -6,6 +6,7 @@
 - metadata.version can be lowered only if no level on the way changed a format, so that no metadata is lost.
 - All updates of a request are made or none: the first error becomes the error of the whole response, without results.
   Versions 0 and 1 list results when all updates were made (KIP-1022).
+- kraft.version is the quorum's: it writes its own records (`raft.kraft_version_upgrade`), and cannot be lowered.
 - Eligible leader replicas need metadata.version 4.0-IV1 and one min.insync.replicas for the cluster: turning them on sets it where it is
   not set, and removes it from single brokers (KIP-966).
 
@@ -24,6 +25,8 @@ from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE, DI
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
+from barnabas.raft.kraft_version_upgrade import objection
+from barnabas.raft.leader import Leader
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 # 4.0-IV1, the first level whose records have eligible leader replicas.
@@ -36,7 +39,7 @@ def update_features(
     """Answer one UpdateFeatures request."""
     response = messages.UpdateFeaturesResponse(error_message=None)
     records: list[MetadataRecord] = []
-    refusal = NO_ERROR
+    refusal, upgrades_kraft_version = NO_ERROR, False
     for update in request.feature_updates:
         kind = update.upgrade_type
         if view.version == 0:
@@ -47,10 +50,12 @@ def update_features(
             refusal = _check_elr(view, request, level)
         if refusal.code is not ErrorCode.NONE:
             break
-        if level != view.image.features.level(name):
+        if name == KRAFT_VERSION:
+            upgrades_kraft_version = level != view.quorum.kraft_version and not request.validate_only
+        elif level != view.image.features.level(name):
             records.append(messages.FeatureLevelRecord(name=name, feature_level=level))
     if refusal.code is not ErrorCode.NONE:
-        records = []
+        records, upgrades_kraft_version = [], False
         response.error_code = refusal.code
         response.error_message = (
             f"The update failed for all features since the following feature had an error: {refusal.message}"
@@ -61,7 +66,12 @@ def update_features(
     records.sort(key=lambda record: getattr(record, "name", "") != METADATA_VERSION)
     if any(getattr(record, "name", "") == ELR_FEATURE and getattr(record, "feature_level", 0) for record in records):
         records = elr_safety_records(view) + records
-    return ControllerResult(response, [] if request.validate_only else records)
+    if upgrades_kraft_version:
+        # The response waits for its commit, and so for the quorum's own records before it.
+        records.append(messages.NoOpRecord())
+    return ControllerResult(
+        response, [] if request.validate_only else records, upgrades_kraft_version=upgrades_kraft_version
+    )
 
 
 def _taken(name: str) -> messages.UpdateFeaturesResponse.UpdatableFeatureResult:
@@ -75,7 +85,7 @@ def _check(view: ControllerView, name: str, level: int, kind: int) -> ApiError:
     refused = ErrorCode.INVALID_UPDATE_VERSION
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return ApiError(refused, "The controller does not support the given upgrade type.")
-    current = view.image.features.level(name)
+    current = view.quorum.kraft_version if name == KRAFT_VERSION else view.image.features.level(name)
     invalid = f"Invalid update version {level} for feature {name}. "
     if level < 0:
         return ApiError(refused, invalid + "A feature version cannot be less than 0.")
@@ -97,8 +107,18 @@ def _check(view: ControllerView, name: str, level: int, kind: int) -> ApiError:
     elif level > current and kind != UPGRADE:
         return ApiError(refused, invalid + "Can't downgrade to a newer version.")
     if name == KRAFT_VERSION and level != current:
-        return ApiError(refused, invalid + "The quorum's own version is set when a directory is formatted.")
+        return _check_kraft_version(view, level, current)
     return NO_ERROR
+
+
+def _check_kraft_version(view: ControllerView, level: int, current: int) -> ApiError:
+    refused, state = ErrorCode.INVALID_UPDATE_VERSION, view.quorum.quorum.state
+    if level < current:
+        invalid = f"Invalid update version {level} for feature {KRAFT_VERSION}. "
+        return ApiError(refused, invalid + "Can't downgrade the version of this feature.")
+    assert isinstance(state, Leader), "only the active controller answers"
+    why = objection(state, level)
+    return NO_ERROR if why is None else ApiError(refused, why)
 
 
 def _check_elr(view: ControllerView, request: messages.UpdateFeaturesRequest, level: int) -> ApiError:

@@ -299,6 +299,8 @@ class QuorumController:
             KafkaError: POLICY_VIOLATION for too many bytes, KAFKA_STORAGE_ERROR; nothing was appended.
         """
         result = change.result
+        if result.upgrades_kraft_version:
+            self.driver.upgrade_kraft_version()
         if result.records:
             try:
                 self._append(change, request)
@@ -334,7 +336,8 @@ class QuorumController:
         base_offset = self.driver.node.end_offset
         last_offset = base_offset + len(result.records) - 1
         image = image._replace(
-            provenance=MetadataProvenance(last_offset, self.driver.node.epoch, self._clock.wall_ms())
+            features=image.features._replace(kraft_version=self.driver.node.kraft_version),
+            provenance=MetadataProvenance(last_offset, self.driver.node.epoch, self._clock.wall_ms()),
         )
         before = self._latest
         # In the queues before the append, because the commit may come before the append returns.

@@ -64,6 +64,12 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
     )
     for name, text, count in counts:
         yield family(_MANAGER + name, "gauge", text, [("", count)])
+    yield family(
+        "kafka_log_logmanager_offlinelogdirectorycount",
+        "gauge",
+        "Data directories, of one, whose disk takes no writes.",
+        [("", int(replicas.log_manager.failure.is_offline))],
+    )
     for side, quota in (("leader", replicas.leader_quota), ("follower", replicas.follower_quota)):
         if isinstance(quota, ReplicationQuotaManager):
             text = f"Bytes a second of throttled replicas, counted as {side}."

@@ -132,6 +132,9 @@ REMOVED = frozenset((ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_M
 
 PRODUCE_ADVERTISED_MIN = 0
 
+ABOVE_EVERY_VERSION = 1 << 15
+"""Versions are int16."""
+
 
 class ApiDescription(NamedTuple):
     """What there is to know about an API before any of its messages is read.
@@ -164,6 +167,16 @@ class ApiDescription(NamedTuple):
     def advertised_min(self) -> int:
         """The lowest version an ApiVersions response names."""
         return PRODUCE_ADVERTISED_MIN if self.key is ApiKey.PRODUCE else self.min_version
+
+    @property
+    def tagged_response_header_from(self) -> int:
+        """The first version with response header version 1; above every version when none has it.
+
+        ApiVersions keeps version 0, so that a client can read the response to a version that the broker does not know.
+        """
+        if self.flexible_from is None or self.key is ApiKey.API_VERSIONS:
+            return ABOVE_EVERY_VERSION
+        return self.flexible_from
 
     @property
     def request_class(self) -> type[Message]:
@@ -208,5 +221,4 @@ def request_header_version(key: int, version: int) -> int:
 
 def response_header_version(key: int, version: int) -> int:
     """Return the version of a response's header."""
-    first = api(key).flexible_from
-    return 1 if key != ApiKey.API_VERSIONS and first is not None and version >= first else 0
+    return int(version >= api(key).tagged_response_header_from)

@@ -83,10 +83,12 @@ class FrameBuffer:
         Args:
             hint: what the event loop expects to read; ignored, since it guesses worse than the size of the frame.
         """
-        pending = self.pending
+        pending = self._stop - self._start
+        capacity = len(self._buffer)
         if not pending:
             self._start = self._stop = 0
-        capacity = len(self._buffer)
+            if capacity == self._read_bytes:
+                return self._view
         # An announced size is only a promise: beyond `TRUSTED_BYTES`, memory follows what arrives, twice as much each time.
         needed = max(min(self._frame_bytes(), max(TRUSTED_BYTES, 2 * pending)), self._read_bytes)
         self._small_reads = self._small_reads + 1 if needed * 2 <= capacity else 0
@@ -114,6 +116,8 @@ class FrameBuffer:
     def next_frame(self) -> memoryview | None:
         """Take the next whole frame; None if it is not complete. Raises as `frames`."""
         start = self._start
+        if start == self._stop:
+            return None
         size = self._frame_bytes()
         if size == 0 or self._stop - start < size:
             return None

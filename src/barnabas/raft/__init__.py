@@ -15,7 +15,8 @@ must be cut off, made durable, appended, applied, sent and answered, in that ord
     fetch_purgatory   fetches that wait for news
     role_requests     what a node asks another one in its role
     voter_set_history who votes from which offset on; `start_of_epoch` the records that begin an epoch
-    voter_changes     voters are added, removed and updated (KIP-853)
+    voter_changes     voters are added, removed and updated (KIP-853); `kraft_version_upgrade` makes that possible
+                      in a quorum that began with `controller.quorum.voters`
 
 Invariants (each asserted where it could break)
 - The epoch of a node never goes back, and a node votes for at most one candidate in an epoch.
@@ -26,6 +27,4 @@ Invariants (each asserted where it could break)
 - Election state is durable before anything that relies on it leaves the node.
 
 - A voter set is in force as soon as it is in the log, and a truncation takes it back; a change begins only when the last one is committed.
-
-Limit: kraft.version 0, the static quorum of a configuration, cannot be raised to 1 while the quorum runs.
 """

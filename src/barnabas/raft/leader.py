@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.clock import Clock
+from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.raft import quorum
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.peer_messages import LogEnd
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
-from barnabas.raft.voters import VoterSet
+from barnabas.raft.voters import Voter, VoterSet
 
 # How long a leader remembers an observer that does not fetch, as in Kafka.
 OBSERVER_SESSION_MS = 300_000
@@ -68,6 +69,7 @@ class Leader:
     Attributes:
         heard_at: when each voter showed that it knows of this leader.
         begin_at_ms: when those that may not are informed again.
+        named: the voters with what they told of themselves in this epoch; a static quorum has it nowhere else.
     """
 
     epoch: int
@@ -82,19 +84,22 @@ class Leader:
     observers: dict[ReplicaKey, ReplicaProgress] = field(default_factory=dict)
     heard_at: dict[int, int] = field(default_factory=dict)
     heard: set[int] = field(default_factory=set)
+    named: VoterSet = field(init=False)
     role: Role = Role.LEADER
     voted: ReplicaKey | None = None
 
     def __post_init__(self) -> None:
+        self.named = self.voters
         self.progress = {each.id: ReplicaProgress(each.id, each.directory_id) for each in self.voters.voters}
 
     def change_voters(self, voters: VoterSet, now_ms: int) -> None:
         """Count with another voter set from now on; what is known of a replica stays known, voter or not."""
-        former = {ReplicaKey(each.id, each.directory_id): each for each in self.progress.values()}
+        former = {self._key_in(voters, each): each for each in self.progress.values()}
         known = {**self.observers, **former}
-        self.voters = voters
+        self.voters = self.named = voters
         self.progress = {
-            each.id: known.pop(each.key, ReplicaProgress(each.id, each.directory_id)) for each in voters.voters
+            each.id: known.pop(each.key, ReplicaProgress(*each.key))._replace(directory_id=each.directory_id)
+            for each in voters.voters
         }
         known.pop(self.key, None)
         self.observers = {key: each for key, each in known.items() if each.last_fetch_ms >= 0}
@@ -102,6 +107,16 @@ class Leader:
         self.heard_at = {voter: at_ms for voter, at_ms in self.heard_at.items() if voter in self.progress}
         # A new voter has its time to be heard, and learns of this leader at once.
         self.deadline_ms, self.begin_at_ms = now_ms + self.check_ms, now_ms
+
+    def name(self, voter: Voter) -> None:
+        """Note what a voter has told of itself."""
+        if self.voters.voter(voter.id) is not None:
+            self.named = self.named.with_voter(voter)
+
+    def _key_in(self, voters: VoterSet, known: ReplicaProgress) -> ReplicaKey:
+        """Return a voter's key in another set: a static quorum did not name its directory."""
+        entry = voters.voter(known.id) if known.directory_id == ZERO_UUID else None
+        return ReplicaKey(known.id, known.directory_id) if entry is None else entry.key
 
     def is_caught_up(self, replica: ReplicaKey, now_ms: int) -> bool:
         """Return whether an observer has had everything once, and fetched within an hour: so it delays no commit as a voter."""

@@ -19,6 +19,7 @@ from typing import Protocol
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.election_state import NO_NODE
 from barnabas.raft.fetch_purgatory import FetchPurgatory
+from barnabas.raft.leader import Leader
 from barnabas.raft.peer_messages import (
     Answer,
     BeginEpoch,
@@ -167,6 +168,12 @@ class RaftDriver:
         """Append a voter set, which is in force at once; only `voter_changes` calls this."""
         self._carry_out(self.node.change_voters(voters))
 
+    def upgrade_kraft_version(self) -> None:
+        """Append kraft.version 1 and the voters with their directories, in force at once; only the active controller calls this."""
+        state = self.node.quorum.state
+        assert isinstance(state, Leader), "only the leader upgrades"
+        self.change_voters(state.named)
+
     def resign(self) -> None:
         """Give up leadership."""
         self._carry_out(self.node.resign())
@@ -222,7 +229,12 @@ class RaftDriver:
                 ready = self.node.end_epoch(request)
             case FetchFrom():
                 ready = self.node.fetch(request, is_first=is_first)
-        self._carry_out(ready)
+        try:
+            self._carry_out(ready)
+        except Exception as error:
+            # The peer hears of it, and this node must not go on with half of it done.
+            self._fail(error)
+            raise
         return ready.answer
 
     async def _answer_later(self, request: FetchFrom) -> Answer:

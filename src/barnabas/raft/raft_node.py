@@ -27,7 +27,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.candidate import Candidate
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.follower import Follower
-from barnabas.raft.leader import Leader, QuorumDescription
+from barnabas.raft.leader import Leader
 from barnabas.raft.local_log import LocalLog
 from barnabas.raft.peer_messages import (
     Answer,
@@ -236,11 +236,11 @@ class RaftNode:
         return self._take()
 
     def change_voters(self, voters: VoterSet) -> Ready:
-        """Append a voter set, which is in force from now on; `voter_changes` has the rules."""
+        """Append a voter set, which is in force from now on: a change (`voter_changes`), or a `kraft_version_upgrade`."""
         state = self.quorum.state
         assert isinstance(state, Leader), "only the leader changes the voters"
-        self._append_control([voters_record(voters)])
-        self.log.history.add(VotersFrom(self.log.end_offset - 1, voters, self.kraft_version))
+        self._append_control(first_voters(voters) if self.kraft_version == 0 else [voters_record(voters)])
+        self.log.history.add(VotersFrom(self.log.end_offset - 1, voters))
         state.change_voters(voters, self.clock.monotonic_ms())
         self._advance(state)
         return self._take()
@@ -260,11 +260,6 @@ class RaftNode:
             state.flushed(token.end_offset, self.clock.monotonic_ms())
             self._advance(state)
         return self._take()
-
-    def describe(self) -> QuorumDescription:
-        """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
-        assert isinstance(self.quorum.state, Leader), "only the leader describes the quorum"
-        return self.quorum.state.describe(self.clock)
 
     # Requests of peers
 
@@ -463,7 +458,8 @@ class RaftNode:
         self._requests.reset()
         self.wanted_snapshot = None
         if isinstance(former, Leader):
-            self._ready = self._ready._replace(left_epoch=former.epoch)
+            # A removed leader resigns as soon as its epoch commits: nobody is to begin with an epoch that is over.
+            self._ready = self._ready._replace(leader_epoch=None, left_epoch=former.epoch)
 
     def _poll(self) -> None:
         """Do one thing that is due."""
@@ -492,7 +488,9 @@ class RaftNode:
                 quorum.unattach(state.epoch + 1)
 
     def _lead(self, candidate: Candidate) -> None:
-        self.quorum.lead(candidate, self.log.end_offset, self.high_watermark)
+        leader = self.quorum.lead(candidate, self.log.end_offset, self.high_watermark)
+        if self.own_voter is not None:
+            leader.name(self.own_voter)
         records = [leader_change(self.key.id, self.voters, candidate.ballot.granting)]
         voters = voters_to_write(self.log.history, self.own_voter)
         if voters is not None:

@@ -28,12 +28,6 @@ def leader_change(leader_id: int, voters: VoterSet, granting: Sequence[int]) -> 
     return (ControlRecordType.LEADER_CHANGE, change)
 
 
-def first_voters(voters: VoterSet) -> list[ControlRecord]:
-    """Return the records that write the voters of a formatted directory into the log."""
-    version = messages.KRaftVersionRecord(version=0, k_raft_version=1)
-    return [(ControlRecordType.KRAFT_VERSION, version), voters_record(voters)]
-
-
 def voters_to_write(history: VoterSetHistory, own: Voter | None) -> VoterSet | None:
     """Return the voters that the first batch of an epoch has to name; None if the log names them.
 
@@ -51,3 +45,9 @@ def voters_to_write(history: VoterSetHistory, own: Voter | None) -> VoterSet | N
 def voters_record(voters: VoterSet) -> ControlRecord:
     """Return the record from which on these are the voters."""
     return (ControlRecordType.KRAFT_VOTERS, voters.to_record())
+
+
+def first_voters(voters: VoterSet) -> list[ControlRecord]:
+    """Return the records that begin kraft.version 1: those of a formatted directory, or of a static quorum that is upgraded."""
+    version = messages.KRaftVersionRecord(version=0, k_raft_version=1)
+    return [(ControlRecordType.KRAFT_VERSION, version), voters_record(voters)]

@@ -2,7 +2,7 @@
 
     add      asks the new voter for its versions of kraft.version ──► appends the voters ──► waits for their commit
     remove   appends the voters ──► waits for their commit; a leader that has removed itself resigns then (`RaftNode`)
-    update   appends the voters, and does not wait
+    update   appends the voters, and does not wait; in a static quorum the leader only remembers what the voter told
 
 - A change begins only if the leader has committed a record of its own epoch, and the last voter set is committed. So any majority of the
   old voters shares a voter with any majority of the new ones (Raft dissertation, section 4.1, and its correction).
@@ -185,7 +185,7 @@ class VoterChanges:
         return await self._answer_of(pending)
 
     def update(self, epoch: int, voter: Voter) -> ErrorCode:
-        """Take over the endpoints of a voter, and its versions of kraft.version.
+        """Take over the endpoints of a voter, and its versions of kraft.version; in a static quorum for this epoch alone.
 
         Args:
             epoch: in which the voter thinks that this node leads.
@@ -197,27 +197,32 @@ class VoterChanges:
         is_whole = voter.id >= 0 and voter.directory_id != ZERO_UUID and self._endpoint(voter) is not None
         if not is_whole or not 0 <= lowest <= highest:
             return ErrorCode.INVALID_REQUEST
-        rejected = self._reject("updating")
+        node, state = self._node, self._node.quorum.state
+        rejected = self._reject("updating", kraft_version_needed=0)
         if rejected is not None:
             return rejected.error
-        if not voter.supports(self._node.kraft_version):
+        if not voter.supports(node.kraft_version):
             return ErrorCode.INVALID_REQUEST
-        if all(each.key != voter.key for each in self._node.voters.voters):
+        if not node.voters.contains(*voter.key):
             return ErrorCode.VOTER_NOT_FOUND
-        self._driver.change_voters(self._node.voters.with_voter(voter))
+        if node.kraft_version > 0:
+            self._driver.change_voters(node.voters.with_voter(voter))
+        else:
+            assert isinstance(state, Leader), "nobody else changes the voters"
+            state.name(voter)
         return ErrorCode.NONE
 
     def _endpoint(self, voter: Voter) -> VoterEndpoint | None:
         return next((each for each in voter.endpoints if each.name == self._listener_name), None)
 
-    def _reject(self, doing: str) -> VoterChangeResult | None:
+    def _reject(self, doing: str, *, kraft_version_needed: int = 1) -> VoterChangeResult | None:
         """Return why no change can begin now; None if one can."""
         if self._driver.closed:
             return VoterChangeResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if self._pending is not None:
             words = "Request timed out waiting for leader to handle previous voter change request"
             return VoterChangeResult(ErrorCode.REQUEST_TIMED_OUT, words)
-        return why_unchangeable(self._node, doing)
+        return why_unchangeable(self._node, doing, kraft_version_needed=kraft_version_needed)
 
     def _begin(self) -> _Pending:
         self._pending = _Pending(self._node.epoch, self._loop.create_future())
@@ -253,7 +258,7 @@ def _keys(voters: VoterSet) -> str:
     return f"[{', '.join(_key(each.key) for each in voters.voters)}]"
 
 
-def why_unchangeable(node: RaftNode, doing: str) -> VoterChangeResult | None:
+def why_unchangeable(node: RaftNode, doing: str, *, kraft_version_needed: int = 1) -> VoterChangeResult | None:
     """Return why the state of a node lets no change of the voters begin; None if it does."""
     state, last = node.quorum.state, node.history.last
     if not isinstance(state, Leader):
@@ -261,7 +266,7 @@ def why_unchangeable(node: RaftNode, doing: str) -> VoterChangeResult | None:
     if node.high_watermark <= state.epoch_start_offset:
         words = "Request timed out waiting for leader to establish HWM and fence previous voter changes"
         return VoterChangeResult(ErrorCode.REQUEST_TIMED_OUT, words)
-    if node.kraft_version == 0:
+    if node.kraft_version < kraft_version_needed:
         words = f"Cluster doesn't support {doing} voter because the kraft.version feature is 0"
         return VoterChangeResult(ErrorCode.UNSUPPORTED_VERSION, words)
     if last.offset >= node.high_watermark:

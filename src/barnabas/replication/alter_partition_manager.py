@@ -5,6 +5,7 @@
                   └───────── after 50 ms: no answer, or an error that may pass ┘
 
 - One request is under way at a time. It takes what waits then, so that many changes at once need few requests.
+- A new change ends the pause before the next try, and takes along what waits.
 - A change that newer metadata has ended is not sent any more. Its answer, if it is under way, changes nothing.
 - A partition has one change at a time (see `partition_state`). A newer one replaces the one before.
 
@@ -23,7 +24,7 @@ from barnabas.protocol.errors import KafkaError, error_for, known_code
 from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_state import PendingIsrChange
-from barnabas.steps import in_background, sleep, turn
+from barnabas.steps import in_background, turn
 
 __all__ = ["AlterPartitionManager", "Controller"]
 
@@ -70,6 +71,7 @@ class AlterPartitionManager:
         self._loop = loop
         self._waiting: dict[Key, _Submitted] = {}
         self._sending: asyncio.Future[None] | None = None
+        self._pause: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
         return f"<AlterPartitionManager broker={self._node_id} waiting={len(self._waiting)}>"
@@ -79,6 +81,8 @@ class AlterPartitionManager:
         self._waiting[partition.topic.topic_id, partition.index] = _Submitted(partition, change)
         if self._sending is None or self._sending.done():
             self._sending = in_background(self._send_all(), self._loop)
+        else:
+            self._end_pause()
 
     def close(self) -> None:
         """Send nothing more; an answer that is under way is not used."""
@@ -99,7 +103,21 @@ class AlterPartitionManager:
             else:
                 must_wait = self._take(changes, response)
             if must_wait:
-                await sleep(RETRY_MS / 1000, self._loop)
+                await self._wait_for_retry()
+
+    async def _wait_for_retry(self) -> None:
+        self._pause = self._loop.create_future()
+        timer = self._loop.call_later(RETRY_MS / 1000, self._end_pause)
+        try:
+            await self._pause
+        finally:
+            timer.cancel()
+            self._pause = None
+        await turn()
+
+    def _end_pause(self) -> None:
+        if self._pause is not None and not self._pause.done():
+            self._pause.set_result(None)
 
     def _next(self) -> dict[Key, _Submitted]:
         """Return what the next request has, without the changes that have ended."""

@@ -66,7 +66,7 @@ class PartitionHost(BrokerStates, Protocol):
         ...
 
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
-        """Let another in-sync replica lead: the disk of this one takes no records."""
+        """Let other replicas go on without this one: its disk takes no records."""
         ...
 
 
@@ -289,7 +289,7 @@ class Partition:
             )
         except KafkaStorageError as error:
             if len(self.isr) > 1:
-                self._host.disk_failed(self, error)
+                self.disk_failed(error)
             raise
         if followers is None:
             log.high_watermark = log.log_end_offset
@@ -297,6 +297,10 @@ class Partition:
             followers.leader_appended(before)
             self._advance_high_watermark(log)
         return info
+
+    def disk_failed(self, error: KafkaStorageError) -> None:
+        """Note that the disk takes no records of a partition that another replica leads, or can lead."""
+        self._host.disk_failed(self, error)
 
     def begin_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool

@@ -16,7 +16,8 @@
 - If it is the leader's that may be old, the first delays are short: until this follower fetches, acks=all waits. (In Kafka they are
   replica.fetch.backoff.ms too.)
 - A throttled replica that is not in sync is left out of requests while the follower's quota is exceeded (`replica_quota`).
-- Records that are not valid, and a disk that fails, delay the one partition. Nothing of the answer's batches is appended then.
+- Records that are not valid delay the one partition. Nothing of the answer's batches is appended then.
+- A disk that fails stops this broker, if another could take its place (`ReplicaManager.disk_failed`); else it delays the partition.
 
 `replica_fetcher_loop` sends the requests, and `replica_fetcher_manager` has a fetcher for each leader.
 
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from barnabas.log.errors import KafkaStorageError
 from barnabas.protocol.errors import ErrorCode, KafkaError, known_code
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.fetch_session_handler import FetchSessionHandler, Requested
@@ -205,6 +207,8 @@ class ReplicaFetcher:
         level = logging.INFO if error.code in EXPECTED else logging.ERROR
         logger.log(level, "%s: %s failed, trying again in %d ms: %s", state.name, doing, delay_ms, error.message)
         self._delay(state, now_ms, delay_ms)
+        if isinstance(error, KafkaStorageError) and state.is_current:
+            state.partition.disk_failed(error)
 
     # Beginning
 

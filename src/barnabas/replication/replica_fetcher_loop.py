@@ -98,7 +98,10 @@ class ReplicaFetcherLoop:
         return int(self._loop.time() * 1000)
 
     async def _begin(self) -> None:
-        async for state in in_slices(self.fetcher.states_to_begin(self._now_ms()), per_turn=LOGS_PER_TURN):
+        states = self.fetcher.states_to_begin(self._now_ms())
+        if not states:
+            return
+        async for state in in_slices(states, per_turn=LOGS_PER_TURN):
             self.fetcher.begin(state, self._now_ms())
 
     async def _take(self, response: FetchResponse) -> bool:

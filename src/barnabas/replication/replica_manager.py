@@ -290,10 +290,11 @@ class ReplicaManager:
         raise self._no_replica(wanted.topic, wanted.index)
 
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
-        """Stop this broker after a failed append to a partition that others can lead.
+        """Stop this broker after a failed write to a partition that others lead or can lead.
 
-        A broker of Kafka's takes the directory offline then, and stops if it has no other. Without that, its partitions would take no
-        records until someone makes room on this disk. Alone in the ISR a replica cannot be replaced: it stays, and reads go on.
+        A broker of Kafka's takes the directory offline then, and stops if it has no other. Without that, the partitions that it leads
+        would take no records until someone makes room on this disk, and those that it follows would wait for it until it leaves the ISR.
+        A leader alone in the ISR cannot be replaced: it stays, and reads go on.
         """
         stop, self.on_disk_failure = self.on_disk_failure, None
         if stop is not None:

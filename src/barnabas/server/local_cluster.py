@@ -8,11 +8,14 @@
             node.log               what the node logs
             data/                  its data directory
 
-- The first three nodes are brokers and the voters of a static quorum; later ones are brokers alone.
+- The first three nodes of a new cluster are brokers and the voters of a static quorum; others are brokers alone.
+- A start with more nodes adds brokers. Settings for the number of copies grow with a cluster that had fewer than three nodes,
+  where nobody has changed them.
 - Ports are chosen once: those of the clients first, from the given port on, then those of the controllers. Others that are in use
   are passed over. A later start keeps them, unless it names a port.
 - Crash argument: without `cluster.properties` the cluster was not made to its end, and no node of it has run. The next start makes
-  it again; formatting skips what is formatted, with the id that the first formatted node has.
+  it again; formatting skips what is formatted, with the id that the first formatted node has. Nodes above the number in
+  `cluster.properties` have not run either: the next start with more nodes makes them again.
 """
 
 from __future__ import annotations
@@ -95,6 +98,12 @@ class LocalNode(NamedTuple):
         return self.folder / "node.log"
 
     @property
+    def ports(self) -> list[int]:
+        """The ports in its file: that of the clients, and that of a controller."""
+        listeners = read_properties(str(self.properties))["listeners"].split(",")
+        return [int(each.rpartition(":")[2]) for each in listeners]
+
+    @property
     def roles(self) -> str:
         return "broker and controller" if self.is_controller else "broker"
 
@@ -107,14 +116,14 @@ def check_folder(folder: Path, nodes: int) -> None:
     """Look at a folder without changing anything.
 
     Raises:
-        CannotStart: it holds something else than a cluster, or a cluster of another size.
+        CannotStart: it holds something else than a cluster, or a cluster of more nodes.
     """
     if not folder.exists():
         return
     if not folder.is_dir():
         raise CannotStart(f"{folder} is a file, not a directory (pass another --data-dir)")
     had = _size(folder)
-    if had not in (None, str(nodes)):
+    if had is not None and not (had.isdecimal() and int(had) <= nodes):
         raise CannotStart(f"{folder} holds {had} nodes, not {nodes} (pass --nodes {had}, or another --data-dir)")
     own = {f"node-{n}" for n in range(1, nodes + 1)}
     names = sorted(path.name for path in folder.iterdir()) if had is None else []
@@ -130,7 +139,7 @@ def check_folder(folder: Path, nodes: int) -> None:
 def open_cluster(
     folder: Path, nodes: int, port: int | None, format_all: Callable[[LocalCluster, str], None] | None = None
 ) -> LocalCluster:
-    """Return the cluster of a folder that was checked; make it if the folder is empty.
+    """Return the cluster of a folder that is locked; make it if the folder is empty, add the nodes that it lacks.
 
     Args:
         port: the first port of a new cluster, or from which an existing one gets new ones; None for 9092, or to keep them.
@@ -138,13 +147,19 @@ def open_cluster(
             processes.
 
     Raises:
-        CannotStart: no ports are free, or a node cannot be formatted.
+        CannotStart: as `check_folder`, or no ports are free, or a node cannot be formatted.
     """
+    check_folder(folder, nodes)
+    had = _size(folder)
+    voters = _VOTERS_MAX if had is None else len(_voters(folder).split(","))
     every = range(1, nodes + 1)
-    cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= _VOTERS_MAX) for n in every))
-    if _size(folder) is None:
+    cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= voters) for n in every))
+    if had is None:
         _make(folder, cluster, _FIRST_PORT if port is None else port, format_all or _format)
-    elif port is not None:
+        return cluster
+    if int(had) < nodes:
+        _grow(folder, cluster, int(had), format_all or _format)
+    if port is not None:
         _write_properties(cluster, port)
     return cluster
 
@@ -157,13 +172,40 @@ def _size(folder: Path) -> str | None:
         return None
 
 
+def _voters(folder: Path) -> str:
+    return read_properties(str(folder / "node-1" / "server.properties"))["controller.quorum.voters"]
+
+
 def _make(folder: Path, cluster: LocalCluster, port: int, format_all: Callable[[LocalCluster, str], None]) -> None:
     for node in cluster.nodes:
         node.folder.mkdir(exist_ok=True)
     _write_properties(cluster, port)
     cluster_id = _known_id(cluster) or _random_id()
     format_all(cluster, cluster_id)
-    text = f"# A cluster of `barnabas start --nodes`.\ncluster.id={cluster_id}\nnodes={len(cluster.nodes)}\n"
+    _write_size(folder, cluster_id, len(cluster.nodes))
+
+
+def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[LocalCluster, str], None]) -> None:
+    """Add brokers to the nodes that a cluster had. Its voters stay as they are."""
+    old, new, nodes = cluster.nodes[:had], cluster.nodes[had:], len(cluster.nodes)
+    first = max(port for node in old for port in node.ports) + 1
+    for node, port in zip(new, free_ports(first, len(new)), strict=True):
+        node.folder.mkdir(exist_ok=True)
+        _write_settings(node, _settings(node, nodes, [f"PLAINTEXT://{HOST}:{port}"], _voters(folder)))
+    for node in old:
+        settings = read_properties(str(node.properties))
+        grown = {
+            name: value for name, value in _copies(nodes).items() if settings.get(name) == _copies(had)[name] != value
+        }
+        if grown:
+            _write_settings(node, settings | grown)
+    cluster_id = read_properties(str(folder / CLUSTER_PROPERTIES))["cluster.id"]
+    format_all(LocalCluster(new), cluster_id)
+    _write_size(folder, cluster_id, nodes)
+
+
+def _write_size(folder: Path, cluster_id: str, nodes: int) -> None:
+    text = f"# A cluster of `barnabas start --nodes`.\ncluster.id={cluster_id}\nnodes={nodes}\n"
     _write(folder / CLUSTER_PROPERTIES, text)
 
 
@@ -173,26 +215,38 @@ def _write_properties(cluster: LocalCluster, port: int) -> None:
     ports = free_ports(port, len(cluster.nodes) + len(voters))
     clients = dict(zip(cluster.nodes, ports, strict=False))
     controllers = dict(zip(voters, ports[len(clients) :], strict=True))
+    quorum = ",".join(f"{each.node_id}@{HOST}:{p}" for each, p in controllers.items())
     for node in cluster.nodes:
-        settings = _settings(node, len(cluster.nodes), clients[node], controllers)
+        listeners = [f"PLAINTEXT://{HOST}:{clients[node]}"]
+        if node.is_controller:
+            listeners.append(f"CONTROLLER://{HOST}:{controllers[node]}")
+        settings = _settings(node, len(cluster.nodes), listeners, quorum)
         if node.properties.exists():
             settings = {**read_properties(str(node.properties)), **settings}
-        _write(node.properties, "".join(f"{name}={value}\n" for name, value in settings.items()))
+        _write_settings(node, settings)
 
 
-def _settings(node: LocalNode, nodes: int, port: int, controllers: Mapping[LocalNode, int]) -> dict[str, str]:
-    copies = min(nodes, _COPIES_MAX)
-    in_sync = str(max(1, copies - 1))
-    listeners = [f"PLAINTEXT://{HOST}:{port}"]
-    if node.is_controller:
-        listeners.append(f"CONTROLLER://{HOST}:{controllers[node]}")
+def _write_settings(node: LocalNode, settings: Mapping[str, str]) -> None:
+    _write(node.properties, "".join(f"{name}={value}\n" for name, value in settings.items()))
+
+
+def _settings(node: LocalNode, nodes: int, listeners: Sequence[str], quorum: str) -> dict[str, str]:
     return {
         "process.roles": "broker,controller" if node.is_controller else "broker",
         "node.id": str(node.node_id),
         "listeners": ",".join(listeners),
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": ",".join(f"{each.node_id}@{HOST}:{p}" for each, p in controllers.items()),
+        "controller.quorum.voters": quorum,
         "log.dirs": str(node.data),
+        **_copies(nodes),
+    }
+
+
+def _copies(nodes: int) -> dict[str, str]:
+    """Return the settings for the number of copies in a cluster of this size."""
+    copies = min(nodes, _COPIES_MAX)
+    in_sync = str(max(1, copies - 1))
+    return {
         "default.replication.factor": str(copies),
         "min.insync.replicas": in_sync,
         "offsets.topic.replication.factor": str(copies),

@@ -409,9 +409,14 @@ class Node:
         """
         self._phase = "stopping"
         began = self._runtime.monotonic_ns()
-        self._timers.cancel()
-        if self._broker is not None:
-            await self._broker.stop(is_in_order=self.failure is None and hands_over)
+        if self.failure is not None:
+            self._timers.cancel()
+        try:
+            if self._broker is not None:
+                # Meanwhile this node's controller goes on: the broker may wait until it fences another one that is silent.
+                await self._broker.stop(is_in_order=self.failure is None and hands_over)
+        finally:
+            self._timers.cancel()
         self.quorum.stop()
         await self._stop_controllers()
         self.log_manager.cleaner.close()

@@ -1,6 +1,7 @@
 """What a controller asks of the quorum's leader about its own place among the voters (KIP-853).
 
     a voter whose entry is out of date (endpoints, versions of kraft.version)   UpdateRaftVoter
+    a voter of a static quorum, once to the leader of each epoch                UpdateRaftVoter
     no voter, but an earlier directory of this node is one                      RemoveRaftVoter   } only with
     no voter                                                                    AddRaftVoter      } controller.quorum.auto.join.enable
 
@@ -59,6 +60,7 @@ class VoterUpkeep:
         self._loop = loop
         self._period_ms = period_ms
         self._joins = joins
+        self._named_in_epoch = -1
         self._timer: asyncio.TimerHandle | None = None
         self._asking: asyncio.Future[None] | None = None
 
@@ -85,8 +87,10 @@ class VoterUpkeep:
     def due(self) -> AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest | None:
         """Return what is to be asked of the leader now; None if nothing is."""
         node, own = self._node, self._own
-        if not isinstance(node.quorum.state, Follower) or node.kraft_version == 0:
+        if not isinstance(node.quorum.state, Follower):
             return None
+        if node.kraft_version == 0:
+            return self._update() if node.quorum.is_voter and self._named_in_epoch < node.epoch else None
         entry = node.voters.voter(own.id)
         if node.quorum.is_voter:
             return None if entry == own else self._update()
@@ -119,7 +123,7 @@ class VoterUpkeep:
         )
 
     async def _ask(self, request: Message) -> None:
-        what = type(request).__name__.removesuffix("Request")
+        what, epoch = type(request).__name__.removesuffix("Request"), self._node.epoch
         try:
             response = await self._tell_leader(self._node.leader_id, request)
         except KafkaError as error:
@@ -127,6 +131,8 @@ class VoterUpkeep:
             return
         code = known_code(response.error_code)
         if code is ErrorCode.NONE:
+            if isinstance(request, UpdateRaftVoterRequest):
+                self._named_in_epoch = epoch
             logger.info("The leader has accepted %s of this node", what)
         else:
             logger.info("The leader answers %s with %s", what, code.name)

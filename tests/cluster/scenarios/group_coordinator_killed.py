@@ -50,7 +50,7 @@ class Members:
         """Let each member read for a moment and commit."""
         for member in self._members:
             ends: dict[int, int] = {}
-            for message in member.consume(50, timeout=0.2):
+            for message in member.consume(500, timeout=0.2):
                 if message.error() is None:
                     number = int(message.value())
                     self.read[number] = self.read.get(number, 0) + 1
@@ -123,6 +123,8 @@ def play(cluster: Cluster, name: str, protocol: dict[str, str | int]) -> None:
             read_on(load)
             coordinator = coordinator_of(cluster, name)
             before = dict(members.committed)
+            # Else nobody may follow it.
+            cluster.await_in_sync([name, "__consumer_offsets"])
             coordinator.kill()
             read_on(load)
             assert coordinator_of(cluster, name) is not coordinator

@@ -21,6 +21,19 @@ def until(stage: Stage, driver, expected, do: str, **fields) -> None:  # type: i
         assert time.monotonic() < deadline, f"{do}: {answer} is not {expected}"
 
 
+def until_served(stage: Stage, driver, topic: str, *, partitions: int) -> None:  # type: ignore[no-untyped-def]
+    """Ask until each partition has a leader and all its replicas in sync; of several nodes, any may be one."""
+    deadline = time.monotonic() + STEP_SECONDS
+    while True:
+        found = driver("describe_topic", topic=topic)
+        if [each[0] for each in found] == list(range(partitions)) and all(
+            leader in in_sync and sorted(in_sync) == sorted(replicas) for _, leader, replicas, in_sync in found
+        ):
+            stage.transcript.append(["describe_topic", [len(replicas) for _, _, replicas, _ in found]])
+            return
+        assert time.monotonic() < deadline, f"{topic}: {found} are not {partitions} served partitions"
+
+
 def topics(stage: Stage) -> None:
     """Topics are created, listed, described, widened and deleted; what makes no sense is refused with Kafka's code."""
     one, two = stage.name("one"), stage.name("two")
@@ -28,13 +41,13 @@ def topics(stage: Stage) -> None:
     admin("create_topic", topic=one, partitions=3, config={"retention.ms": "3600000"})
     admin("create_topic", topic=two, partitions=1, config={})
     until(stage, admin, [one, two], "list_topics", prefix=stage.prefix)
-    until(stage, admin, [[p, 1, [1], [1]] for p in range(3)], "describe_topic", topic=one)
+    until_served(stage, admin, one, partitions=3)
     stage.refused(admin, "create_topic", topic=one, partitions=1, config={})
     stage.refused(admin, "create_topic", topic=stage.name("bad"), partitions=1, config={"no.such.setting": "1"})
     stage.refused(admin, "create_topic", topic=stage.name("bad/name"), partitions=1, config={})
     stage.refused(admin, "create_topic", topic=stage.name("none"), partitions=0, config={})
     admin("add_partitions", topic=one, total=5)
-    until(stage, admin, [[p, 1, [1], [1]] for p in range(5)], "describe_topic", topic=one)
+    until_served(stage, admin, one, partitions=5)
     stage.refused(admin, "add_partitions", topic=one, total=2)
     admin("delete_topic", topic=two)
     until(stage, admin, [one], "list_topics", prefix=stage.prefix)

@@ -103,7 +103,8 @@ final class Administering implements JavaDriver.Commands {
     private JsonNode describeTopic(String topic) throws Exception {
         ArrayNode found = JavaDriver.JSON.createArrayNode();
         for (TopicPartitionInfo p : admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions()) {
-            found.addArray().add(p.partition()).add(p.leader().id()).add(ids(p.replicas())).add(ids(p.isr()));
+            int leader = p.leader() == null ? -1 : p.leader().id();
+            found.addArray().add(p.partition()).add(leader).add(ids(p.replicas())).add(ids(p.isr()));
         }
         return found;
     }

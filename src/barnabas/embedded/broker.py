@@ -1,0 +1,309 @@
+"""A broker inside this process, for tests, notebooks and demos.
+
+    with barnabas.Broker() as broker:
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+It is the node that `barnabas start` runs, on its own loop in its own thread; `docs/decisions` compares a thread with a child
+process. It listens on a free port of the loopback address, keeps its data in a temporary folder that `stop` deletes, creates topics
+on first use, does not sync its metadata to disk, and does not delay the first rebalance of a group.
+
+- `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`); `heal` and `reset` end them.
+- `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
+  open connections stay.
+- `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again, on
+  the port that it had, so that clients find it.
+- `async with` starts and stops in a helper thread, so that the caller's loop goes on.
+- Methods may be called from any thread. They wait for the broker's thread and raise its exceptions.
+- With `data_dir` nothing is deleted: the next broker over the same folder serves the same data.
+- A fork of the process has a copy of this object without its thread: it may read the address, and `stop` does nothing there.
+- A mistake of the caller is one sentence without the frames in which it was found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from os import PathLike
+from typing import Any, Self, TypeVar
+
+from barnabas.embedded.broker_arguments import (
+    broker_config,
+    checked_path,
+    checked_port,
+    setting_texts,
+    topic_request,
+)
+from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
+from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
+from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.with_statement import StartedByWith
+from barnabas.log.disk import OsDisk
+from barnabas.printable import printable
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import error_for
+from barnabas.protocol.messages import CreateTopicsResponse
+from barnabas.server.cannot_start import CannotStart, check_system
+from barnabas.server.commands import epoch_ms, new_event_loop
+from barnabas.server.config import ConfigError
+from barnabas.server.node import Node
+
+__all__ = ["Broker"]
+
+logger = logging.getLogger(__name__)
+
+__tracebackhide__ = True  # pytest's reports end at the caller's line
+
+T = TypeVar("T")
+
+_CREATE_TOPICS_VERSION = 7
+
+
+class Broker(StartedByWith):
+    """A broker in this process.
+
+    Args:
+        data_dir: the data directory; None for a temporary folder that `stop` deletes.
+        config: settings by Kafka's names, over the defaults of an embedded broker.
+        port: 0 for a free port.
+
+    `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
+    use, belongs to another node, holds other files or cannot be read, if the port is taken, or if the broker is already running.
+    `Broker()` itself raises `TypeError` for an argument of another type, and `CannotStart` on a system where no broker runs. A
+    method that needs a running broker raises `RuntimeError` without one.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | PathLike[str] | None = None,
+        *,
+        config: Mapping[str, object] | None = None,
+        port: int = 0,
+    ) -> None:
+        check_system()
+        self._data_dir = checked_path(data_dir)
+        self._settings = setting_texts(config)
+        self._port = checked_port(port)
+        self._lock = threading.Lock()
+        self._has_stopped = False
+        self._pid = 0
+        self._node: Node | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._remove_folder: Callable[[], object] | None = None
+        self._request_faults: RequestFaults | None = None
+        self._faults: list[OrderedFault] = []
+
+    def __repr__(self) -> str:
+        state = self.bootstrap_servers if self.is_running else "stopped"
+        return f"<barnabas.Broker {state}>"
+
+    @property
+    def is_running(self) -> bool:
+        return self._node is not None and self._node.failure is None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port`, the value of a client's `bootstrap.servers`."""
+        return self._running().addresses[0]
+
+    @property
+    def port(self) -> int:
+        return self._running().port
+
+    @property
+    def data_dir(self) -> str:
+        return self._running().config.log_dirs[0]
+
+    @property
+    def cluster_id(self) -> str:
+        return self._running().cluster_id
+
+    def start(self) -> Self:
+        """Start, and return when the broker answers requests."""
+        with self._lock:
+            if self._node is not None:
+                address = self._node.addresses[0]
+                raise CannotStart(f"this broker already runs on {address}: call stop() first, or make another Broker()")
+            try:
+                self._start()
+            except (CannotStart, ConfigError) as mistake:
+                raise mistake.with_traceback(None) from None
+        return self
+
+    def _start(self) -> None:
+        folder = self._data_dir
+        if folder is None:
+            folder = tempfile.mkdtemp(prefix="barnabas-")
+            # Without a call of `stop` the folder is deleted when the interpreter exits.
+            self._remove_folder = weakref.finalize(self, _remove_unless_forked, folder, os.getpid())
+        try:
+            config = broker_config(folder, self._port, self._settings)
+            loop = self._loop = new_event_loop()
+            node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+            self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
+            self._thread.start()
+            self._call(node.start)
+        except BaseException:
+            self._release()
+            raise
+        self._pid = os.getpid()
+        self._node = node
+        if "listeners" not in self._settings:
+            self._port = node.port
+
+    def stop(self) -> None:
+        """Stop cleanly and delete the temporary folder."""
+        if self._is_forked():
+            return
+        with self._lock:
+            node, self._node = self._node, None
+            if node is None:
+                return
+            self._has_stopped = True
+            self._request_faults, self._faults = None, []
+            try:
+                self._call(node.stop)
+            finally:
+                self._release()
+
+    def _release(self) -> None:
+        """End the thread and delete the temporary folder."""
+        loop, thread = self._loop, self._thread
+        self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+        if self._remove_folder is not None:
+            self._remove_folder()
+            self._remove_folder = None
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        """Create a topic.
+
+        Raises:
+            KafkaError: the controller rejects it, for example with TOPIC_ALREADY_EXISTS.
+            TypeError: an argument is of another type.
+        """
+        node, request = self._running(), topic_request(name, partitions, config)
+
+        async def create() -> CreateTopicsResponse:
+            response = await node.broker.controller.handle(ApiKey.CREATE_TOPICS, _CREATE_TOPICS_VERSION, request)
+            assert isinstance(response, CreateTopicsResponse), response
+            return response
+
+        result = self._call(create).topics[0]
+        if result.error_code:
+            raise error_for(result.error_code, result.error_message)
+
+    def reset(self) -> None:
+        """Delete everything that was created since the start; the module lists it.
+
+        Clients stay connected. A consumer that is still open joins its group again when it notices, so that it competes with the
+        consumers of the next test: a warning in the log names its group.
+        """
+        node = self._running()
+        self.heal()
+
+        async def reset() -> None:
+            _warn_of_members(node)
+            await node.broker.reset()
+
+        self._call(reset)
+
+    def fail(self, api: str | int, error: str | int, times: int | None = 1) -> InjectedFault:
+        """Let the next requests of an API fail: the broker answers with the error, and carries nothing out.
+
+        Args:
+            api: Kafka's name, such as `Produce`, `Fetch`, `OffsetCommit`, or its key.
+            error: Kafka's name, such as `NOT_LEADER_OR_FOLLOWER`, or its code.
+            times: how many requests; None for all, until `heal` or `reset`.
+        """
+        return self._inject(api_key(api), error_code(error), checked_times(times))
+
+    def drop_response_after_write(self, api: str | int = "Produce", times: int | None = 1) -> InjectedFault:
+        """Let the answers to the next successful requests of an API be lost: each is carried out, and its connection closes.
+
+        Args:
+            api, times: as for `fail`.
+        """
+        return self._inject(api_key(api), None, checked_times(times))
+
+    def heal(self) -> None:
+        """End every fault that `fail` and `drop_response_after_write` have ordered."""
+        if self._faults:
+            self._set_faults([])
+
+    def _inject(self, key: int, code: int | None, times: int) -> InjectedFault:
+        tickets = OwnTickets(times)
+        self._set_faults([*self._faults, OrderedFault(key, code, tickets)])
+        return InjectedFault(tickets)
+
+    def _set_faults(self, faults: list[OrderedFault]) -> None:
+        node = self._running()
+
+        async def apply() -> None:
+            if self._request_faults is None:
+                self._request_faults = RequestFaults(node.broker.dispatcher)
+            self._request_faults.apply(faults)
+
+        self._call(apply)
+        self._faults = faults
+
+    def _is_forked(self) -> bool:
+        return self._node is not None and self._pid != os.getpid()
+
+    def _running(self) -> Node:
+        if self._node is None:
+            state = "has stopped: call start() again" if self._has_stopped else "has not started: call start()"
+            raise RuntimeError(f"this broker {state}, or use it in a with statement")
+        if self._node.failure is not None:
+            raise RuntimeError(f"this broker stopped after a fault, which its log explains: {self._node.failure}")
+        return self._node
+
+    def _call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if self._is_forked():
+            raise RuntimeError(
+                f"this broker runs in process {self._pid}, and this is a fork of it: use its bootstrap_servers here, and call"
+                " its methods there"
+            )
+        assert self._loop is not None, "the broker's thread has ended"
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+def _remove_unless_forked(folder: str, pid: int) -> None:
+    """Delete a folder, but not when a fork of the process that made it exits."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _warn_of_members(node: Node) -> None:
+    for shard in node.broker.coordinators.group.active_shards():
+        for group in shard.groups.values():
+            if group.member_count:
+                logger.warning(
+                    "Reset while group %s has members, %d in all: close consumers at the end of a test",
+                    printable(group.group_id),
+                    group.member_count,
+                )

@@ -1,0 +1,507 @@
+"""A cluster of several nodes for tests, each a process of its own, and the faults that a test wants to see.
+
+    with barnabas.Cluster(brokers=3) as cluster:
+        producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers})
+        cluster.kill(cluster.leader("orders"))
+
+The nodes are those of `barnabas start --nodes N`: the first three are brokers and controllers, further ones brokers alone. They listen
+on free ports of the loopback address and keep their data in a temporary folder that `stop` deletes.
+
+- `kill`, `stop_node`, `pause` are signals to a real process; `restart` and `resume` take them back.
+- `partition`, `cut`, `delay` are faults in the network between nodes (`link_faults`). Clients reach every node.
+- `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`). `heal` ends these and the network's.
+- A cluster tells its nodes of faults over sockets that they inherit (`cluster_node`). No node that was started in another way has them.
+- Methods return when the fault is in effect, and may be called from any thread. They wait for what they promise and raise
+  `TimeoutError` if it does not come.
+- If the process of the cluster ends, also if it is killed, the nodes end.
+- The ports are held for the cluster's life (on Linux): a node that is down finds its port again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from barnabas.embedded.broker_arguments import checked_path, topic_request
+from barnabas.embedded.cluster_arguments import (
+    checked_brokers,
+    checked_seconds,
+    cluster_settings,
+    ordered_pairs,
+)
+from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, open_held
+from barnabas.embedded.cluster_process import ClusterProcess
+from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
+from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
+from barnabas.embedded.fault_tickets import FaultTickets, InjectedFault
+from barnabas.embedded.with_statement import StartedByWith
+from barnabas.server.cannot_start import CannotStart, check_system
+from barnabas.server.local_cluster import HOST
+
+__all__ = ["Cluster"]
+
+__tracebackhide__ = True  # pytest's reports end at the caller's line
+
+_START_S = 120.0
+_PATIENCE_S = 60.0
+_COMMAND_S = 90.0
+_LOOK_S = 0.01
+_COPIES_MAX = 3
+_ATTEMPTS = 3
+
+_Nodes = int | Iterable[int]
+T = TypeVar("T")
+
+
+class Cluster(StartedByWith):
+    """A cluster of processes on this machine.
+
+    Args:
+        brokers: how many nodes; they are 1, 2, 3, …
+        data_dir: the cluster's folder; None for a temporary one that `stop` deletes.
+        config: settings of every node, by Kafka's names, over the defaults of such a cluster.
+
+    `start` raises `barnabas.CannotStart` if a node cannot start; the text has the last lines of its log. `Cluster()` itself raises
+    `barnabas.ConfigError` if a setting is unknown or not valid, and `TypeError` or `ValueError` for another argument. A method that
+    needs a running cluster raises `RuntimeError` without one, and `ValueError` for a node that does not exist.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        data_dir: str | PathLike[str] | None = None,
+        *,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        check_system()
+        self._size = checked_brokers(brokers)
+        self._data_dir = checked_path(data_dir)
+        self._settings = cluster_settings(config)
+        self._lock = threading.RLock()
+        self._processes: dict[int, ClusterProcess] = {}
+        self._plan = NO_FAULTS
+        self._faults = 0
+        self._folder = Path()
+        self._pid = 0
+        self._release: Callable[[], object] | None = None
+
+    def __repr__(self) -> str:
+        state = self.bootstrap_servers if self.is_running else "stopped"
+        return f"<barnabas.Cluster {state}>"
+
+    # The cluster
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the cluster has started; its nodes may be down."""
+        return bool(self._processes)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The ids of all nodes, also of those that are down."""
+        return tuple(range(1, self._size + 1))
+
+    @property
+    def running_nodes(self) -> tuple[int, ...]:
+        """The ids of the nodes that run and do not stand still."""
+        return tuple(node_id for node_id, each in self._all().items() if each.answers)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port,host:port,…` of every node, the value of a client's `bootstrap.servers`."""
+        return ",".join(each.address for each in self._all().values())
+
+    @property
+    def cluster_id(self) -> str:
+        return next(iter(self._all().values())).cluster_id
+
+    @property
+    def data_dir(self) -> str:
+        """The cluster's folder; `node-1/node.log` in it is what node 1 logs."""
+        self._all()
+        return str(self._folder)
+
+    def address(self, node: int) -> str:
+        """Return `host:port` of one node."""
+        return self._process(node).address
+
+    def start(self) -> Self:
+        """Start every node, and return when each of them serves and knows the others."""
+        with self._lock:
+            if self._processes:
+                raise CannotStart(
+                    f"this cluster already runs on {self.bootstrap_servers}: call stop() first, or make another Cluster()"
+                )
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    self._start()
+                    break
+                except CannotStart as mistake:
+                    self.stop()
+                    # Another process may have taken a port in the moment before it was held.
+                    if PORT_TAKEN not in str(mistake) or self._data_dir is not None or attempt == _ATTEMPTS:
+                        raise mistake.with_traceback(None) from None
+                except BaseException:
+                    self.stop()
+                    raise
+        return self
+
+    def _start(self) -> None:
+        is_temporary = self._data_dir is None
+        folder = self._folder = Path(self._data_dir or tempfile.mkdtemp(prefix="barnabas-cluster-")).absolute()
+        held = Held(folder if is_temporary else None)
+        # Without a call of `stop`, that happens when the interpreter exits.
+        self._release = weakref.finalize(self, held.release, os.getpid())
+        cluster = open_held(folder, self._size, held)
+        self._plan = NO_FAULTS
+        self._pid = os.getpid()
+        self._processes = held.processes = {node.node_id: ClusterProcess(node) for node in cluster.nodes}
+        self._launch(self._processes.values())
+        self._await_all()
+
+    def stop(self, node: int | None = None) -> None:
+        """Stop one node in order (SIGTERM), as an operator would; without a node stop the cluster, and delete its temporary folder."""
+        if node is not None:
+            with self._lock:
+                process = self._process(node)
+                if process.is_paused:
+                    process.resume()
+                process.terminate()
+                process.wait_for_end()
+            return
+        with self._lock:
+            if self._release is None or (self._processes and self._pid != os.getpid()):
+                return
+            if self._data_dir is not None:
+                for process in self._processes.values():
+                    if process.is_paused:
+                        process.resume()
+                    process.end()
+                for process in self._processes.values():
+                    process.wait_for_end()
+            self._release()
+            self._release = None
+            self._processes = {}
+
+    def reset(self) -> None:
+        """Make the cluster as new: end all faults, start what is down, delete everything that clients created.
+
+        Topics with their records, groups, transactions, settings, quotas and credentials are deleted. Ports and the cluster id stay, and
+        so do the connections to nodes that were up.
+        """
+        with self._lock:
+            self.heal()
+            for process in self._all().values():
+                if process.is_paused:
+                    self._resume(process)
+            self._launch([process for process in self._processes.values() if not process.is_up])
+            self._await_all()
+            offset = self._ask_controller("clear", None)["offset"]
+            for process in self._processes.values():
+                process.ask("forget", offset, _PATIENCE_S)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        replicas: int | None = None,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        """Create a topic, and return when every running node knows it.
+
+        Args:
+            replicas: of each partition; None for three, or as many as there are nodes.
+
+        Raises:
+            KafkaError: the controller rejects it, for example with TOPIC_ALREADY_EXISTS.
+        """
+        request = topic_request(name, partitions, config)
+        settings = {each.name: each.value for each in request.topics[0].configs}
+        copies = min(self._size, _COPIES_MAX) if replicas is None else replicas
+        self._ask_controller("create", [name, partitions, copies, settings])
+        self._wait(
+            f"every running node knows topic {name}",
+            lambda: all(look["partition"] is not None for look in self._looks([name, 0])),
+            _PATIENCE_S,
+        )
+
+    # What it says of itself
+
+    def leader(self, topic: str, partition: int = 0, *, timeout: float = 30.0) -> int:
+        """Return the node that leads a partition; wait until it is one that runs."""
+
+        def find() -> int | None:
+            found = self._partition(topic, partition)
+            return found[0] if found is not None and found[0] in self.running_nodes else None
+
+        return self._wait(f"{topic}-{partition} has a leader that runs", find, timeout)
+
+    def in_sync(self, topic: str, partition: int = 0) -> tuple[int, ...]:
+        """Return the nodes whose replicas of a partition are in sync, as the cluster sees it now; empty if there is no such partition."""
+        found = self._partition(topic, partition)
+        return () if found is None else tuple(found[1])
+
+    def controller(self, *, timeout: float = 30.0) -> int:
+        """Return the node whose controller is active; wait until there is one that runs."""
+        return self._wait("a controller is active", self._controller, timeout)
+
+    def wait_until_in_sync(self, *, timeout: float = 30.0) -> None:
+        """Wait until every replica of every partition is in sync, in the eyes of every node.
+
+        Raises:
+            RuntimeError: a node is down or stands still, so that it would wait for ever.
+            TimeoutError: the time is over; the text names partitions that are behind.
+        """
+        seen: list[str] = []
+
+        def are_in_sync() -> bool:
+            for node_id, process in self._all().items():
+                if not process.answers:
+                    state = "stands still: call resume" if process.is_paused else "is down: call restart"
+                    raise RuntimeError(f"node {node_id} {state}({node_id}) first")
+            looks = self._looks()
+            seen[:] = [text for look in looks for text in look["behind"]][:1]
+            return not seen and self._knows_all(looks)
+
+        try:
+            self._wait("every replica is in sync", are_in_sync, timeout)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}: {', '.join(seen) or 'a node is not in the cluster'}") from None
+
+    # Faults of a process
+
+    def kill(self, node: int) -> None:
+        """Kill a node (SIGKILL)."""
+        with self._lock:
+            self._process(node).kill()
+
+    def restart(self, node: int) -> None:
+        """Start a node that is down, or stop and start one that runs; return when it serves."""
+        with self._lock:
+            if self._process(node).is_up:
+                self.stop(node)
+            self._launch([self._process(node)])
+
+    def pause(self, node: int) -> None:
+        """Let a node stand still (SIGSTOP): its connections stay open, and nothing answers."""
+        with self._lock:
+            process = self._process(node)
+            if not process.is_up:
+                raise RuntimeError(f"node {node} is down: call restart({node}) first")
+            process.pause()
+
+    def resume(self, node: int) -> None:
+        """Let a node go on that stood still (SIGCONT)."""
+        with self._lock:
+            self._resume(self._process(node))
+
+    def _resume(self, process: ClusterProcess) -> None:
+        if process.is_paused:
+            process.resume()
+            process.ask("plan", self._plan.to_json(process.node.node_id), _COMMAND_S)
+
+    # Faults of the network
+
+    def partition(self, left: _Nodes, right: _Nodes) -> None:
+        """Cut the network between two sets of nodes, both ways."""
+        first, second = self._set(left), self._set(right)
+        self._cut(ordered_pairs(first, second) | ordered_pairs(second, first))
+
+    def cut(self, source: _Nodes, target: _Nodes) -> None:
+        """Cut one way: nothing that the first nodes send reaches the second ones."""
+        self._cut(ordered_pairs(self._set(source), self._set(target)))
+
+    def _cut(self, pairs: set[tuple[int, int]]) -> None:
+        if not pairs:
+            raise ValueError("there is nothing to cut: name two different nodes")
+        with self._lock:
+            self._change(self._plan._replace(cuts=self._plan.cuts | pairs))
+
+    def delay(self, between: int | tuple[int, int], seconds: float) -> None:
+        """Slow the network down: what travels between two nodes takes so much longer, each way.
+
+        Args:
+            between: two nodes; or one: all that travels between it and the others, and each request of a client to it.
+            seconds: 0 ends the delay.
+        """
+        checked_seconds(seconds)
+        if isinstance(between, int):
+            (one,) = self._set(between)
+            others = set(self.nodes) - {one}
+            pairs, slow = ordered_pairs({one}, others) | ordered_pairs(others, {one}), {one: seconds}
+        else:
+            first, second = between
+            pairs = ordered_pairs(self._set(first), self._set(second)) | ordered_pairs(
+                self._set(second), self._set(first)
+            )
+            slow = {}
+        with self._lock:
+            delays = {**self._plan.delays, **dict.fromkeys(pairs, seconds)}
+            self._change(self._plan._replace(delays=delays, slow={**self._plan.slow, **slow}))
+
+    def heal(self) -> None:
+        """End every cut, delay and fault in answers. Nodes that are down or stand still stay so."""
+        with self._lock:
+            self._change(NO_FAULTS)
+
+    # Faults in the answers to clients
+
+    def fail(
+        self, api: str | int, error: str | int, times: int | None = 1, *, node: int | None = None
+    ) -> InjectedFault:
+        """Let the next requests of an API fail: the node answers with the error, and carries nothing out.
+
+        Args:
+            api: Kafka's name, such as `Produce`, `Fetch`, `OffsetCommit`, or its key.
+            error: Kafka's name, such as `NOT_LEADER_OR_FOLLOWER`, or its code.
+            times: how many requests of clients, whichever nodes get them; None for all.
+            node: only requests to this node.
+        """
+        return self._inject(api_key(api), error_code(error), times, node)
+
+    def drop_response_after_write(
+        self, api: str | int = "Produce", times: int | None = 1, *, node: int | None = None
+    ) -> InjectedFault:
+        """Let the answers to the next successful requests of an API be lost: each is carried out, and its connection closes.
+
+        Args:
+            api, times, node: as for `fail`.
+        """
+        return self._inject(api_key(api), None, times, node)
+
+    def _inject(self, key: int, code: int | None, times: int | None, node: int | None) -> InjectedFault:
+        where = self.nodes if node is None else tuple(self._set(node))
+        with self._lock:
+            self._all()
+            self._faults += 1
+            fault = RequestFault(key, code, checked_times(times), str(self._folder / f"fault-{self._faults}"))
+            ordered = {each: (*self._plan.requests.get(each, ()), fault) for each in where}
+            self._change(self._plan._replace(requests={**self._plan.requests, **ordered}))
+            return InjectedFault(FaultTickets(fault.tickets, fault.times))
+
+    # Leaders
+
+    def move_leader(self, topic: str, partition: int = 0, to: int | None = None, *, timeout: float = 30.0) -> int:
+        """Let another replica lead a partition, in order; return its node when every running node knows.
+
+        Args:
+            to: a node with an in-sync replica; None for any that runs and does not lead.
+
+        Raises:
+            KafkaError: PREFERRED_LEADER_NOT_AVAILABLE if the replica is not in sync, or what else the controller says.
+            ValueError: the node has no replica, or there is no other replica.
+        """
+        leader = self.leader(topic, partition, timeout=timeout)
+        found = self._partition(topic, partition)
+        assert found is not None, "a partition with a leader exists"
+        _, isr, replicas = found
+        if to is None:
+            others = [each for each in isr if each != leader and each in self.running_nodes]
+            if not others:
+                raise ValueError(f"no other replica of {topic}-{partition} is in sync: it is on nodes {replicas}")
+            to = others[0]
+        elif to not in replicas:
+            raise ValueError(f"node {to} has no replica of {topic}-{partition}: it is on nodes {replicas}")
+        self._ask_controller("move", [topic, partition, [to, *(each for each in replicas if each != to)]])
+        self._wait(
+            f"node {to} leads {topic}-{partition} in the eyes of every node",
+            lambda: all(look["partition"] and look["partition"][0] == to for look in self._looks([topic, partition])),
+            timeout,
+        )
+        return to
+
+    # Inside
+
+    def _all(self) -> dict[int, ClusterProcess]:
+        if not self._processes:
+            raise RuntimeError("this cluster does not run: call start(), or use it in a with statement")
+        if self._pid != os.getpid():
+            raise RuntimeError(
+                f"this cluster belongs to process {self._pid}, and this is a fork of it: use its bootstrap_servers there"
+            )
+        return self._processes
+
+    def _process(self, node: int) -> ClusterProcess:
+        found = self._all().get(node)
+        if found is None:
+            raise ValueError(f"there is no node {node!r}: the nodes are 1 to {self._size}")
+        return found
+
+    def _set(self, nodes: _Nodes) -> set[int]:
+        found = {nodes} if isinstance(nodes, int) else set(nodes)
+        for node in found:
+            self._process(node)
+        return found
+
+    def _launch(self, processes: Iterable[ClusterProcess]) -> None:
+        """Start nodes at once, and wait until all serve."""
+        launched = list(processes)
+        peers = [[HOST, int(port), each.node.node_id] for each in self._processes.values() for port in each.node.ports]
+        for process in launched:
+            node_id = process.node.node_id
+            process.launch(
+                {
+                    "settings": self._settings,
+                    "peers": [peer for peer in peers if peer[2] != node_id],
+                    "plan": self._plan.to_json(node_id),
+                    "temporary": self._data_dir is None,
+                }
+            )
+        deadline = time.monotonic() + _START_S
+        for process in launched:
+            process.await_ready(deadline)
+
+    def _await_all(self) -> None:
+        self._wait("every node knows all nodes", lambda: self._knows_all(self._looks()), _PATIENCE_S)
+
+    def _knows_all(self, looks: Sequence[dict[str, Any]]) -> bool:
+        return len(looks) == self._size and all(len(look["brokers"]) == self._size for look in looks)
+
+    def _looks(self, partition: Sequence[object] | None = None) -> list[dict[str, Any]]:
+        """Return what each running node knows; the newest last."""
+        looks = []
+        for node_id, process in self._all().items():
+            if process.answers:
+                with suppress(OSError):
+                    looks.append({**process.ask("look", partition, _COMMAND_S), "node": node_id})
+        return sorted(looks, key=lambda look: look["offset"])
+
+    def _partition(self, topic: str, partition: int) -> Sequence[Any] | None:
+        """Return leader, in-sync replicas and replicas of a partition, as the node sees it that knows most."""
+        looks = self._looks([topic, partition])
+        found: Sequence[Any] | None = looks[-1]["partition"] if looks else None
+        return found
+
+    def _controller(self) -> int | None:
+        # One that was cut off may not know that it has a successor.
+        leads = [look["node"] for look in self._looks() if look["leads"]]
+        return leads[-1] if leads else None
+
+    def _ask_controller(self, command: str, argument: object) -> dict[str, Any]:
+        node = self._wait("a controller is active", self._controller, _PATIENCE_S)
+        return self._process(node).ask(command, argument, _COMMAND_S)
+
+    def _change(self, plan: FaultPlan) -> None:
+        """Tell every node of a new plan; those that are down or stand still hear of it when they run again."""
+        before, self._plan = self._plan, plan
+        told = [process for process in self._all().values() if process.answers and plan != before]
+        for process in told:
+            with suppress(OSError):
+                process.ask("plan", plan.to_json(process.node.node_id), _COMMAND_S)
+
+    def _wait(self, what: str, ask: Callable[[], T | None], seconds: float) -> T:
+        deadline = time.monotonic() + seconds
+        while not (answer := ask()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{seconds:g} s have passed without this: {what}")
+            time.sleep(_LOOK_S)
+        return answer

@@ -1,0 +1,72 @@
+"""`log_compaction_test` of kafkatest: `LogCompactionTester` finds the last value of each key, and no deleted one, in a compacted log.
+
+The leader is killed when the log is compacted, and returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.node_process import KINDS
+from tests.cluster.records import read_partition
+from tests.cluster.system.bounces import bounce
+from tests.cluster.system.java_program import JavaProgram
+from tests.cluster.waiting import wait_for
+
+pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(900)]
+
+MESSAGES = 100_000
+SETTINGS = {"log.segment.bytes": "1048576", "log.cleaner.backoff.ms": "1000"}
+
+
+class CompactionTester(JavaProgram):
+    """`LogCompactionTester`.
+
+    Attributes:
+        lines: that it printed.
+    """
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self.lines: list[str] = []
+        super().__init__(
+            "tester", "org.apache.kafka.tools.LogCompactionTester", folder, "--bootstrap-server", cluster.bootstrap_servers,
+            "--messages", str(MESSAGES), "--sleep", "30", "--duplicates", "10", "--percent-deletes", "10",
+        )  # fmt: skip
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def has_said(self, what: str) -> bool:
+        return any(what in each for each in self.lines)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as made:
+        yield made
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_compacted_log_has_the_last_value_of_each_key(stack: ExitStack, tmp_path: Path, kind: str) -> None:
+    cluster = stack.enter_context(Cluster(kind, tmp_path / "nodes", settings=SETTINGS))
+    tester = CompactionTester(cluster, tmp_path)
+    stack.callback(tester.stop, is_clean=False)
+    tester.start()
+    topic = wait_for(
+        "its topic", lambda: next((each for each in cluster.all_topics() if "log-cleaner-test" in each), "")
+    )
+    tester.await_that("all is written", lambda: tester.has_said("Sleeping for"))
+
+    def is_compacted() -> bool:
+        return len(read_partition(cluster.bootstrap_servers, topic, 0)) < MESSAGES // 2
+
+    wait_for("the log is compacted", is_compacted)
+    bounce(cluster, cluster.leader_of(topic, 0), is_clean=False)
+    tester.await_end()
+    assert not tester.exit_code, tester.last_lines()
+    assert tester.has_said("Data verification is completed"), "\n".join(tester.lines)

@@ -1,0 +1,27 @@
+"""The log says once that the disk takes no writes, and once that it does again."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from barnabas.log.log_dir_failure import LogDirFailure
+
+
+def test_each_change_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    failure = LogDirFailure("/data")
+
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write(*, is_full: bool) -> bool:
+        failure.watch("the checkpoints", fail if is_full else lambda: None)
+        return failure.is_offline
+
+    assert [write(is_full=each) for each in (False, True, True, False, False, True)] == [
+        False, True, True, False, False, True,
+    ]  # fmt: skip
+    full = "/data takes no writes: cannot write the checkpoints: No space left on device"
+    assert [record.getMessage() for record in caplog.records] == [full, "/data takes writes again", full]
