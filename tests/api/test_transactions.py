@@ -216,8 +216,7 @@ class TestVersionOne:
         from barnabas.log.log_config import LogConfig
 
         hosting.create_topic("free", config=LogConfig())
-        hosting.configs["t"] = LogConfig()
-        hosting.replicas.topics["t"].config_changed()
+        hosting.reconfigure("t", LogConfig())
         assert host.produce(host.producer(), 0, b"a", version=10) == OK
 
 

@@ -302,16 +302,13 @@ def test_the_disk_is_full(busy: BusyGroups, room: int) -> None:
 
 def test_too_few_replicas_cost_no_group_its_members(busy: BusyGroups) -> None:
     joins = [busy.first_join]
-    topic = busy.hosting.replicas.topics[GROUP_METADATA]
-    busy.hosting.configs[GROUP_METADATA] = LogConfig(min_insync_replicas=2)
-    topic.config_changed()
+    busy.hosting.reconfigure(GROUP_METADATA, LogConfig(min_insync_replicas=2))
     commits, others = busy.turn(5)
     busy.hosting.spin()
     for answer in commits.values():
         assert committed(answer) == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert [answer.result().error_code for answer in others if answer.done()] == [ErrorCode.NONE, ErrorCode.NONE]
-    busy.hosting.configs[GROUP_METADATA] = LogConfig()
-    topic.config_changed()
+    busy.hosting.reconfigure(GROUP_METADATA, LogConfig())
     busy.hosting.advance(100)
     joins += [answer for answer in others if hasattr(answer.result(), "generation_id")]
     assert [answer.result().error_code for answer in joins] == [ErrorCode.NONE] * 3

@@ -19,6 +19,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft import raft_node
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
+from barnabas.steps import run_on_the_spot
 from tests.metadata.memory_log import ControllerHarness, MemoryLog
 from tests.metadata.test_quorum_controller import create, registered
 
@@ -229,7 +230,7 @@ def test_a_listener_that_fails_on_a_commit_answers_all_that_wait() -> None:
 
     harness.log.hold = True
     committed, uncommitted = ask(harness, "a"), ask(harness, "b")
-    harness.loader.add_publisher(listen)
+    run_on_the_spot(harness.loader.add_late_publisher(listen), None)
     release_all(harness)
     assert created(committed)
     assert failure(uncommitted) == (ErrorCode.NOT_CONTROLLER, "The controller has stopped: cannot")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from barnabas.metadata.leaderless_partitions import NAMED_MAX, LeaderlessPartitions
+from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
+from tests.api.turn_meter import counted_calls
 from tests.metadata.memory_log import ControllerHarness
 
 
@@ -89,3 +91,21 @@ def test_a_late_watch_learns_of_partitions_that_were_without_a_leader_before() -
     watched.create("orders", [2])
     watched.heartbeat(2, fence=True)
     assert LeaderlessPartitions().report(watched.harness.controller.image) == watched.lines() != []
+
+
+def test_the_work_for_many_partitions_is_that_of_their_topics() -> None:
+    watched = Watched()
+    topics, partitions = 20, 500
+    lost = PartitionRegistration((2,), (), -1, 1, 1, elr=(2,))
+    image = watched.harness.controller.image
+    named = [(f"t-{number:02}", number.to_bytes(16, "big")) for number in range(1, topics + 1)]
+    many = TopicsImage.of(TopicImage(*each, dict.fromkeys(range(partitions), lost)) for each in named)
+    few = TopicsImage.of(TopicImage(*each, {0: lost}) for each in named)
+    for before, after, count in ((few, many, topics * (partitions - 1)), (many, few, topics * (partitions - 1))):
+        watch = LeaderlessPartitions()
+        watch.report(image._replace(topics=before))
+        with counted_calls() as events:
+            began = events()
+            (line,) = watch.report(image._replace(topics=after))
+            assert events() - began < topics * partitions / 2
+        assert line.startswith(f"{count} partitions have")

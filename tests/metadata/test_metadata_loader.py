@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from barnabas.metadata import metadata_loader
+from barnabas.metadata import image_difference, metadata_loader, slices
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.metadata_loader import MetadataLoader, OwnChange
+from barnabas.metadata.partition_index import IndexDelta
 from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord, encode_record
 from barnabas.metadata.snapshots import snapshot_batches
+from barnabas.metadata.topics_image import TopicDelta, TopicImage
 from barnabas.protocol import messages
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.records.builder import build_batch
+from barnabas.steps import in_background, run_on_the_spot, turn
 from tests.api.quiet_clock import QuietClock
 from tests.metadata.memory_log import MemoryLog
 from tests.metadata.test_delta import replay
@@ -82,7 +86,7 @@ def test_nothing_is_published_before_all_that_the_quorum_has_committed_is_read()
     node = Node(topics=3)
     late: list[MetadataImage] = []
     node.commit(3, of_quorum=7)
-    node.loader.add_publisher(lambda delta, image: late.append(image))
+    run_on_the_spot(node.loader.add_late_publisher(lambda delta, image: late.append(image)), None)
     node.commit(5, of_quorum=7)
     assert (node.published, node.heard, late) == ([], [], [])
     assert repr(node.loader).startswith("<MetadataLoader catching up next=5 <MetadataImage offset=-1")
@@ -109,11 +113,11 @@ def test_after_the_first_image_a_lag_hides_nothing() -> None:
     assert node.loader.loaded_bytes == sum(map(len, node.log.batches[:-1]))
 
 
-def test_a_late_publisher_receives_the_whole_image() -> None:
-    node = Node(topics=2)
+def test_a_late_publisher_receives_the_whole_image(loop: QuietClock) -> None:
+    node = Node(topics=2, loop=loop)
     node.commit(5)
     heard: list[tuple[list[str], MetadataImage]] = []
-    node.loader.add_publisher(lambda delta, image: heard.append((created(delta), image)))
+    run_on_the_spot(node.loader.add_late_publisher(lambda delta, image: heard.append((created(delta), image))), None)
     assert heard == [(["t1", "t2"], node.loader.image)]
 
 
@@ -311,6 +315,149 @@ def test_own_changes_of_many_partitions_have_a_turn_each(loop: QuietClock, monke
     assert node.heard == [0, 2, 4]
 
 
+def looked_at_in_turns(loop: QuietClock, monkeypatch: pytest.MonkeyPatch, node: Node, until: Callable[[], bool]) -> int:
+    """Return how many partitions the index and the comparison of images looked at in the turn with most of them."""
+    in_turns = [0]
+    look_at, compare = IndexDelta.change, image_difference._topic
+
+    def looking(*args: Any) -> None:
+        in_turns[-1] += 1
+        look_at(*args)
+
+    def comparing(old: TopicImage | None, new: TopicImage) -> TopicDelta:
+        in_turns[-1] += 1
+        return compare(old, new)
+
+    monkeypatch.setattr(IndexDelta, "change", looking)
+    monkeypatch.setattr(image_difference, "_topic", comparing)
+
+    async def story() -> None:
+        while not until():
+            in_turns.append(0)
+            await asyncio.sleep(0)
+
+    loop.run_until_complete(story())
+    return max(in_turns)
+
+
+def test_the_first_image_is_made_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 8)
+    node = Node(topics=40, loop=loop)
+    loop.call_soon(node.commit, node.log.end_offset)
+    assert looked_at_in_turns(loop, monkeypatch, node, lambda: node.topics() != []) == 4, "each has a topic as well"
+    assert len(node.topics()) == 40
+
+
+def test_a_snapshot_is_compared_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 8)
+    node = Node(topics=2, loop=loop)
+    node.commit(5)
+    snapshot, data = snapshot_of(*range(2, 42), end_offset=100)
+    node.log.snapshots[snapshot] = data
+    node.log.trim()
+    loop.call_soon(node.commit, 100)
+    assert looked_at_in_turns(loop, monkeypatch, node, lambda: len(node.topics()) > 2) == 8
+    assert len(node.topics()) == 40
+
+
+def test_the_whole_image_of_a_late_publisher_is_made_in_slices(
+    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 8)
+    node = Node(topics=40, loop=loop)
+    node.commit(node.log.end_offset)
+    loop.run_until_complete(asyncio.sleep(1))
+    late: list[list[str]] = []
+    adding = node.loader.add_late_publisher(lambda delta, image: late.append(created(delta)))
+    loop.call_soon(in_background, adding, loop)
+    assert looked_at_in_turns(loop, monkeypatch, node, lambda: late != []) == 8
+    assert sorted(late[0]) == node.topics()
+
+
+class Slow:
+    """A publisher that takes a turn of the loop for each topic, and notes which it has handled."""
+
+    def __init__(self) -> None:
+        self.handled: list[str] = []
+
+    async def publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        for name in created(delta):
+            await turn()
+            self.handled.append(name)
+
+
+def test_an_image_is_there_when_a_slow_publisher_has_it(loop: QuietClock) -> None:
+    node, slow = Node(topics=3, loop=loop), Slow()
+    node.loader.add_publisher(slow.publish)
+    node.commit(5)
+    assert (len(node.published), node.topics(), node.heard, slow.handled) == (1, [], [], [])
+    # The next one waits for the end of this one.
+    node.commit(7)
+    assert len(node.published) == 1
+    loop.run_until_complete(asyncio.sleep(1))
+    assert slow.handled == ["t1", "t2", "t3"]
+    assert (node.heard, [created(delta) for delta, _ in node.published]) == ([4, 6], [["t1", "t2"], ["t3"]])
+
+
+def test_what_is_committed_while_a_late_publisher_receives_the_image_follows(loop: QuietClock) -> None:
+    node, slow = Node(topics=3, loop=loop), Slow()
+    node.commit(5)
+
+    async def story() -> None:
+        adding = asyncio.ensure_future(node.loader.add_late_publisher(slow.publish))
+        await asyncio.sleep(0)
+        node.commit(7)
+        assert (slow.handled, node.heard) == ([], [4])
+        await adding
+        assert slow.handled == ["t1", "t2"]
+
+    loop.run_until_complete(story())
+    loop.run_until_complete(asyncio.sleep(1))
+    assert (slow.handled, node.heard) == (["t1", "t2", "t3"], [4, 6])
+
+
+def test_a_late_publisher_waits_for_what_is_published(loop: QuietClock) -> None:
+    node, slow, late = Node(topics=2, loop=loop), Slow(), Slow()
+    node.loader.add_publisher(slow.publish)
+    node.commit(5)
+    loop.run_until_complete(node.loader.add_late_publisher(late.publish))
+    assert (slow.handled, late.handled) == (["t1", "t2"], ["t1", "t2"])
+
+
+def test_a_late_publisher_that_fails_is_the_failure_of_who_adds_it(loop: QuietClock) -> None:
+    node = Node(topics=2, loop=loop)
+    node.commit(3)
+
+    async def fail(delta: MetadataDelta, image: MetadataImage) -> None:
+        raise ValueError("cannot")
+
+    with pytest.raises(ValueError, match="cannot"):
+        loop.run_until_complete(node.loader.add_late_publisher(fail))
+    node.commit(5)
+    assert node.heard == [2, 4]
+
+
+def test_a_loader_that_is_closed_while_it_publishes_tells_nobody_else(loop: QuietClock) -> None:
+    node, slow, last = Node(topics=2, loop=loop), Slow(), Slow()
+    node.loader.add_publisher(slow.publish)
+    node.loader.add_publisher(last.publish)
+    node.commit(5)
+    node.loader.close()
+    loop.run_until_complete(asyncio.sleep(1))
+    assert (slow.handled, last.handled, node.heard) == (["t1", "t2"], [], [])
+
+
+def test_a_loader_that_is_closed_while_it_makes_the_image_publishes_nothing(
+    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 2)
+    node = Node(topics=2, loop=loop)
+    node.commit(5)
+    node.loader.close()
+    loop.run_until_complete(asyncio.sleep(1))
+    assert (node.published, node.heard) == ([], [])
+
+
 def test_what_is_committed_while_the_log_is_read_is_read_as_well(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,7 +512,7 @@ def test_a_publisher_that_fails_ends_the_loader_after_the_commit_is_told() -> No
         if delta.topics is not None:
             raise broken
 
-    node.loader.add_publisher(fail)
+    run_on_the_spot(node.loader.add_late_publisher(fail), None)
     node.commit(3)
     assert node.heard == [0, 2, broken]
     node.append(*topic(2))

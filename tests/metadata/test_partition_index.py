@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_index import NOT_PREFERRED, REASSIGNING, WITHOUT_LEADER, IndexDelta
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.slices import at_once
 from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
 from tests.metadata.test_delta import record_lists, replay
 
@@ -57,12 +58,12 @@ def test_a_change_shares_what_it_does_not_touch() -> None:
         [TopicImage("a", A, {0: partition(1, "12")}), TopicImage("b", B, {0: partition(1, "123")})]
     ).partition_index
     delta = IndexDelta(before)
-    delta.change(A, [(0, partition(1, "12"), partition(1, "13"))])
+    delta.change(A, 0, partition(1, "12"), partition(1, "13"))
     assert repr(delta) == "<IndexDelta changed=[2, 3]>"
-    after = delta.apply()
+    after = at_once(delta.apply_in_slices())
     assert after[1] is before[1]
     assert (after[2], after[3]) == ({B: (0,)}, {B: (0,), A: (0,)})
     assert before[2] == {A: (0,), B: (0,)}
     same = IndexDelta(after)
-    same.change(A, [(0, partition(1, "13"), partition(1, "31"))])
-    assert same.apply() is after
+    same.change(A, 0, partition(1, "13"), partition(1, "31"))
+    assert at_once(same.apply_in_slices()) is after

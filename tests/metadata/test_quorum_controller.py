@@ -23,6 +23,7 @@ from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.control import parse_control_record
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.steps import run_on_the_spot
 from tests.api.held_executor import HeldExecutor
 from tests.metadata.memory_log import ControllerHarness
 
@@ -68,7 +69,7 @@ def test_commits_are_told_once_and_in_order() -> None:
         names = [topic.name for topic in delta.topics.created()] if delta.topics else []
         told.append((image.provenance.offset, names))
 
-    harness.loader.add_publisher(listen)
+    run_on_the_spot(harness.loader.add_late_publisher(listen), None)
     assert told.pop() == (harness.controller.image.provenance.offset, [])
     harness.log.hold = True
     for name in "abc":
@@ -84,7 +85,7 @@ def test_a_late_listener_hears_everything_at_once() -> None:
     harness = registered()
     harness.create("a", "b")
     heard: list[Any] = []
-    harness.loader.add_publisher(lambda delta, image: heard.append((delta, image)))
+    run_on_the_spot(harness.loader.add_late_publisher(lambda delta, image: heard.append((delta, image))), None)
     ((delta, image),) = heard
     assert image is harness.controller.image
     assert sorted(topic.name for topic in delta.topics.created()) == ["a", "b"]
@@ -171,7 +172,7 @@ def test_a_listener_that_fails_stops_the_node() -> None:
         if delta.topics is not None:
             raise ValueError("cannot")
 
-    harness.loader.add_publisher(fail)
+    run_on_the_spot(harness.loader.add_late_publisher(fail), None)
     harness.later(ApiKey.CREATE_TOPICS, create("a"))
     assert [str(fault) for fault in harness.faults] == ["cannot"]
     error = harness.later(ApiKey.CREATE_TOPICS, create("b")).exception()

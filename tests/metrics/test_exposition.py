@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from barnabas.metrics import exposition
 from barnabas.metrics.exposition import family, labels, summary
 
 
@@ -44,3 +46,16 @@ def test_a_summary_is_one_family() -> None:
         ("x_count", None, 3.0),
     ]
     assert summary("x", "Help.", []) == ""
+
+
+def test_a_large_family_is_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exposition, "SAMPLES_PER_PIECE", 2)
+    taken: list[int] = []
+    samples = ((f'n="{number}"', taken.append(number) or number) for number in range(5))
+    pieces = exposition.family_in_pieces("name", "gauge", "Text.", samples)
+    texts = [(text.count("name{"), len(taken)) for text in pieces]
+    assert texts == [(2, 2), (2, 4), (1, 5)]
+    whole = exposition.family("name", "gauge", "Text.", [(f'n="{number}"', number) for number in range(5)])
+    assert whole.splitlines()[:3] == ["# HELP name Text.", "# TYPE name gauge", 'name{n="0"} 0']
+    assert len(whole.splitlines()) == 7
+    assert list(exposition.family_in_pieces("name", "gauge", "Text.", ())) == []

@@ -9,6 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from barnabas.log.log_config import LogConfig
+from barnabas.metrics import replica_families
 from barnabas.metrics.replica_families import families
 from barnabas.metrics.source import partition_rows
 from barnabas.quota.replication_quota_manager import ReplicationQuotaManager
@@ -40,6 +41,15 @@ def test_only_the_leader_counts(hosting: Hosting) -> None:
         "reassigningpartitions": 0,
         "kafka_log_logmanager_offlinelogdirectorycount": 0,
     }
+
+
+def test_many_partitions_are_counted_in_slices(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_families, "ROWS_PER_SLICE", 2)
+    hosting.create_topic("t", 5)
+    parts = list(families(hosting.replicas, list(partition_rows(hosting.services))))
+    assert parts[:2] == ["", ""]
+    assert all(parts[2:])
+    assert counts(hosting)["leadercount"] == 5
 
 
 def test_a_copy_that_has_only_begun_is_not_missing(hosting: Hosting) -> None:

@@ -20,6 +20,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.image_difference import difference
+from barnabas.metadata.slices import at_once
 from barnabas.metadata.topics_image import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -30,7 +31,7 @@ from barnabas.replication.partition import Partition
 from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
-from barnabas.steps import sleep, start
+from barnabas.steps import run_on_the_spot, sleep, start
 from tests.metadata.memory_log import ControllerHarness
 from tests.replication.following import FETCH_VERSION, batches_of, over_the_wire
 from tests.replication.hosting import batch
@@ -240,7 +241,7 @@ class Cluster:
         self.lost_answers = 0
         self.is_behind: set[int] = set()
         self.brokers: dict[int, Broker] = {}
-        self.harness.loader.add_publisher(lambda delta, image: self.publish())
+        run_on_the_spot(self.harness.loader.add_late_publisher(lambda delta, image: self.publish()), None)
         for node_id in range(1, brokers + 1):
             self.brokers[node_id] = Broker(self, node_id, racks[node_id - 1] if racks else None)
             self.brokers[node_id].start()
@@ -308,8 +309,8 @@ class Cluster:
         """Give a broker the metadata as of now."""
         if not broker.is_up or lives not in (None, broker.lives) or broker.node_id in self.is_behind:
             return
-        delta, broker.image = difference(broker.image, self.image), self.image
-        broker.replicas.apply_delta(delta, self.image)
+        delta, broker.image = at_once(difference(broker.image, self.image)), self.image
+        run_on_the_spot(broker.replicas.apply_delta(delta, self.image), None)
 
     def handle(self, api_key: int, version: int, request: Any) -> asyncio.Future[Any]:
         """Answer as the controller, for the AlterPartition managers."""

@@ -19,6 +19,7 @@ from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.steps import run_on_the_spot
 from tests.simulation.node import EPOCH_MS
 from tests.simulation.virtual_loop import VirtualLoop
 
@@ -67,7 +68,15 @@ class Hosting:
         for record in records:
             delta.replay(record)
         self.image = delta.apply()
-        self.replicas.apply_delta(delta, self.image)
+        run_on_the_spot(self.replicas.apply_delta(delta, self.image), None)
+
+    def reconfigure(self, name: str, config: LogConfig) -> None:
+        """Give a topic other settings."""
+        self.configs[name] = config
+        topic = self.replicas.topics[name]
+        topic.config_changed()
+        for partition in topic.partitions.values():
+            partition.config_changed()
 
     def create_topic(
         self,

@@ -68,8 +68,7 @@ def test_below_min_insync_replicas_the_high_watermark_stands_still(hosting: Host
     assert partition.log.high_watermark == 2
     hosting.change(id_, isr=[NODE])
     append(hosting, acks=1)
-    hosting.configs["t"] = LogConfig(min_insync_replicas=1)
-    partition.topic.config_changed()
+    hosting.reconfigure("t", LogConfig(min_insync_replicas=1))
     assert partition.log.high_watermark == 3
     append(hosting, acks=1)
     assert partition.log.high_watermark == 4
@@ -213,8 +212,7 @@ def test_a_verification_is_the_leaders(hosting: Hosting) -> None:
 def test_new_settings_reach_the_open_log(hosting: Hosting) -> None:
     hosting.create_topic("t")
     append(hosting, acks=1)
-    hosting.configs["t"] = LogConfig(max_message_bytes=10)
-    hosting.replicas.topics["t"].config_changed()
+    hosting.reconfigure("t", LogConfig(max_message_bytes=10))
     with pytest.raises(KafkaError) as refused:
         append(hosting, acks=1)
     assert refused.value.code == ErrorCode.MESSAGE_TOO_LARGE
@@ -363,8 +361,7 @@ class TestIsrChanges:
         hosting.change(hosting.replicas.topics["t"].topic_id, isr=[NODE])
         partition.update_follower(2, 1, broker_epoch=1)
         assert partition.prepare_expand_isr(2) is not None
-        hosting.configs["t"] = LogConfig(min_insync_replicas=2)
-        partition.topic.config_changed()
+        hosting.reconfigure("t", LogConfig(min_insync_replicas=2))
         with pytest.raises(KafkaError) as refused:
             append(hosting, acks=-1)
         assert refused.value.code == ErrorCode.NOT_ENOUGH_REPLICAS

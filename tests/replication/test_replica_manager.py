@@ -8,6 +8,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
+from barnabas.steps import run_on_the_spot, step
 from tests.replication.hosting import NODE, Hosting, topic_id
 
 
@@ -82,7 +83,7 @@ def test_deletion_and_creation_in_one_delta(hosting: Hosting) -> None:
     ):
         delta.replay(record)
     hosting.image = delta.apply()
-    hosting.replicas.apply_delta(delta, hosting.image)
+    run_on_the_spot(hosting.replicas.apply_delta(delta, hosting.image), None)
     assert hosting.replicas.topics["t"].topic_id == topic_id(50)
     assert hosting.replicas.partition("t", 0).log.log_end_offset == 0
 
@@ -225,7 +226,7 @@ def test_logs_that_the_metadata_does_not_assign_are_set_aside(hosting: Hosting) 
     hosting.logs.get_or_create("gone", 0, topic_id(99), LogConfig())
     hosting.create_topic("t")
     hosting.append("t", b"v")
-    assert hosting.replicas.set_strays_aside() == [("gone", 0)]
+    assert step(hosting.replicas.set_strays_aside(), hosting.loop) == [("gone", 0)]
     assert list(hosting.logs.logs) == [("t", 0)]
 
 

@@ -202,7 +202,7 @@ def test_a_topic_is_deleted_and_created_again_while_it_is_fetched(cluster: Clust
     cluster.heal()
     assert old != new
     assert waiting.outcome == "UNKNOWN_TOPIC_OR_PARTITION"
-    assert [repr(cluster[each].replicas._replicated).count("led=1") for each in (1, 2, 3)] == [1, 0, 0]
+    assert [repr(cluster[each].replicas.replicated_partitions).count("led=1") for each in (1, 2, 3)] == [1, 0, 0]
     produced = cluster[1].produce(b"new")
     cluster.advance(1000)
     assert produced.outcome == "NONE"

@@ -37,6 +37,7 @@ from barnabas.server.config_table import config_schema
 from barnabas.server.coordinators import Coordinators
 from barnabas.server.remote_coordinators import RemoteCoordinators
 from barnabas.server.share_groups import ShareServices
+from barnabas.steps import run_on_the_spot
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import topic_id
 from tests.simulation.disk import SimDisk
@@ -109,7 +110,7 @@ class Broker:
         for record in records:
             delta.replay(record)
         self.image = delta.apply()
-        self.replicas.apply_delta(delta, self.image)
+        run_on_the_spot(self.replicas.apply_delta(delta, self.image), None)
         self.coordinators.apply_delta(delta)
         self.share.apply_delta(delta, self.image)
 

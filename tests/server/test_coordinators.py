@@ -22,6 +22,7 @@ from barnabas.protocol.messages import (
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config_table import config_schema
 from barnabas.server.coordinators import Coordinators
+from barnabas.steps import run_on_the_spot
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import NODE, Hosting, topic_id
 
@@ -77,7 +78,7 @@ class Subject:
         for record in records:
             delta.replay(record)
         self.hosting.image = delta.apply()
-        self.hosting.replicas.apply_delta(delta, self.hosting.image)
+        run_on_the_spot(self.hosting.replicas.apply_delta(delta, self.hosting.image), None)
         self.coordinators.apply_delta(delta)
 
     def create(self, name: str, number: int, *leaders: int) -> None:

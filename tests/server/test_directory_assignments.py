@@ -51,7 +51,7 @@ class Stage:
                     directories=list(directories),
                 )
             )
-        self.assignments.apply_delta(delta)
+        self.loop.run_until_complete(self.assignments.apply_delta(delta))
         self.run()
 
     def run(self, ms: float = 1) -> None:

@@ -60,7 +60,7 @@ def test_it_leads_publishes_writes_snapshots_and_stops(loop: QuietClock) -> None
     async def story() -> None:
         quorum = opened()
         images: list[MetadataImage] = []
-        quorum.loader.add_publisher(lambda delta, image: images.append(image))
+        await quorum.loader.add_late_publisher(lambda delta, image: images.append(image))
         request = messages.AllocateProducerIdsRequest(broker_id=1, broker_epoch=1)
         future = quorum.controller.handle(ApiKey.ALLOCATE_PRODUCER_IDS, 0, request)
         with pytest.raises(KafkaError) as refused:

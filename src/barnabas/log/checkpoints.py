@@ -85,8 +85,13 @@ def decode_offsets(data: bytes) -> dict[tuple[str, int], int]:
     return offsets
 
 
+def offset_line(topic: str, partition: int, offset: int) -> str:
+    """Return an entry of an offset checkpoint."""
+    return f"{topic} {partition} {offset}"
+
+
 def encode_offsets(offsets: Mapping[tuple[str, int], int]) -> bytes:
-    return encode_lines(f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
+    return encode_lines(offset_line(*key, offset) for key, offset in offsets.items())
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int] | None:

@@ -22,9 +22,10 @@ Durability of checkpoints. They are written after the syncs that they count. A l
 time but no data, so these two files are replaced without a sync while the broker runs. Log starts, which DeleteRecords has promised, and
 all files at a clean stop are synced.
 
-The server calls `housekeeping` about once a second. It flushes logs whose flush.ms has passed, applies retention to some logs at a
-time, writes the checkpoints, removes deleted files and begins compactions, each at its own interval. Work that may block for long (syncs
-of logs, removals) runs through `run_blocking`; a worker compacts (`cleaner_worker`).
+The server calls `housekeeping_stepwise` about once a second, with turns of the loop between its steps. It flushes logs whose flush.ms has
+passed, applies retention to some logs at a time, writes the checkpoints, removes deleted files and begins compactions, each at its own
+interval (`housekeeping`). Work that may block for long (syncs of logs, removals) runs through `run_blocking`; a worker compacts
+(`cleaner_worker`).
 
 The quorum's `__cluster_metadata-0` is in the same directory and has another owner; it is neither opened nor listed here.
 
@@ -33,7 +34,6 @@ Source: Kafka's `LogManager`, `CleanShutdownFileHandler`.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -43,8 +43,9 @@ from barnabas.log import clean_shutdown_file, log_files, partition_metadata
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError, in_words
+from barnabas.log.housekeeping import Housekeeping, Intervals
 from barnabas.log.log_cleaner import LogCleaner
-from barnabas.log.log_config import INT64_MAX, LogConfig
+from barnabas.log.log_config import LogConfig
 from barnabas.log.log_dir_failure import LogDirFailure
 from barnabas.log.log_flusher import BlockingFuture, RunBlocking, run_in_future, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
@@ -52,6 +53,7 @@ from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import Recovered
 from barnabas.protocol.primitives import Uuid
+from barnabas.steps import in_slices
 
 if TYPE_CHECKING:
     from barnabas.log.cleanable_log import CleanerConfig
@@ -61,10 +63,8 @@ logger = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-LOGS_PER_RETENTION_STEP = 200
-"""How many logs one call of `housekeeping` handles: a millisecond or two, so that no request waits long."""
-INDEX_WRITE_INTERVAL_MS = 5_000
-"""How old the index files of a running broker may be; only tools read them."""
+LOGS_PER_TURN = 200
+"""How many small files are read in one turn of the loop."""
 STRAYS_NAMED = 5
 """How many strays the log's one line about them names."""
 
@@ -140,10 +140,6 @@ class LogManager:
         self._run_blocking: RunBlocking = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._config_for = config_for or (lambda _: LogConfig())
         self._open_files = OpenFiles(disk.max_open_files())
-        self._retention_check_interval_ms = retention_check_interval_ms
-        self._producer_check_interval_ms = producer_expiration_check_interval_ms
-        self._checkpoint_interval_ms = checkpoint_interval_ms
-        self._high_watermark_interval_ms = high_watermark_interval_ms
         self._lock: DiskLock | None = None
         self._logs: dict[Key, PartitionLog] = {}
         self._topic_ids: dict[Key, Uuid | None] = {}
@@ -156,14 +152,6 @@ class LogManager:
         self.had_clean_shutdown = False
         self.failure = LogDirFailure(root_dir)
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
-        self._next_retention_ms = 0
-        self._next_producer_check_ms = 0
-        self._next_checkpoint_ms = 0
-        self._next_high_watermarks_ms = 0
-        self._next_index_write_ms = 0
-        # The logs that are left in the current rounds of retention and of silent producers.
-        self._retention_round: list[Key] = []
-        self._producer_round: list[Key] = []
         self.cleaner = LogCleaner(
             disk,
             root_dir,
@@ -172,6 +160,21 @@ class LogManager:
             make_worker=lambda: (make_cleaner_worker or _inline_worker(disk))(self._run_blocking),
             config=cleaner_config,
             on_cleaned=self._cleaned,
+        )
+        self._housekeeping = Housekeeping(
+            root_dir,
+            self._logs,
+            self._unopened,
+            self._checkpoints,
+            self.failure,
+            self._apply_retention_to,
+            Intervals(
+                retention_check_interval_ms,
+                producer_expiration_check_interval_ms,
+                checkpoint_interval_ms,
+                high_watermark_interval_ms,
+            ),
+            now_ms,
         )
 
     def __repr__(self) -> str:
@@ -227,11 +230,7 @@ class LogManager:
                 yield from self._recover(recovery)
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self.root_dir}: {in_words(error)}") from error
-        now_ms = self._now_ms()
-        self._next_retention_ms = now_ms + self._retention_check_interval_ms
-        self._next_producer_check_ms = now_ms + self._producer_check_interval_ms
-        self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
-        self._next_high_watermarks_ms = now_ms + self._high_watermark_interval_ms
+        self._housekeeping.begin(self._now_ms())
 
     def _release(self) -> None:
         if self._lock is not None:
@@ -270,7 +269,7 @@ class LogManager:
 
     def _open_listed(self, key: Key, config: LogConfig) -> PartitionLog:
         path = self._unopened[key]
-        self._topic_ids[key] = partition_metadata.read(self._disk, f"{path}/{log_files.PARTITION_METADATA}")
+        self._topic_ids[key] = self._topic_id_of(key)
         log = self._open_log(key, path, config, clean=self.had_clean_shutdown)
         del self._unopened[key]
         return log
@@ -399,22 +398,22 @@ class LogManager:
         self._topic_ids.pop(key, None)
         return target
 
-    def set_strays_aside(self, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
+    async def set_strays_aside(self, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
         """Rename the logs that the metadata does not assign to this broker, after a restart; return their keys.
 
-        They are kept, because the metadata may lag behind, or be lost.
+        They are kept, because the metadata may lag behind, or be lost. The logs are looked at in slices.
 
         Raises:
             KafkaStorageError: the disk failed.
         """
         strays: list[Key] = []
-        for key in [*self._logs, *self._unopened]:
-            path = f"{self.root_dir}/{log_files.partition_dir_name(*key)}/{log_files.PARTITION_METADATA}"
-            topic_id = self._topic_ids[key] if key in self._logs else partition_metadata.read(self._disk, path)
-            if not is_assigned(*key, topic_id):
-                strays.append(key)
+        targets: list[str] = []
         try:
-            targets = [self._move_away(key, log_files.STRAY_DIR_SUFFIX) for key in strays]
+            async for key in in_slices([*self._logs, *self._unopened], per_turn=LOGS_PER_TURN):
+                # In between a log may have been deleted, or opened.
+                if (key in self._logs or key in self._unopened) and not is_assigned(*key, self._topic_id_of(key)):
+                    strays.append(key)
+                    targets.append(self._move_away(key, log_files.STRAY_DIR_SUFFIX))
         except OSError as error:
             raise KafkaStorageError(f"cannot set a stray log aside: {in_words(error)}") from error
         if targets:
@@ -424,98 +423,61 @@ class LogManager:
             logger.warning(what, self.root_dir, named, more)
         return strays
 
+    def _topic_id_of(self, key: Key) -> Uuid | None:
+        """Return the topic id in a log's directory, without opening the log."""
+        if key in self._logs:
+            return self._topic_ids[key]
+        return partition_metadata.read(self._disk, f"{self._unopened[key]}/{log_files.PARTITION_METADATA}")
+
     def disk_usage(self) -> DiskUsage:
         return self._disk.disk_usage(self.root_dir)
 
     # Housekeeping
 
     def housekeeping(self) -> None:
-        """Do what is due; cheap if nothing is. A failing disk is logged, and its log skipped."""
-        now_ms = self._now_ms()
-        self.flush_due()
-        if now_ms >= self._next_retention_ms:
-            self._next_retention_ms = now_ms + self._retention_check_interval_ms
-            self._retention_round = [*self._logs, *self._unopened]
-        for key in self._retention_round[:LOGS_PER_RETENTION_STEP]:
-            self._apply_retention_to(key)
-        del self._retention_round[:LOGS_PER_RETENTION_STEP]
-        self._expire_producers(now_ms)
-        if now_ms >= self._next_index_write_ms:
-            self._next_index_write_ms = now_ms + INDEX_WRITE_INTERVAL_MS
-            for log in self._logs.values():
-                with self._logged(f"write the index entries of {log.name}"):
-                    log.write_index_entries()
-        if now_ms >= self._next_checkpoint_ms:
-            self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
-            self.failure.watch("the checkpoints", self.checkpoint)
-        elif now_ms >= self._next_high_watermarks_ms:
-            self._next_high_watermarks_ms = now_ms + self._high_watermark_interval_ms
-            self.failure.watch(
-                "the checkpoint of high watermarks",
-                lambda: self._checkpoints.write_high_watermarks(self._logs, self._unopened),
-            )
-        self.remove_deleted()
+        """Do what is due at once."""
+        for _ in self.housekeeping_stepwise():
+            pass
+
+    def housekeeping_stepwise(self) -> Iterator[None]:
+        """Do what is due, and yield after each few logs; cheap if nothing is. A failing disk is logged, and its log skipped.
+
+        It ends early if the logs are closed meanwhile.
+        """
+        for _ in self._housekeeping.steps():
+            yield
+            if not self.is_locked:
+                return
+        self._remove_deleted_logs()
         self.cleaner.poll()
 
-    def _expire_producers(self, now_ms: int) -> None:
-        """Make logs forget silent producers; an unopened log forgets them when it opens."""
-        if now_ms >= self._next_producer_check_ms:
-            self._next_producer_check_ms = now_ms + self._producer_check_interval_ms
-            self._producer_round = list(self._logs)
-        for key in self._producer_round[:LOGS_PER_RETENTION_STEP]:
-            log = self._logs.get(key)
-            if log is not None:
-                log.expire_producers()
-        del self._producer_round[:LOGS_PER_RETENTION_STEP]
-
-    @contextlib.contextmanager
-    def _logged(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except (KafkaStorageError, OSError) as error:
-            if not self.failure.is_offline:
-                logger.error("%s: cannot %s: %s", self.root_dir, what, in_words(error))
-
-    def flush_due(self) -> None:
-        """Flush the logs whose flush.ms has passed since their last flush."""
-        now_ms = self._now_ms()
-        for log in self._logs.values():
-            if (
-                log.config.flush_ms != INT64_MAX
-                and log.recovery_point < log.log_end_offset
-                and now_ms - log.last_flush_ms >= log.config.flush_ms
-            ):
-                with self._logged(f"flush {log.name}"):
-                    log.flush_elsewhere()
-
-    def apply_retention(self) -> int:
-        """Apply retention to every log at once; return how many segments were deleted."""
-        return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
-
-    def _apply_retention_to(self, key: Key) -> int:
-        with self._logged(f"apply retention to {key[0]}-{key[1]}"):
-            log = self.get(*key)
-            if log is not None:
-                # A log that is being cleaned follows at the end of its cleaning.
-                return 0 if self.cleaner.is_cleaning(key) else log.apply_retention()
-        return 0
-
-    def _cleaned(self, key: Key) -> None:
-        if key in self._logs:
-            self._apply_retention_to(key)
-
-    def remove_deleted(self) -> None:
-        """Remove the files of deleted segments and logs whose delay has passed."""
+    def _remove_deleted_logs(self) -> None:
+        """Remove the files of deleted logs whose delay has passed."""
         now_ms = self._now_ms()
         due = [path for when, path in self._doomed if when <= now_ms]
         if due:
             self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
             for path in due:
                 self._remove_tree(path)
-        for log in self._logs.values():
-            if log.has_deleted_files:
-                with self._logged(f"remove deleted segments of {log.name}"):
-                    log.remove_deleted_files()
+
+    def apply_retention(self) -> int:
+        """Apply retention to every log at once; return how many segments were deleted."""
+        return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
+
+    def _apply_retention_to(self, key: Key) -> int:
+        try:
+            log = self.get(*key)
+            if log is not None:
+                # A log that is being cleaned follows at the end of its cleaning.
+                return 0 if self.cleaner.is_cleaning(key) else log.apply_retention()
+        except (KafkaStorageError, OSError) as error:
+            if not self.failure.is_offline:
+                logger.error("%s: cannot apply retention to %s-%d: %s", self.root_dir, *key, in_words(error))
+        return 0
+
+    def _cleaned(self, key: Key) -> None:
+        if key in self._logs:
+            self._apply_retention_to(key)
 
     def _remove_tree(self, path: str) -> None:
         def done(error: BaseException | None) -> None:

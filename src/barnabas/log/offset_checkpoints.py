@@ -1,7 +1,8 @@
 """The checkpoints of a directory: recovery points, log starts and high watermarks of all its logs.
 
 A write takes the offsets of open logs from the logs, and keeps those of unopened logs as they are. An unchanged file is
-not written.
+not written. A write of many logs may be done in steps, with turns of the loop between them. It comes to nothing if a log is truncated or
+forgotten meanwhile: an offset that was collected before must not come back.
 
 Durability: see `checkpoints` for the cost of each lost file. Log starts, which DeleteRecords has promised, are always synced, and the
 log is flushed up to its start first: after a power cut a start beyond the log's end would look like rot.
@@ -12,7 +13,7 @@ Source: Kafka's `LogManager.checkpointRecoveryOffsetsInDir`, `checkpointLogStart
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Mapping
+from collections.abc import Container, Generator, Mapping
 from typing import NamedTuple
 
 from barnabas.log import checkpoints
@@ -22,6 +23,9 @@ from barnabas.log.partition_log import PartitionLog
 logger = logging.getLogger(__name__)
 
 Key = tuple[str, int]
+
+LOGS_PER_STEP = 1_000
+"""How many logs one step of a write looks at: a few milliseconds."""
 
 
 class KnownOffsets(NamedTuple):
@@ -42,6 +46,8 @@ class OffsetCheckpoints:
         self._log_starts: dict[Key, int] = {}
         self._high_watermarks: dict[Key, int] = {}
         self._written: dict[str, tuple[bytes, bool]] = {}
+        # What was collected for a write in an earlier generation must not be written.
+        self._generation = 0
 
     def __repr__(self) -> str:
         return f"<OffsetCheckpoints {self._root_dir} of {len(self._recovery_points)} logs>"
@@ -71,13 +77,16 @@ class OffsetCheckpoints:
         Raises:
             OSError: the disk failed; the old checkpoint stands.
         """
+        self._generation += 1
         if self._recovery_points.get(key, 0) > offset:
             recovery_points = {**self._recovery_points, key: offset}
-            self._write(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points, sync=True)
+            data = checkpoints.encode_offsets(recovery_points)
+            self._write(checkpoints.RECOVERY_POINT_CHECKPOINT, data, sync=True)
             self._recovery_points = recovery_points
 
     def forget(self, key: Key) -> bool:
         """Leave a log out of the next write; return whether the files name it."""
+        self._generation += 1
         known = [o.pop(key, None) for o in (self._recovery_points, self._log_starts, self._high_watermarks)]
         return known != [None, None, None]
 
@@ -90,35 +99,72 @@ class OffsetCheckpoints:
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
         """
+        for _ in self.write_stepwise(logs, unopened, sync=sync):
+            pass
+
+    def write_stepwise(
+        self, logs: Mapping[Key, PartitionLog], unopened: Container[Key], *, sync: bool = False
+    ) -> Generator[None, None, bool]:
+        """As `write`, but yield after each few logs; return False if nothing was written because of what happened meanwhile."""
+        generation = self._generation = self._generation + 1
         recovery_points = {k: v for k, v in self._recovery_points.items() if k in unopened}
         log_starts = {k: v for k, v in self._log_starts.items() if k in unopened}
         high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
-        for key, log in logs.items():
+        for number, (key, log) in enumerate(list(logs.items()), start=1):
             if log.log_start_is_inside_a_segment:
                 if log.log_start_offset > log.recovery_point:
                     log.flush()
                 log_starts[key] = log.log_start_offset
             recovery_points[key] = log.recovery_point
             high_watermarks[key] = log.high_watermark
-        self._write(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points, sync=sync)
-        self._write(checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts, sync=True)
-        self._write(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks, sync=sync)
+            if number % LOGS_PER_STEP == 0:
+                yield
+        files = []
+        for name, offsets in (
+            (checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points),
+            (checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts),
+            (checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks),
+        ):
+            files.append((name, (yield from _encode(offsets))))
+        if self._generation != generation:
+            return False
+        for name, data in files:
+            self._write(name, data, sync=sync or name == checkpoints.LOG_START_OFFSET_CHECKPOINT)
         self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, log_starts, high_watermarks
+        return True
 
-    def write_high_watermarks(self, logs: Mapping[Key, PartitionLog], unopened: Container[Key]) -> None:
-        """As `write`, but only the high watermarks, which followers and new leaders begin with; never synced.
+    def write_high_watermarks_stepwise(
+        self, logs: Mapping[Key, PartitionLog], unopened: Container[Key]
+    ) -> Generator[None, None, bool]:
+        """As `write_stepwise`, but only the high watermarks, which followers and new leaders begin with; never synced.
 
         Raises:
             OSError: the disk failed; the old checkpoint stands.
         """
+        generation = self._generation = self._generation + 1
         high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
-        for key, log in logs.items():
+        for number, (key, log) in enumerate(list(logs.items()), start=1):
             high_watermarks[key] = log.high_watermark
-        self._write(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks, sync=False)
+            if number % LOGS_PER_STEP == 0:
+                yield
+        data = yield from _encode(high_watermarks)
+        if self._generation != generation:
+            return False
+        self._write(checkpoints.REPLICATION_OFFSET_CHECKPOINT, data, sync=False)
         self._high_watermarks = high_watermarks
+        return True
 
-    def _write(self, name: str, offsets: dict[Key, int], *, sync: bool) -> None:
-        data = checkpoints.encode_offsets(offsets)
+    def _write(self, name: str, data: bytes, *, sync: bool) -> None:
         if self._written.get(name) != (data, sync):
             self._disk.write_file_atomic(f"{self._root_dir}/{name}", data, sync=sync)
             self._written[name] = data, sync
+
+
+def _encode(offsets: Mapping[Key, int]) -> Generator[None, None, bytes]:
+    """Encode a checkpoint; yield after each few logs."""
+    lines: list[str] = []
+    for (topic, partition), offset in offsets.items():
+        lines.append(checkpoints.offset_line(topic, partition, offset))
+        if len(lines) % LOGS_PER_STEP == 0:
+            yield
+    return checkpoints.encode_lines(lines)

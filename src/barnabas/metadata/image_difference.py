@@ -16,14 +16,15 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features_image import METADATA_VERSION, FeaturesImage
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.nothing import NOTHING
+from barnabas.metadata.slices import SliceCount, Slices
 from barnabas.metadata.topics_image import TopicDelta, TopicImage, TopicsImage
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-def difference(old: MetadataImage, new: MetadataImage) -> MetadataDelta:
-    """Return the delta that makes `new` of `old`, except for the provenance and kraft.version, which are in no record."""
+def difference(old: MetadataImage, new: MetadataImage) -> Slices[MetadataDelta]:
+    """Make the delta that makes `new` of `old`, except for the provenance and kraft.version, which are in no record."""
     delta = MetadataDelta(old)
     if levels := _levels(old.features, new.features):
         delta.or_features().changed = levels
@@ -31,7 +32,7 @@ def difference(old: MetadataImage, new: MetadataImage) -> MetadataDelta:
         delta.or_cluster().changed_brokers = brokers
     if controllers := _changed(old.cluster.controllers, new.cluster.controllers):
         delta.or_cluster().changed_controllers = controllers
-    _topics(delta, old.topics, new.topics)
+    yield from _topics(delta, old.topics, new.topics)
     if configs := _changed_within(old.configs.by_resource, new.configs.by_resource):
         delta.or_configs().changed = configs
     if quotas := _changed_within(old.client_quotas.entities, new.client_quotas.entities):
@@ -71,18 +72,31 @@ def _levels(old: FeaturesImage, new: FeaturesImage) -> dict[str, int]:
     return levels
 
 
-def _topics(delta: MetadataDelta, old: TopicsImage, new: TopicsImage) -> None:
-    for topic_id, topic in _changed(old.by_id, new.by_id).items():
-        if topic is None:
-            delta.or_topics().deleted[topic_id] = old.by_id[topic_id]
-        else:
-            delta.or_topics().changed[topic_id] = _topic(old.by_id.get(topic_id), topic)
+def _topics(delta: MetadataDelta, old: TopicsImage, new: TopicsImage) -> Slices[None]:
+    count = SliceCount()
+    for topic_id, topic in new.by_id.items():
+        before = old.by_id.get(topic_id)
+        if before is not topic:
+            if before is not None and count.ends(len(topic.partitions)):
+                yield
+            if before != topic:
+                delta.or_topics().changed[topic_id] = _topic(before, topic)
+        if count.ends():
+            yield
+    for topic_id, topic in old.by_id.items():
+        if topic_id not in new.by_id:
+            delta.or_topics().deleted[topic_id] = topic
 
 
 def _topic(old: TopicImage | None, new: TopicImage) -> TopicDelta:
-    delta = TopicDelta(old or TopicImage(new.name, new.topic_id, {}), is_new=old is None)
-    gone = delta.image.partitions.keys() - new.partitions.keys()
+    if old is None:
+        created = TopicDelta(TopicImage(new.name, new.topic_id, NOTHING), is_new=True)
+        created.partition_changes = dict(new.partitions)
+        return created
+    gone = old.partitions.keys() - new.partitions.keys()
     assert not gone, f"the snapshot lacks partitions {sorted(gone)} of {new.name}, and no record removes a partition"
-    before = delta.image.partitions
-    delta.partition_changes = {index: now for index, now in new.partitions.items() if before.get(index) != now}
-    return delta
+    changed = TopicDelta(old, is_new=False)
+    changed.partition_changes = {
+        index: now for index, now in new.partitions.items() if old.partitions.get(index) != now
+    }
+    return changed

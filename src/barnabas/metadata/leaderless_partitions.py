@@ -1,12 +1,13 @@
 """The partitions without a leader, for the log of the active controller.
 
 A report compares the image with the report before it, so a partition that is without a leader for a moment in between (its broker
-registers, and is unfenced right after) is not in it. A report has at most two lines, however many partitions are concerned.
+registers, and is unfenced right after) is not in it. A report has at most two lines, however many partitions are concerned. It takes
+one turn of the loop: a look at each topic that has changed, and at few partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from heapq import nsmallest
 
 from barnabas.leaderless import Leaderless, why_leaderless
@@ -19,35 +20,34 @@ from barnabas.metadata.topics_image import PartitionRegistration
 NAMED_MAX = 5
 """How many partitions a line names; of the others it gives the number."""
 
-Key = tuple[bytes, int]
+Partitions = Mapping[bytes, tuple[int, ...]]
+"""By topic id, the indexes in their order; no topic is without."""
 
 
 class LeaderlessPartitions:
     """`report` says what has changed since the last report."""
 
     def __init__(self) -> None:
-        self._reported: Mapping[bytes, tuple[int, ...]] = NOTHING
+        self._reported: Partitions = NOTHING
 
     def __repr__(self) -> str:
-        return f"<LeaderlessPartitions reported={len(_keys(self._reported))}>"
+        return f"<LeaderlessPartitions reported={_count(self._reported)}>"
 
     def report(self, image: MetadataImage) -> list[str]:
         """Return the lines to log: nothing while nothing has changed, or while no broker could lead anything."""
-        now: Mapping[bytes, tuple[int, ...]] = image.topics.partition_index.get(WITHOUT_LEADER, NOTHING)
+        now: Partitions = image.topics.partition_index.get(WITHOUT_LEADER, NOTHING)
         before = self._reported
         if now is before or now == before or not any(map(is_active, image.cluster.brokers.values())):
             return []
         self._reported = now
-        lost, found = _keys(now) - _keys(before), _keys(before) - _keys(now)
+        lost, found = _lacking(now, before), _lacking(before, now)
+        # A topic that was deleted in between has no name any more.
+        found = {topic_id: indexes for topic_id, indexes in found.items() if topic_id in image.topics.by_id}
         lines = []
         if lost:
-            count = f"{len(lost)} partitions have" if len(lost) > 1 else "A partition has"
-            lines.append(f"{count} no leader: {_listed(image, lost, explain=True)}")
-        # A topic that was deleted in between has no name any more.
-        found = {key for key in found if key[0] in image.topics.by_id}
+            lines.append(f"{_have(lost)} no leader: {_listed(image, lost, explain=True)}")
         if found:
-            count = f"{len(found)} partitions have" if len(found) > 1 else "A partition has"
-            lines.append(f"{count} a leader again: {_listed(image, found, explain=False)}")
+            lines.append(f"{_have(found)} a leader again: {_listed(image, found, explain=False)}")
         return lines
 
 
@@ -66,15 +66,35 @@ def why(image: MetadataImage, partition: PartitionRegistration) -> Leaderless:
     )
 
 
-def _keys(partitions: Mapping[bytes, tuple[int, ...]]) -> set[Key]:
-    return {(topic_id, index) for topic_id, indexes in partitions.items() for index in indexes}
+def _count(partitions: Partitions) -> int:
+    return sum(map(len, partitions.values()))
 
 
-def _listed(image: MetadataImage, keys: Collection[Key], *, explain: bool) -> str:
-    listed = []
-    for name, index in nsmallest(NAMED_MAX, ((image.topics.by_id[topic_id].name, index) for topic_id, index in keys)):
-        partition = image.topics.by_name[name].partitions[index]
-        listed.append(f"{name}-{index} ({why(image, partition)})" if explain else f"{name}-{index}")
-    if len(keys) > NAMED_MAX:
-        listed.append(f"and {len(keys) - NAMED_MAX} more")
-    return ", ".join(listed)
+def _lacking(partitions: Partitions, others: Partitions) -> Partitions:
+    """Return those of the partitions that the others lack."""
+    lacking = {}
+    for topic_id, indexes in partitions.items():
+        there = others.get(topic_id)
+        if there is not None:
+            if there is indexes:
+                continue
+            indexes = tuple(sorted({*indexes}.difference(there)))
+        if indexes:
+            lacking[topic_id] = indexes
+    return lacking
+
+
+def _have(partitions: Partitions) -> str:
+    count = _count(partitions)
+    return f"{count} partitions have" if count > 1 else "A partition has"
+
+
+def _listed(image: MetadataImage, partitions: Partitions, *, explain: bool) -> str:
+    listed: list[str] = []
+    # Each topic has at least one of them, so that these topics have the first ones.
+    for topic in nsmallest(NAMED_MAX, (image.topics.by_id[topic_id] for topic_id in partitions)):
+        for index in partitions[topic.topic_id][: NAMED_MAX - len(listed)]:
+            reason = f" ({why(image, topic.partitions[index])})" if explain else ""
+            listed.append(f"{topic.name}-{index}{reason}")
+    more = _count(partitions) - len(listed)
+    return ", ".join([*listed, f"and {more} more"] if more else listed)

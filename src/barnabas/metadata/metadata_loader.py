@@ -6,6 +6,8 @@
 
 - Publishers receive every image once and in order, with the delta that led to it. One that is added late first receives the whole
   image as a delta from nothing.
+- A publisher that has much to do is a coroutine, which gives the loop turns. Nothing else is read or published until it ends, and
+  `image` is the one before until all publishers have the next.
 - Catch-up gate: nothing is published before everything up to the quorum's high watermark has been read. A node that lags behind
   would otherwise act on an old image, and for example take the logs of new topics for strays.
 - A snapshot replaces the image: what it lacks is deleted, and publishers see that. It may come at any time, on a follower that was left
@@ -13,9 +15,9 @@
 - The changes that this node's own controller appended are not decoded again. It hands them over (`appended`) with the append, and they
   are published when they are committed. After a resignation they count for nothing (`forget_appended`): what of them is committed
   later is read from the log.
-- A long log or snapshot is read in slices. Making the image of a node's first one or of a snapshot, and telling publishers, is one turn
-  of the loop. Later batches that are committed together, such as those after a broker's failure, are published after each few hundred
-  records, with a turn for others between: publishers do work for each partition that has another leader.
+- A long log or snapshot is read in slices, and the image is made of it in slices. Later batches that are committed together, such as
+  those after a broker's failure, are published after each few hundred records, with a turn for others between: clients need not wait
+  for the last partition that has another leader.
 - A record that cannot be replayed, or a publisher that fails, stops the node: its state is no longer that of the log.
 
 Source: Kafka's `MetadataLoader`, `MetadataPublisher`.
@@ -23,15 +25,17 @@ Source: Kafka's `MetadataLoader`, `MetadataPublisher`.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.image_difference import difference
 from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.slices import Slices
 from barnabas.steps import run_on_the_spot, turn
 
 if TYPE_CHECKING:
@@ -47,7 +51,10 @@ RECORDS_PER_PUBLICATION = 250
 OWN_BYTES_PER_TURN = 4_096
 """An own change of this size or a larger one has a turn of its own: a hundred changes of partitions."""
 
-Publisher = Callable[[MetadataDelta, MetadataImage], None]
+Publisher = Callable[[MetadataDelta, MetadataImage], Coroutine[Any, Any, None] | None]
+"""Takes a change and the image after it; the loader awaits the coroutine that it returns, if any."""
+
+R = TypeVar("R")
 
 
 class LoaderListener(Protocol):
@@ -85,7 +92,7 @@ class MetadataLoader:
         loop: gives other work a turn between slices; without one everything is read at once.
 
     Attributes:
-        image: the last published one; empty before the first.
+        image: the last one that all publishers have; empty before the first.
         listener: hears of each commit after the publishers, and of a failure.
         loaded_bytes: how many bytes of the log have been published.
     """
@@ -117,6 +124,8 @@ class MetadataLoader:
         self._delta = MetadataDelta(self.image)
         self._provenance = self.image.provenance
         self._records_in_turn = 0
+        # Held while publishers receive a change, and while the next one is read.
+        self._publishing = asyncio.Lock()
         self._is_loading = False
         self._closed = False
 
@@ -125,13 +134,18 @@ class MetadataLoader:
         return f"<MetadataLoader {state} next={self._next_offset} {self.image!r}>"
 
     def add_publisher(self, publisher: Publisher) -> None:
-        """Register a publisher; if anything is published already, it first receives the whole image."""
+        """Register a publisher before anything is published."""
+        assert not self.is_caught_up, "a publisher of a loader that has published must receive the whole image"
         self._publishers.append(publisher)
-        if self.is_caught_up:
-            delta = MetadataDelta(MetadataImage())
-            for record in self.image.records():
-                delta.replay(record)
-            publisher(delta, self.image)
+
+    async def add_late_publisher(self, publisher: Publisher) -> None:
+        """Register a publisher at any time; if anything is published already, it first receives the whole image."""
+        async with self._publishing:
+            if self.is_caught_up:
+                whole = await self._in_turns(difference(MetadataImage(), self.image))
+                if (published := publisher(whole, self.image)) is not None:
+                    await published
+            self._publishers.append(publisher)
 
     def close(self) -> None:
         """Publish nothing any more."""
@@ -170,19 +184,24 @@ class MetadataLoader:
         self._is_loading = True
         try:
             while self._next_offset < self._target and not self._closed:
-                if self._own and self._own[0].base_offset == self._next_offset:
-                    own = self._own.popleft()
-                    self._publish(own.delta, own.image, own.size)
-                    if own.size >= OWN_BYTES_PER_TURN and self._next_offset < self._target:
-                        await self._turn()
-                else:
-                    await self._read()
+                async with self._publishing:
+                    await self._load_some()
         except Exception as error:
             # For any reason: two replicas that read one log must not reach different states.
             self._closed = True
             self.listener.on_loader_failed(error)
         finally:
             self._is_loading = False
+
+    async def _load_some(self) -> None:
+        """Publish the first own change if it is next, else read the log."""
+        if self._own and self._own[0].base_offset == self._next_offset:
+            own = self._own.popleft()
+            await self._publish(own.delta, own.image, own.size)
+            if own.size >= OWN_BYTES_PER_TURN and self._next_offset < self._target:
+                await self._turn()
+        else:
+            await self._read()
 
     async def _read(self) -> None:
         """Read the log up to the high watermark or the first own change, and publish that."""
@@ -194,7 +213,7 @@ class MetadataLoader:
         count = 0
         for batch in self._log.read(self._next_offset, end_offset):
             if count >= RECORDS_PER_PUBLICATION and self.is_caught_up and not self._batches.is_in_transaction:
-                self._publish(self._delta, self._image(), size)
+                await self._publish_read(size)
                 await self._turn()
                 return
             size += len(batch)
@@ -204,21 +223,24 @@ class MetadataLoader:
                 self._provenance = MetadataProvenance(loaded.last_offset, loaded.epoch, loaded.append_time_ms)
             if self._closed or self._is_replaced():
                 return
-        if self._is_replaced():
+        if self._closed or self._is_replaced():
             return
         self._next_offset = end_offset
         if self.is_caught_up or self._next_offset >= self._quorum_high_watermark():
-            self._publish(self._delta, self._image(), size)
+            await self._publish_read(size)
         else:
             self.loaded_bytes += size
 
-    def _image(self) -> MetadataImage:
-        """Return the image of what has been read."""
-        image, level = self._delta.apply(self._provenance), self._kraft_version()
-        if image.features.kraft_version == level:
-            return image
-        # An observer learns it from the log, or from a snapshot.
-        return image._replace(features=image.features._replace(kraft_version=level))
+    async def _publish_read(self, size: int) -> None:
+        """Make the image of what has been read, and publish it."""
+        delta = self._delta
+        image = await self._in_turns(delta.apply_in_slices(self._provenance))
+        if self._closed:
+            return
+        if image.features.kraft_version != (level := self._kraft_version()):
+            # An observer learns it from the log, or from a snapshot.
+            image = image._replace(features=image.features._replace(kraft_version=level))
+        await self._publish(delta, image, size)
 
     def _is_replaced(self) -> bool:
         """Return whether a snapshot of the leader has replaced the log meanwhile; it is to be read next."""
@@ -229,7 +251,10 @@ class MetadataLoader:
         delta = MetadataDelta(self.image if not self.is_caught_up else MetadataImage())
         await self._replay(delta, load_snapshot(self._log.read_snapshot(snapshot)))
         # What the snapshot lacks was deleted before it was written.
-        self._delta = difference(self.image, delta.apply()) if self.is_caught_up else delta
+        if self.is_caught_up:
+            image = await self._in_turns(delta.apply_in_slices())
+            delta = await self._in_turns(difference(self.image, image))
+        self._delta = delta
         self._provenance = MetadataProvenance(snapshot.end_offset - 1, snapshot.epoch, -1)
         self._next_offset = snapshot.end_offset
         self._batches = MetadataBatchLoader()
@@ -241,19 +266,36 @@ class MetadataLoader:
             if self._records_in_turn >= RECORDS_PER_TURN:
                 await self._turn()
 
+    async def _in_turns(self, work: Slices[R]) -> R:
+        """Do work in slices, each in a turn of the loop."""
+        while True:
+            try:
+                next(work)
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            await self._turn()
+
     async def _turn(self) -> None:
         if self._loop is not None:
             await turn()
             self._records_in_turn = 0
 
-    def _publish(self, delta: MetadataDelta, image: MetadataImage, size: int) -> None:
+    async def _publish(self, delta: MetadataDelta, image: MetadataImage, size: int) -> None:
         self.is_caught_up = True
-        self.image = image
         self._next_offset = image.provenance.offset + 1
         self._delta, self._provenance = MetadataDelta(image), image.provenance
         self.loaded_bytes += size
+        failure: Exception | None = None
         try:
             for publisher in self._publishers:
-                publisher(delta, image)
-        finally:
-            self.listener.on_commit(image)
+                if (published := publisher(delta, image)) is not None:
+                    await published
+                    if self._closed:
+                        return
+        except Exception as error:
+            failure = error
+        self.image = image
+        self.listener.on_commit(image)
+        if failure is not None:
+            raise failure

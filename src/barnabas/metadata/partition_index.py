@@ -15,14 +15,17 @@ Source: Kafka's `BrokersToIsrs`, and the other sets of its `ReplicationControlMa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from barnabas.metadata.slices import SliceCount, Slices
 
 if TYPE_CHECKING:
     from barnabas.metadata.topics_image import PartitionRegistration
 
 WITHOUT_LEADER, NOT_PREFERRED, REASSIGNING = -1, -2, -3
 NO_LEADER = -1
+NO_IDS: frozenset[int] = frozenset()
 
 PartitionIndex = Mapping[int, Mapping[bytes, tuple[int, ...]]]
 """By key and topic id, the ids of the partitions."""
@@ -42,38 +45,59 @@ def _keys(partition: PartitionRegistration | None) -> set[int]:
 
 
 class IndexDelta:
-    """Collects the changes of partitions, topic by topic; `apply` returns the next index."""
+    """Collects the changes of partitions; `apply_in_slices` makes the next index of them."""
 
     def __init__(self, index: PartitionIndex) -> None:
         self._index = index
-        self._changed: dict[int, dict[bytes, tuple[int, ...]]] = {}
+        # By key and topic id: the ids of the partitions that have come to the key, and those that have left it.
+        self._joined: dict[int, dict[bytes, set[int]]] = {}
+        self._left: dict[int, dict[bytes, set[int]]] = {}
 
     def __repr__(self) -> str:
-        return f"<IndexDelta changed={sorted(self._changed)}>"
+        return f"<IndexDelta changed={sorted(self._joined.keys() | self._left.keys())}>"
 
     def change(
-        self, topic_id: bytes, changes: Iterable[tuple[int, PartitionRegistration | None, PartitionRegistration | None]]
+        self,
+        topic_id: bytes,
+        partition_id: int,
+        before: PartitionRegistration | None,
+        after: PartitionRegistration | None,
     ) -> None:
-        """Note the partitions of one topic that changed: their ids, what they were and what they are; None for nothing."""
-        joined: dict[int, set[int]] = {}
-        left: dict[int, set[int]] = {}
-        for partition_id, before, after in changes:
-            old, new = _keys(before), _keys(after)
-            for key in old - new:
-                left.setdefault(key, set()).add(partition_id)
-            for key in new - old:
-                joined.setdefault(key, set()).add(partition_id)
-        for key in joined.keys() | left.keys():
-            topics = self._changed.get(key)
-            if topics is None:
-                topics = self._changed[key] = dict(self._index.get(key, {}))
-            kept = set(topics.get(topic_id, ())) - left.get(key, set()) | joined.get(key, set())
-            if kept:
-                topics[topic_id] = tuple(sorted(kept))
-            else:
-                del topics[topic_id]
+        """Note what a partition was and what it is, None for nothing; once for each partition."""
+        old, new = _keys(before), _keys(after)
+        if old == new:
+            return
+        for noted, keys in ((self._left, old - new if new else old), (self._joined, new - old if old else new)):
+            for key in keys:
+                topics = noted.get(key)
+                if topics is None:
+                    topics = noted[key] = {}
+                if topic_id in topics:
+                    topics[topic_id].add(partition_id)
+                else:
+                    topics[topic_id] = {partition_id}
 
-    def apply(self) -> PartitionIndex:
-        if not self._changed:
+    def apply_in_slices(self) -> Slices[PartitionIndex]:
+        """Make the next index."""
+        changed = self._joined.keys() | self._left.keys()
+        if not changed:
             return self._index
-        return {key: topics for key, topics in {**self._index, **self._changed}.items() if topics}
+        index = dict(self._index)
+        count = SliceCount()
+        for key in changed:
+            joined, left = self._joined.get(key, {}), self._left.get(key, {})
+            topics = dict(index.get(key, {}))
+            for topic_id in joined | left:
+                before = topics.get(topic_id, ())
+                if count.ends(1 + len(before)):
+                    yield
+                kept = set(before) - left.get(topic_id, NO_IDS) | joined.get(topic_id, NO_IDS)
+                if kept:
+                    topics[topic_id] = tuple(sorted(kept))
+                else:
+                    del topics[topic_id]
+            if topics:
+                index[key] = topics
+            else:
+                index.pop(key, None)
+        return index

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.log.log_cleaner import LogCleaner
-from barnabas.metrics.exposition import Family, family, labels
+from barnabas.metrics.exposition import Family, family, family_in_pieces, labels
 from barnabas.metrics.source import PartitionRow
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 from barnabas.transaction.transaction_state import TransactionState
@@ -55,7 +55,7 @@ def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRo
         "Producer ids in the state of this broker's logs.",
         [("", sum(len(row.log.producers()) for row in rows if row.log is not None))],
     )
-    yield family(
+    yield from family_in_pieces(
         "kafka_cluster_partition_laststableoffsetlag",
         "gauge",
         "Records between the last stable offset and the high watermark.",

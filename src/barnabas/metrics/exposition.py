@@ -4,19 +4,22 @@
     # TYPE name counter
     name{topic="t",partition="0"} 12
 
-Samples are text, not objects: a broker with ten thousand partitions has a hundred thousand samples, all made at each scrape while
-the event loop waits, and a formatted line costs a fraction of a microsecond. The samples of a family stay together, as the format
-demands.
+Samples are text, not objects: a broker with ten thousand partitions has a hundred thousand samples, all made at each scrape on the
+event loop, and a formatted line costs a fraction of a microsecond. The samples of a family stay together, as the format demands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
-__all__ = ["CONTENT_TYPE", "Family", "family", "histogram", "labels", "number", "summary"]
+__all__ = ["CONTENT_TYPE", "Family", "family", "family_in_pieces", "histogram", "labels", "number", "summary"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+
+SAMPLES_PER_PIECE = 2_000
+"""How many samples of a large family are made between two turns of the loop: some milliseconds."""
 
 # Labels as text without braces, and the value.
 Sample = tuple[str, float]
@@ -47,10 +50,19 @@ def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Family
         text: the help, one sentence.
         samples: labels as text, possibly empty, and the value.
     """
-    lines = [f"{name}{{{tags}}} {number(value)}" if tags else f"{name} {number(value)}" for tags, value in samples]
-    if not lines:
-        return ""
-    return "\n".join((f"# HELP {name} {text}", f"# TYPE {name} {kind}", *lines, ""))
+    return "".join(family_in_pieces(name, kind, text, samples))
+
+
+def family_in_pieces(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Iterator[Family]:
+    """As `family`, in pieces, so that the loop may get a turn between two of them: for a sample of each partition."""
+    left = iter(samples)
+    head: tuple[str, ...] = (f"# HELP {name} {text}", f"# TYPE {name} {kind}")
+    while lines := [
+        f"{name}{{{tags}}} {number(value)}" if tags else f"{name} {number(value)}"
+        for tags, value in islice(left, SAMPLES_PER_PIECE)
+    ]:
+        yield "\n".join((*head, *lines, ""))
+        head = ()
 
 
 def histogram(name: str, text: str, buckets: Iterable[tuple[float, int]], total: float) -> Family:

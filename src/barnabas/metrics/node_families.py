@@ -13,6 +13,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+from barnabas.metadata.nothing import NOTHING
+from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metrics.exposition import Family, family, labels, summary
 from barnabas.metrics.request_times import ApiTimes
 from barnabas.metrics.source import QuorumState, Source
@@ -20,8 +22,6 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.quota.quota_manager import QuotaManager
 
 __all__ = ["NodeFamilies"]
-
-_NO_LEADER = -1
 
 
 class NodeFamilies:
@@ -76,11 +76,8 @@ class NodeFamilies:
             "1 on the active controller.",
             [("", is_active)],
         )
-        offline = sum(
-            registration.leader == _NO_LEADER
-            for topic in services.image().topics.by_name.values()
-            for registration in topic.partitions.values()
-        )
+        leaderless = services.image().topics.partition_index.get(WITHOUT_LEADER, NOTHING)
+        offline = sum(map(len, leaderless.values()))
         yield family(
             "kafka_controller_kafkacontroller_offlinepartitionscount",
             "gauge",

@@ -26,31 +26,41 @@ __all__ = ["families"]
 
 _MANAGER = "kafka_server_replicamanager_"
 
+ROWS_PER_SLICE = 1_000
+"""How many partitions are looked at between two turns of the loop: a millisecond or two."""
+
 
 def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator[Family]:
-    """Yield every family of the replicas here."""
-    here = [(row, row.replica) for row in rows if row.replica is not None]
-    led = [(row, replica) for row, replica in here if replica.is_leader]
-    under = sum(_is_under_replicated(row.registration, replica.isr) for row, replica in led)
+    """Yield every family of the replicas here, and empty texts between slices of the partitions."""
+    here = led = under = under_min = at_min = reassigning = 0
+    for number, row in enumerate(rows, start=1):
+        replica = row.replica
+        if replica is not None:
+            here += 1
+            if replica.is_leader:
+                in_sync = len(replica.isr)
+                led += 1
+                under += _is_under_replicated(row.registration, replica.isr)
+                under_min += in_sync < row.min_isr
+                at_min += in_sync == row.min_isr
+                reassigning += row.registration.is_reassigning
+        if number % ROWS_PER_SLICE == 0:
+            yield ""
     counts = (
-        ("leadercount", "Partitions that this broker leads.", len(led)),
-        ("partitioncount", "Replicas on this broker.", len(here)),
+        ("leadercount", "Partitions that this broker leads.", led),
+        ("partitioncount", "Replicas on this broker.", here),
         ("underreplicatedpartitions", "Partitions led here that lack an in-sync replica.", under),
         (
             "underminisrpartitioncount",
             "Partitions led here with fewer in-sync replicas than min.insync.replicas.",
-            sum(len(replica.isr) < row.min_isr for row, replica in led),
+            under_min,
         ),
         (
             "atminisrpartitioncount",
             "Partitions led here with just as many in-sync replicas as min.insync.replicas.",
-            sum(len(replica.isr) == row.min_isr for row, replica in led),
+            at_min,
         ),
-        (
-            "reassigningpartitions",
-            "Partitions led here whose replicas are being moved.",
-            sum(bool(row.registration.adding_replicas or row.registration.removing_replicas) for row, _ in led),
-        ),
+        ("reassigningpartitions", "Partitions led here whose replicas are being moved.", reassigning),
     )
     for name, text, count in counts:
         yield family(_MANAGER + name, "gauge", text, [("", count)])

@@ -1,8 +1,7 @@
 """One scrape: every family of a node as one text, without delaying its requests.
 
 The text for ten thousand partitions takes a good part of a second, in the thread that handles requests. It is therefore made piece by
-piece, and after each `SLICE_NS` of work the event loop gets a turn. The samples of one family are from one moment; families may
-differ a little.
+piece, and after each `SLICE_NS` of work the event loop gets a turn. The samples of a scrape are from moments that differ a little.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from barnabas.metrics.source import PartitionRow, Source, partition_rows
 __all__ = ["Scraper"]
 
 SLICE_NS = 3_000_000
-"""Work between two turns of the event loop; one large family may take a little longer."""
+"""Work between two turns of the event loop; a piece of a large family may take a little longer."""
 
 
 class Scraper:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from barnabas.metrics.exposition import Family, family, labels
+from barnabas.metrics.exposition import Family, family, family_in_pieces, labels
 from barnabas.metrics.source import PartitionRow, Source
 from barnabas.replication.topic_traffic import TopicTraffic
 
@@ -37,19 +37,18 @@ def families(source: Source, rows: Sequence[PartitionRow], cluster_name: str) ->
     yield from _traffic(source)
     yield from _replicas(rows)
     yield from _exporter(source, rows)
-    tags = [f"{labels({'cluster_name': cluster_name})},{row.labels}" for row in rows]
-    offsets = list(zip(tags, rows, strict=True))
-    yield family(
+    cluster = labels({"cluster_name": cluster_name})
+    yield from family_in_pieces(
         "kafka_partition_latest_offset",
         "gauge",
         "High watermark of a partition.",
-        ((tag, _latest(row)) for tag, row in offsets),
+        ((f"{cluster},{row.labels}", _latest(row)) for row in rows),
     )
-    yield family(
+    yield from family_in_pieces(
         "kafka_partition_earliest_offset",
         "gauge",
         "Log start offset of a partition.",
-        ((tag, _earliest(row)) for tag, row in offsets),
+        ((f"{cluster},{row.labels}", _earliest(row)) for row in rows),
     )
 
 
@@ -71,25 +70,25 @@ def _traffic(source: Source) -> Iterator[Family]:
 def _replicas(rows: Sequence[PartitionRow]) -> Iterator[Family]:
     here = [(row.labels, row.replica, row.min_isr) for row in rows if row.replica is not None]
     led = [(tags, replica, min_isr) for tags, replica, min_isr in here if replica.is_leader]
-    yield family(
+    yield from family_in_pieces(
         "kafka_cluster_partition_underminisr",
         "gauge",
         "1 when a partition has fewer in-sync replicas than min.insync.replicas.",
         ((tags, int(len(replica.isr) < min_isr)) for tags, replica, min_isr in led),
     )
-    yield family(
+    yield from family_in_pieces(
         "kafka_cluster_partition_atminisr",
         "gauge",
         "1 when a partition has just as many in-sync replicas as min.insync.replicas.",
         ((tags, int(len(replica.isr) == min_isr)) for tags, replica, min_isr in led),
     )
-    yield family(
+    yield from family_in_pieces(
         "kafka_cluster_partition_replicascount",
         "gauge",
         "Replicas of a partition.",
         ((tags, len(replica.replicas)) for tags, replica, _ in led),
     )
-    yield family(
+    yield from family_in_pieces(
         "kafka_log_log_size",
         "gauge",
         "Bytes of a partition's segments.",
@@ -111,7 +110,7 @@ def _exporter(source: Source, rows: Sequence[PartitionRow]) -> Iterator[Family]:
         ),
     )
     topics = sorted(source.services.image().topics.by_name.items())
-    yield family(
+    yield from family_in_pieces(
         "kafka_topic_partitions",
         "gauge",
         "Partitions of a topic.",
@@ -135,7 +134,9 @@ def _exporter(source: Source, rows: Sequence[PartitionRow]) -> Iterator[Family]:
         ),
     )
     for name, text, of in by_name:
-        yield family(f"kafka_topic_partition_{name}", "gauge", text, ((row.labels, of(row)) for row in rows))
+        yield from family_in_pieces(
+            f"kafka_topic_partition_{name}", "gauge", text, ((row.labels, of(row)) for row in rows)
+        )
 
 
 def _latest(row: PartitionRow) -> int:

@@ -47,6 +47,5 @@ class HostedTopic:
         return self._config
 
     def config_changed(self) -> None:
+        """Compute the settings again when they are needed; the caller tells the partitions."""
         self._config = None
-        for partition in self.partitions.values():
-            partition.config_changed()

@@ -8,6 +8,7 @@
 - A partition without a replica here is NOT_LEADER_OR_FOLLOWER, one that is not in the metadata UNKNOWN_TOPIC_OR_PARTITION.
 - A topic that is created again under its old name has another id. The old replica is deleted first, holders of a reference see
   `is_deleted`, and nobody reads records of the old topic from the new one.
+- A delta of many partitions is applied in slices, in the order of the topics. The requests between two slices see a part of them changed.
 - Waiting requests do not block: they are futures in a `Purgatory`, and the append that they wait for completes them.
 
 Source: Kafka's `ReplicaManager`.
@@ -25,7 +26,7 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
-from barnabas.protocol.primitives import ZERO_UUID, Uuid
+from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.record_batch import iter_batches
 from barnabas.replication.awaited_offset import settle_all
 from barnabas.replication.delayed_produce import AwaitedCommit, DelayedCommit, DelayedProduce
@@ -34,9 +35,11 @@ from barnabas.replication.fetches import Fetches
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
+from barnabas.replication.replica_changes import changes
 from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 from barnabas.replication.replica_selector import replica_in_rack
 from barnabas.replication.topic_traffic import TopicTraffic
+from barnabas.steps import turn
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
     from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
-    from barnabas.metadata.topics_image import TopicDelta
     from barnabas.replication.fetch_session import FetchSession
     from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
     from barnabas.replication.replica_fetcher_manager import FetcherId
@@ -66,8 +68,8 @@ EXPECTED_APPEND_ERRORS = frozenset(
     }
 )
 """Appends with these errors do not count as failed produce requests, and their responses lack the log start, as in Kafka."""
-TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
+PARTITIONS_PER_TURN = 250
+"""How many partitions a delta changes in one turn of the loop: some 10 ms if each gets another leader."""
 
 
 class ReplicaManager:
@@ -84,12 +86,13 @@ class ReplicaManager:
         topics, topics_by_id: the topics with a replica here.
         image: the metadata as of the last delta.
         names_replicas_by_rack: leaders send consumers to replicas in their own rack.
-        make_replicated: makes what keeps the replicas of several brokers alike, when the first such partition arrives; None for tests
-            of one broker.
+        replicated_partitions: keeps the replicas of several brokers alike; None before the first such partition.
+        make_replicated: makes it; None for tests of one broker.
         leader_quota, follower_quota: the limits of replication, as a leader and as a follower.
         fetchers_per_leader: num.replica.fetchers.
         own_broker_epoch: returns the epoch of this broker's registration, which the image may not have yet.
         departed_traffic: the traffic of deleted topics.
+        is_closed: set by `close`.
         on_disk_failure: stops this broker; None where no other broker could take its place.
     """
 
@@ -120,7 +123,8 @@ class ReplicaManager:
         self.leader_quota: ReplicaQuota = UNBOUNDED
         self.follower_quota: ReplicaQuota = UNBOUNDED
         self.fetchers_per_leader = 1
-        self._replicated: ReplicatedPartitions | None = None
+        self.is_closed = False
+        self.replicated_partitions: ReplicatedPartitions | None = None
         self._loop = loop
         self._now_ms = now_ms
         self._log_config_for = log_config_for
@@ -132,107 +136,54 @@ class ReplicaManager:
 
     # Metadata
 
-    def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Apply committed metadata: create, change and delete replicas, and pass on new settings."""
+    async def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Apply committed metadata: create, change and delete replicas, and pass on new settings.
+
+        Many partitions are handled in slices. Meanwhile a partition whose turn has not come is as it was before, but `image` is new.
+        """
         self.image = image
-        if delta.topics is not None:
-            for topic_id in delta.topics.deleted:
-                self._delete_topic(topic_id)
-            for changed in delta.topics.changed.values():
-                self._change_topic(changed)
-        if delta.cluster is not None:
-            for key in list(self.delayed_deletions.watchers):
-                self.delayed_deletions.notify(key)  # A broker that is gone is waited for no longer.
-        if self._replicated is not None:
-            self._replicated.delta_applied(brokers_changed=delta.cluster is not None)
-        if delta.configs is not None:
-            for kind, name in delta.configs.changed:
-                if kind == TOPIC_RESOURCE and name in self.topics:
-                    self._config_changed(self.topics[name])
-                elif kind == BROKER_RESOURCE:
-                    for topic in self.topics.values():
-                        self._config_changed(topic)
+        for number, _ in enumerate(changes(self, delta), start=1):
+            if number % PARTITIONS_PER_TURN == 0:
+                await turn()
+                if self.is_closed:
+                    return
 
-    def _change_topic(self, changed: TopicDelta) -> None:
-        topic = self.topics_by_id.get(changed.topic_id)
-        if topic is None:
-            topic = HostedTopic(changed.name, Uuid(changed.topic_id), self.config_of)
-            self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
-        for index, registration in sorted(changed.partition_changes.items()):
-            partition = topic.partitions.get(index)
-            if self.node_id not in registration.replicas:
-                if partition is not None:
-                    self._delete_partition(topic, partition)
-                continue
-            if partition is None:
-                partition = topic.partitions[index] = Partition(topic, index, self.node_id, self)
-            partition.update(registration)
-            if len(registration.replicas) > 1 or self._replicated is not None:
-                self._replicate(partition)
-            self._notify_changed(partition)
+    def replicate(self, partition: Partition) -> None:
+        """Lead or follow a partition as its registration now says, if other brokers have replicas."""
+        if self.replicated_partitions is None and self.make_replicated is not None and len(partition.replicas) > 1:
+            self.replicated_partitions = self.make_replicated(self)
+        if self.replicated_partitions is not None:
+            self.replicated_partitions.changed(partition)
 
-    def _replicate(self, partition: Partition) -> None:
-        if self._replicated is None and self.make_replicated is not None:
-            self._replicated = self.make_replicated(self)
-        if self._replicated is not None:
-            self._replicated.changed(partition)
-
-    def _config_changed(self, topic: HostedTopic) -> None:
-        topic.config_changed()
-        for partition in topic.partitions.values():
-            self._notify_changed(partition)  # A smaller min.insync.replicas may have moved the high watermark.
-
-    def _delete_topic(self, topic_id: bytes) -> None:
-        topic = self.topics_by_id.pop(topic_id, None)
-        if topic is None:
-            return
-        self.departed_traffic.add(topic.traffic)
-        if self.topics.get(topic.name) is topic:
-            del self.topics[topic.name]
-        for partition in list(topic.partitions.values()):
-            self._delete_partition(topic, partition)
-
-    def _delete_partition(self, topic: HostedTopic, partition: Partition) -> None:
-        del topic.partitions[partition.index]
-        partition.is_deleted = True
-        partition.is_leader = False
-        if self._replicated is not None:
-            self._replicated.gone(partition)
-        try:
-            self.log_manager.delete(topic.name, partition.index)
-        except KafkaError as error:
-            # The replica is deleted all the same; the next start sets its files aside.
-            logger.error("%s-%d: %s", topic.name, partition.index, error.message)
-        self._notify_changed(partition)
-
-    def _notify_changed(self, partition: Partition) -> None:
+    def notify_changed(self, partition: Partition) -> None:
         """Wake the requests that wait on a partition: its leader, ISR, settings or existence have changed."""
         self._fetches.wake(partition, -1)
         self.delayed_produces.notify(partition)
         self.delayed_deletions.notify(partition)
 
     def close(self) -> None:
-        """End the fetches from other brokers, and the proposals to the controller."""
-        if self._replicated is not None:
-            self._replicated.close()
+        """End the fetches from other brokers and the proposals to the controller; apply nothing more."""
+        self.is_closed = True
+        if self.replicated_partitions is not None:
+            self.replicated_partitions.close()
 
     @property
     def fetchers(self) -> Mapping[FetcherId, ReplicaFetcherLoop]:
         """The fetches from other brokers."""
-        return {} if self._replicated is None else self._replicated.fetchers.fetchers
+        return {} if self.replicated_partitions is None else self.replicated_partitions.fetchers.fetchers
 
     def resize_fetchers(self, fetchers_per_leader: int) -> None:
         """Have another number of fetchers for each leader."""
         self.fetchers_per_leader = fetchers_per_leader
-        if self._replicated is not None:
-            self._replicated.fetchers.resize(fetchers_per_leader)
+        if self.replicated_partitions is not None:
+            self.replicated_partitions.fetchers.resize(fetchers_per_leader)
 
     def config_of(self, name: str) -> LogConfig:
         """Return a topic's settings as of now; it need not have a replica here."""
         assert self.image is not None
         return self._log_config_for(name, self.image)
 
-    def set_strays_aside(self) -> list[tuple[str, int]]:
+    async def set_strays_aside(self) -> list[tuple[str, int]]:
         """Set aside the logs of partitions that the metadata does not assign to this broker; once, after the first image.
 
         Returns:
@@ -243,7 +194,7 @@ class ReplicaManager:
             hosted = self.topics.get(topic)
             return hosted is not None and index in hosted.partitions and topic_id in (None, hosted.topic_id)
 
-        return self.log_manager.set_strays_aside(is_assigned)
+        return await self.log_manager.set_strays_aside(is_assigned)
 
     # For the partitions
 
@@ -364,8 +315,8 @@ class ReplicaManager:
             self.high_watermark_moved(partition)
         if partition in self.delayed_deletions.watchers:
             self.delayed_deletions.notify(partition)
-        if self._replicated is not None and replica_id not in partition.state.maximal_isr:
-            self._replicated.try_to_expand(partition, replica_id)
+        if self.replicated_partitions is not None and replica_id not in partition.state.maximal_isr:
+            self.replicated_partitions.try_to_expand(partition, replica_id)
 
     def follower_advanced(self, partition: Partition) -> None:
         """Wake the consumers that read here: this follower has fetched records, or knows more of them to be committed."""

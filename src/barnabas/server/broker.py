@@ -189,7 +189,7 @@ class BrokerServer:
             # Older metadata may say that this broker leads as in its last run. A crash may have taken records of that epoch; it would
             # append others at their offsets.
             await self.lifecycle.catch_up()
-        self._quorum.loader.add_publisher(self._on_metadata)
+        await self._quorum.loader.add_late_publisher(self._on_metadata)
         if not self.config.can_be_joined:
             await self.lifecycle.unfence()
         self.dispatcher = Dispatcher(self.services, observer)
@@ -322,7 +322,7 @@ class BrokerServer:
 
     # Metadata
 
-    def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+    async def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         is_first = self.image.provenance.offset < 0
         self.image = image
@@ -331,9 +331,11 @@ class BrokerServer:
         self.services.recent_deletions.apply(delta)
         if self._replication is not None and delta.configs is not None:
             self._replication.apply_delta(delta.configs, image.configs)
-        self.replica_manager.apply_delta(delta, image)
+        await self.replica_manager.apply_delta(delta, image)
         if self._assignments is not None:
-            self._assignments.apply_delta(delta)
+            await self._assignments.apply_delta(delta)
+        if self.replica_manager.is_closed:
+            return  # This broker has stopped meanwhile.
         self.coordinators.apply_delta(delta)
         self._share.apply_delta(delta, image)
         if delta.client_quotas is not None:
@@ -345,7 +347,7 @@ class BrokerServer:
             self.client_metrics.apply(delta.configs.changed.keys(), image.configs)
         if is_first:
             # Not before the first image: it has everything that the quorum had committed.
-            self.replica_manager.set_strays_aside()
+            await self.replica_manager.set_strays_aside()
 
     # Timers
 
@@ -430,13 +432,13 @@ class BrokerServer:
             await self._hand_over()
         self._share.close()
         self.coordinators.close()
+        self.replica_manager.close()
         self._leave_replication()
 
     def _leave_replication(self) -> None:
         if self._assignments is not None:
             self._assignments.close()
         if self._channels is not None:
-            self.replica_manager.close()
             self._channels.close()
 
     async def abandon(self) -> None:

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest
-from barnabas.steps import in_background, sleep, turn
+from barnabas.steps import PIECE, in_background, in_slices, sleep, turn
 
 if TYPE_CHECKING:
     from barnabas.api.context import Controller
     from barnabas.metadata.delta import MetadataDelta
+    from barnabas.metadata.topics_image import PartitionRegistration, TopicsDelta
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,12 @@ RETRY_MS = 500
 
 Partition = tuple[bytes, int]
 """Topic id and index."""
+
+
+def _changes(topics: TopicsDelta) -> Iterator[tuple[Partition, PartitionRegistration]]:
+    for topic in topics.changed.values():
+        for index, registration in topic.partition_changes.items():
+            yield (topic.topic_id, index), registration
 
 
 class DirectoryAssignments:
@@ -58,20 +65,22 @@ class DirectoryAssignments:
         self._loop = loop
         self._waiting: dict[Partition, None] = {}
         self._sending: asyncio.Future[None] | None = None
+        self._is_closed = False
 
     def __repr__(self) -> str:
         return f"<DirectoryAssignments broker={self._node_id} waiting={len(self._waiting)}>"
 
-    def apply_delta(self, delta: MetadataDelta) -> None:
-        """Look at the partitions that a commit of the metadata log has changed."""
+    async def apply_delta(self, delta: MetadataDelta) -> None:
+        """Look at the partitions that a commit of the metadata log has changed, in slices."""
         if delta.topics is None:
             return
-        for topic in delta.topics.changed.values():
-            for index, registration in topic.partition_changes.items():
-                if self._is_elsewhere(registration.replicas, registration.directories):
-                    self._waiting[topic.topic_id, index] = None
-                else:
-                    self._waiting.pop((topic.topic_id, index), None)
+        async for partition, registration in in_slices(_changes(delta.topics), per_turn=PIECE):
+            if self._is_elsewhere(registration.replicas, registration.directories):
+                self._waiting[partition] = None
+            else:
+                self._waiting.pop(partition, None)
+        if self._is_closed:
+            return
         if self._waiting and (self._sending is None or self._sending.done()):
             self._sending = in_background(self._send_all(), self._loop)
 
@@ -106,6 +115,7 @@ class DirectoryAssignments:
 
     def close(self) -> None:
         """Assign nothing more."""
+        self._is_closed = True
         self._waiting.clear()
         if self._sending is not None:
             self._sending.cancel()

@@ -57,6 +57,7 @@ from barnabas.server.metadata_quorum import MetadataQuorum
 from barnabas.server.runtime import Runtime
 from barnabas.server.start_report import warn_of_onlookers, warn_of_readers, warn_of_strangers
 from barnabas.server.timers import Timers
+from barnabas.steps import in_background, turn
 
 if TYPE_CHECKING:
     from barnabas.api.context import Controller
@@ -116,6 +117,7 @@ class Node:
         self._has_joined = False
         # Blocking calls under way; a dict, because its order is the same in every run of a simulation.
         self._blocking: dict[asyncio.Future[None], None] = {}
+        self._keeping_house: asyncio.Future[None] | None = None
         self._channels: list[ControllerChannel] = []
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
         self._resolver = ConfigResolver(config_schema(), config.node_id, dict(config.properties), defaults)
@@ -377,7 +379,12 @@ class Node:
                 logger.warning("%s", line)
 
     def _housekeeping(self) -> None:
-        self.log_manager.housekeeping()
+        if self._keeping_house is None or self._keeping_house.done():
+            self._keeping_house = in_background(self._keep_house(), self._loop)
+
+    async def _keep_house(self) -> None:
+        for _ in self.log_manager.housekeeping_stepwise():
+            await turn()
 
     # The end
 

@@ -1,0 +1,49 @@
+"""Work on many partitions, in slices.
+
+Such work is a generator. It yields after each slice, where other work may have a turn of the loop, and returns its result at the end.
+`at_once` takes all slices in one turn, for what is known to be small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+__all__ = ["PARTITIONS_PER_SLICE", "SliceCount", "Slices", "at_once"]
+
+R = TypeVar("R")
+
+PARTITIONS_PER_SLICE = 1_000
+"""How many partitions, or topics, a slice looks at: a few milliseconds."""
+
+Slices = Generator[None, None, R]
+
+
+class SliceCount:
+    """Counts what the slice under way has looked at."""
+
+    __slots__ = ("_looked_at",)
+
+    def __init__(self) -> None:
+        self._looked_at = 0
+
+    def __repr__(self) -> str:
+        return f"<SliceCount {self._looked_at}>"
+
+    def ends(self, looked_at: int = 1) -> bool:
+        """Count what was looked at; return whether the slice ends here, and the next one begins."""
+        self._looked_at += looked_at
+        if self._looked_at < PARTITIONS_PER_SLICE:
+            return False
+        self._looked_at = 0
+        return True
+
+
+def at_once(work: Slices[R]) -> R:
+    """Run all slices, and return the result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: R = end.value
+            return result

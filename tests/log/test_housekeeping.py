@@ -1,0 +1,91 @@
+"""Housekeeping in steps: few logs in each, an end when the logs are closed, and what a step must not overwrite.
+
+What it does to a log is in `test_log_manager` and `test_offset_checkpoints`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.log import housekeeping, offset_checkpoints
+from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
+from tests.log.small_log import Clock
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append
+from tests.log.test_log_manager import timed
+from tests.simulation.disk import SimDisk
+
+
+def count_uses(monkeypatch: pytest.MonkeyPatch, name: str, looked_at: list[int]) -> None:
+    """Count each use of a property of logs in the last element."""
+    found = getattr(PartitionLog, name)
+
+    def counted(log: PartitionLog) -> object:
+        looked_at[-1] += 1
+        return found.__get__(log)
+
+    def assigned(log: PartitionLog, value: object) -> None:
+        found.__set__(log, value)
+
+    monkeypatch.setattr(PartitionLog, name, property(counted, assigned))
+
+
+def many(monkeypatch: pytest.MonkeyPatch, clock: Clock, **settings: object) -> tuple[SimDisk, LogManager]:
+    """Ten logs, of which a step looks at three."""
+    for module in (housekeeping, offset_checkpoints):
+        monkeypatch.setattr(module, "LOGS_PER_STEP", 3)
+    disk = SimDisk()
+    opened = timed(disk, clock, **settings)
+    for partition in range(10):
+        append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 1)
+    return disk, opened
+
+
+def test_each_step_looks_at_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    _, opened = many(monkeypatch, clock)
+    clock.ms += 600_000
+    looked_at: list[int] = [0]
+    for name in ("has_deleted_files", "recovery_point", "high_watermark"):
+        count_uses(monkeypatch, name, looked_at)
+    for _ in opened.housekeeping_stepwise():
+        looked_at.append(0)
+    # The last log of one round and the first three of the next, with what each round asks of a log.
+    assert max(looked_at) <= 12, looked_at
+    assert sum(looked_at) >= 30
+
+
+def test_it_ends_when_the_logs_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    disk, opened = many(monkeypatch, clock)
+    clock.ms += 600_000
+    steps = opened.housekeeping_stepwise()
+    next(steps)
+    opened.close()
+    calls = disk.calls
+    assert list(steps) == []
+    assert disk.calls == calls
+
+
+def test_retention_opens_few_logs_in_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    disk, opened = many(monkeypatch, clock)
+    opened.close()
+    monkeypatch.setattr(housekeeping, "LOGS_OPENED_PER_STEP", 2)
+    again = timed(disk, clock)
+    clock.ms += 600_000
+    opened_then = [len(again.logs) for _ in again.housekeeping_stepwise()]
+    assert opened_then[:5] == [2, 4, 6, 8, 10]
+
+
+def test_checkpoints_that_a_truncation_has_stopped_are_written_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    disk, opened = many(monkeypatch, clock)
+    clock.ms += 600_000
+    wrote = f"{ROOT}/replication-offset-checkpoint"
+    for number, _ in enumerate(opened.housekeeping_stepwise()):
+        opened._checkpoints.lower_recovery_point((TOPIC, 0), number)
+    assert not disk.exists(wrote)
+    clock.ms += 1
+    opened.housekeeping()
+    assert disk.exists(wrote)

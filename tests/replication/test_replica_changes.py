@@ -1,0 +1,102 @@
+"""A delta of many partitions is applied in slices: how many in each turn of the loop, and what requests see between two of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from barnabas.replication import replica_manager
+from barnabas.replication.partition import Partition
+from barnabas.steps import in_background
+from tests.replication.hosting import NODE, Hosting, topic_id
+
+PER_TURN = 10
+
+
+@pytest.fixture(autouse=True)
+def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_manager, "PARTITIONS_PER_TURN", PER_TURN)
+
+
+def created(name: str, number: int, partitions: int) -> list[MetadataRecord]:
+    return [
+        TopicRecord(name=name, topic_id=topic_id(number)),
+        *(
+            PartitionRecord(partition_id=index, topic_id=topic_id(number), replicas=[NODE], isr=[NODE], leader=NODE)
+            for index in range(partitions)
+        ),
+    ]
+
+
+def begin(hosting: Hosting, *records: MetadataRecord) -> asyncio.Future[None]:
+    """Begin to apply records."""
+    delta = MetadataDelta(hosting.image)
+    for record in records:
+        delta.replay(record)
+    hosting.image = delta.apply()
+    return in_background(hosting.replicas.apply_delta(delta, hosting.image), hosting.loop)
+
+
+def in_turns(hosting: Hosting, monkeypatch: pytest.MonkeyPatch, *records: MetadataRecord) -> list[int]:
+    """Return with how many partitions each turn of the loop had to do."""
+    counts = [0]
+    notify = hosting.replicas.notify_changed
+
+    def counting(partition: Partition) -> None:
+        counts[-1] += 1
+        notify(partition)
+
+    monkeypatch.setattr(hosting.replicas, "notify_changed", counting)
+
+    async def story() -> None:
+        applying = begin(hosting, *records)
+        while not applying.done():
+            counts.append(0)
+            await asyncio.sleep(0)
+
+    hosting.loop.run_until_complete(story())
+    return counts
+
+
+def test_many_new_partitions_take_a_turn_for_each_few(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_turns(hosting, monkeypatch, *created("a", 1, 25), *created("b", 2, 10)) == [10, 10, 10, 5]
+    assert [len(hosting.replicas.topics[name].partitions) for name in "ab"] == [25, 10]
+
+
+def test_few_take_one_turn(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_turns(hosting, monkeypatch, *created("a", 1, PER_TURN - 1)) == [PER_TURN - 1]
+
+
+def test_deleted_and_changed_partitions_are_counted_together(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosting.loop.run_until_complete(begin(hosting, *created("a", 1, 15)))
+    records = [RemoveTopicRecord(topic_id=topic_id(1)), *created("a", 2, 8)]
+    assert in_turns(hosting, monkeypatch, *records) == [10, 10, 3]
+    assert hosting.replicas.topics["a"].topic_id == topic_id(2)
+
+
+def test_new_settings_reach_the_partitions_in_slices(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosting.loop.run_until_complete(begin(hosting, *created("a", 1, 15), *created("b", 2, 8)))
+    of_broker = ConfigRecord(resource_type=4, resource_name="", name="log.retention.ms", value="5")
+    assert in_turns(hosting, monkeypatch, of_broker) == [10, 10, 3]
+
+
+def test_between_two_slices_a_partition_is_not_led_yet(hosting: Hosting) -> None:
+    applying = begin(hosting, *created("a", 1, 15))
+    assert hosting.replicas.partition("a", 9).is_leader
+    with pytest.raises(KafkaError) as refused:
+        hosting.replicas.partition("a", 10)
+    assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER, "clients try again"
+    hosting.loop.run_until_complete(applying)
+    assert hosting.replicas.partition("a", 10).is_leader
+
+
+def test_nothing_more_is_applied_after_the_end(hosting: Hosting) -> None:
+    applying = begin(hosting, *created("a", 1, 25))
+    hosting.replicas.close()
+    hosting.loop.run_until_complete(applying)
+    assert len(hosting.replicas.topics["a"].partitions) == PER_TURN
