@@ -156,12 +156,12 @@ def test_who_comes_with_the_instance_id_of_another(stage: Stage, protocol: str) 
     if protocol == "classic":
         wait_for("both newcomers are members", lambda: len(others.joined) == 2)
         wait_for("both whose ids they have are fenced", lambda: len(group.joined) == 1)
-        ended = group.members[:2]
+        ended, error = group.members[:2], "FencedInstanceIdException"
     else:
-        ended = others.members
+        ended, error = others.members, "UnreleasedInstanceIdException"
     for each in ended:
         each.await_end()
-        assert each.exit_code, f"{each} has ended in good order"
+        assert error in each.last_lines(), f"{each} ended otherwise:\n{each.last_lines()}"
     if protocol == "consumer":
         group.await_more(SOME)
         assert not others.rebalances, f"{others} has joined"
