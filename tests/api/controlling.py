@@ -43,6 +43,7 @@ class Controlling(Serving):
         self.heard_from: list[tuple[int, int, str]] = []
         self._opened = opened_quorum(self.config, self.loop, self.now_ms)
         self.quorum, resolver = self._opened.__enter__()
+        self.quorum.start()
         self.services = ControllerServices(
             apis=CONTROLLER_APIS,
             node_id=NODE_ID,

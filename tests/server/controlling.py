@@ -21,7 +21,7 @@ from tests.simulation.disk import SimDisk
 def opened_quorum(
     config: BrokerConfig, loop: asyncio.AbstractEventLoop, now_ms: int = 7_000
 ) -> Iterator[tuple[MetadataQuorum, ConfigResolver]]:
-    """A quorum in memory that has elected this node."""
+    """A quorum in memory; `start` elects this node."""
     disk, faults = SimDisk(), list[BaseException]()
     root, node_id = config.log_dirs[0], config.node_id
     is_static = bool(config.quorum_voters)
@@ -38,7 +38,6 @@ def opened_quorum(
         run_blocking=lambda work: loop.run_in_executor(None, work),
         on_fault=faults.append,
     )
-    quorum.start()
     try:
         yield quorum, resolver
     finally:

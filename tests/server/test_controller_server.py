@@ -53,6 +53,7 @@ async def serving(config: BrokerConfig) -> AsyncIterator[ControllerServer]:
     await server.bind()
     with opened_quorum(config, loop) as (quorum, resolver):
         server.serve(quorum, CLUSTER_ID, resolver)
+        quorum.start()
         try:
             yield server
         finally:
@@ -112,6 +113,7 @@ def test_a_request_that_comes_early_waits() -> None:
         assert not asked.done()
         with opened_quorum(config, loop) as (quorum, resolver):
             server.serve(quorum, CLUSTER_ID, resolver)
+            quorum.start()
             assert (await asked).cluster_id == CLUSTER_ID
             await server.stop()
             with pytest.raises(ConnectionLost):
