@@ -39,6 +39,21 @@ def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
     assert disk.calls == calls
 
 
+def test_after_a_failed_write_an_unchanged_file_is_written_too() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    append(log, 12)
+    opened.checkpoint()
+    log.flush()
+    disk.fail_call(1)
+    with pytest.raises(OSError, match="simulated failure"):
+        opened.checkpoint()
+    calls = disk.calls
+    assert list(opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened)) == []
+    assert disk.calls > calls, "only a write shows that the disk takes writes again"
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_log_start_survives_because_it_is_flushed_first(clean: bool) -> None:
     disk = SimDisk()

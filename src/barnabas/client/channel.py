@@ -27,7 +27,7 @@ from barnabas.protocol.message import Message
 __all__ = ["Channel"]
 
 BEGINNING_BYTES = 4096
-"""Room for one read, as long as it is not known how long the next response is."""
+"""The size of that buffer: how long a response is, is known when its first bytes have been read."""
 
 
 class Channel:
@@ -144,7 +144,8 @@ class Channel:
 class _Connection(asyncio.BufferedProtocol):
     """One connection of a channel.
 
-    A read begins in a small buffer, so that most responses take one. The rest of a longer response is received into its own buffer.
+    A response is first read into a small shared buffer, so most responses take a single read. The rest of a longer one is received
+    into its own buffer.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange) -> None:
@@ -155,7 +156,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._waiting: deque[asyncio.Future[Message]] = deque()
         self._beginning = memoryview(bytearray(BEGINNING_BYTES))
         self._frame: bytearray | None = None
-        # How much of the frame is there; without one, how much of the beginning is.
+        # How many bytes of the frame have arrived; without a frame, of the beginning.
         self._filled = 0
 
     def __repr__(self) -> str:

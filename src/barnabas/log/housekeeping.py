@@ -1,7 +1,7 @@
 """What recurs for the logs of a directory: flushes, retention, index files, checkpoints, deleted segments.
 
-The server takes `steps` about once a second, with a turn of the loop after each. A step looks at a thousand logs, at most 20 of which
-it opens. A failing disk is logged, and its log skipped.
+About once a second the server runs the generator `steps`, and gives the loop a turn after each step. A step looks at up to a
+thousand logs, and opens at most 20. A failing disk is logged, and its log skipped.
 
 Source: the scheduled tasks of Kafka's `LogManager`.
 """
@@ -92,11 +92,15 @@ class Housekeeping:
         """Do what is due; yield after each step."""
         now_ms = self._now_ms()
         yield from self._each_log(self._flush_if_due)
+        yield
         yield from self._retain(now_ms)
+        yield
         self._expire_producers(now_ms)
+        yield
         if now_ms >= self._next_index_write_ms:
             self._next_index_write_ms = now_ms + INDEX_WRITE_INTERVAL_MS
             yield from self._each_log(self._write_index_entries)
+            yield
         yield from self._write_checkpoints(now_ms)
         yield from self._each_log(self._remove_deleted_segments)
 
@@ -162,7 +166,7 @@ class Housekeeping:
                 self._next_high_watermarks_ms = now_ms
 
     def _watched(self, what: str, writing: Generator[None, None, bool]) -> Generator[None, None, bool]:
-        """Write a checkpoint, and note whether the disk takes it; return False if it was given up, which says nothing of the disk."""
+        """Write a checkpoint, and note whether the disk takes it; return False if a truncation ended the write before it began."""
         failure: Exception | None = None
         try:
             if not (yield from writing):

@@ -1,7 +1,7 @@
 """Whether the disk of a data directory takes writes: the checkpoints, which are written all the time, show it.
 
-The log has one line when the disk begins to take no writes, and one when it takes them again. What else cannot be written meanwhile has
-the same reason.
+The broker logs one line when the disk begins to refuse writes, and one when it takes them again. In between it does not log other
+failed writes: they have the same cause.
 
 Source: Kafka's `LogDirFailureChannel`, whose broker takes the directory offline then for good.
 """

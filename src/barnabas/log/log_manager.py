@@ -435,7 +435,7 @@ class LogManager:
     # Housekeeping
 
     def housekeeping(self) -> None:
-        """Do what is due at once."""
+        """Do all that is due, in one turn of the loop."""
         for _ in self.housekeeping_stepwise():
             pass
 

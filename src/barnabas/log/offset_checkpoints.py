@@ -1,8 +1,8 @@
 """The checkpoints of a directory: recovery points, log starts and high watermarks of all its logs.
 
 A write takes the offsets of open logs from the logs, and keeps those of unopened logs as they are. An unchanged file is
-not written. A write of many logs may be done in steps, with turns of the loop between them. It comes to nothing if a log is truncated or
-forgotten meanwhile: an offset that was collected before must not come back.
+not written. A write of many logs may be done in steps, with turns of the loop between them. If a log is truncated or forgotten meanwhile,
+nothing is written: an offset that was collected before must not come back.
 
 Durability: see `checkpoints` for the cost of each lost file. Log starts, which DeleteRecords has promised, are always synced, and the
 log is flushed up to its start first: after a power cut a start beyond the log's end would look like rot.
@@ -155,9 +155,15 @@ class OffsetCheckpoints:
         return True
 
     def _write(self, name: str, data: bytes, *, sync: bool) -> None:
-        if self._written.get(name) != (data, sync):
+        if self._written.get(name) == (data, sync):
+            return
+        try:
             self._disk.write_file_atomic(f"{self._root_dir}/{name}", data, sync=sync)
-            self._written[name] = data, sync
+        except BaseException:
+            # Whether the disk takes writes again, only a write shows.
+            self._written.clear()
+            raise
+        self._written[name] = data, sync
 
 
 def _encode(offsets: Mapping[Key, int]) -> Generator[None, None, bytes]:

@@ -67,7 +67,7 @@ def update_features(
     if any(getattr(record, "name", "") == ELR_FEATURE and getattr(record, "feature_level", 0) for record in records):
         records = elr_safety_records(view) + records
     if upgrades_kraft_version:
-        # The response waits for its commit, and so for the quorum's own records before it.
+        # The response waits until this record is committed. The quorum's control records come before it.
         records.append(messages.NoOpRecord())
     return ControllerResult(
         response, [] if request.validate_only else records, upgrades_kraft_version=upgrades_kraft_version

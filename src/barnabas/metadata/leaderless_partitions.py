@@ -21,7 +21,7 @@ NAMED_MAX = 5
 """How many partitions a line names; of the others it gives the number."""
 
 Partitions = Mapping[bytes, tuple[int, ...]]
-"""By topic id, the indexes in their order; no topic is without."""
+"""Topic id to sorted partition indexes; a topic without any is left out."""
 
 
 class LeaderlessPartitions:
@@ -91,7 +91,7 @@ def _have(partitions: Partitions) -> str:
 
 def _listed(image: MetadataImage, partitions: Partitions, *, explain: bool) -> str:
     listed: list[str] = []
-    # Each topic has at least one of them, so that these topics have the first ones.
+    # Each topic here has at least one such partition, so the first topics have the first partitions.
     for topic in nsmallest(NAMED_MAX, (image.topics.by_id[topic_id] for topic_id in partitions)):
         for index in partitions[topic.topic_id][: NAMED_MAX - len(listed)]:
             reason = f" ({why(image, topic.partitions[index])})" if explain else ""

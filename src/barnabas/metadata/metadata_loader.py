@@ -7,7 +7,7 @@
 - Publishers receive every image once and in order, with the delta that led to it. One that is added late first receives the whole
   image as a delta from nothing.
 - A publisher that has much to do is a coroutine, which gives the loop turns. Nothing else is read or published until it ends, and
-  `image` is the one before until all publishers have the next.
+  `image` stays the previous one until all publishers have the next one.
 - Catch-up gate: nothing is published before everything up to the quorum's high watermark has been read. A node that lags behind
   would otherwise act on an old image, and for example take the logs of new topics for strays.
 - A snapshot replaces the image: what it lacks is deleted, and publishers see that. It may come at any time, on a follower that was left

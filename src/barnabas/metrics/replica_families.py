@@ -67,7 +67,7 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
     yield family(
         "kafka_log_logmanager_offlinelogdirectorycount",
         "gauge",
-        "Data directories, of one, whose disk takes no writes.",
+        "1 while the disk of the data directory takes no writes, otherwise 0.",
         [("", int(replicas.log_manager.failure.is_offline))],
     )
     for side, quota in (("leader", replicas.leader_quota), ("follower", replicas.follower_quota)):

@@ -2,8 +2,9 @@
 
 - While kraft.version is 0, only the configuration names the voters, and not their directories. Each voter tells the leader of an
   epoch its directory, addresses and versions (UpdateRaftVoter); the leader keeps them in memory, as `Leader.named`.
-- The upgrade appends kraft.version and the voters in one batch, and is possible once every voter has told them.
-- A leader that dies before the batch is committed leaves a quorum of either kind: the log decides, as for every change of the voters.
+- The leader appends kraft.version and the voters in one batch (`RaftNode.change_voters`). It can do so once every voter has told it.
+- If the leader dies before the batch is committed, the log decides whether the quorum is upgraded or still static.
+- UpdateFeatures asks for it (`metadata.feature_control`).
 
 Sources: KIP-853; Kafka's `LeaderState.maybeAppendUpgradedKRaftVersion`.
 """

@@ -69,7 +69,7 @@ class Leader:
     Attributes:
         heard_at: when each voter showed that it knows of this leader.
         begin_at_ms: when those that may not are informed again.
-        named: the voters with what they told of themselves in this epoch; a static quorum has it nowhere else.
+        named: the voters with what they told of themselves in this epoch; of a static quorum only the leader knows it.
     """
 
     epoch: int

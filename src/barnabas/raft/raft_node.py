@@ -458,7 +458,7 @@ class RaftNode:
         self._requests.reset()
         self.wanted_snapshot = None
         if isinstance(former, Leader):
-            # A removed leader resigns as soon as its epoch commits: nobody is to begin with an epoch that is over.
+            # A removed leader resigns when its epoch's first record is committed. Nobody must begin to lead an epoch that is over.
             self._ready = self._ready._replace(leader_epoch=None, left_epoch=former.epoch)
 
     def _poll(self) -> None:

@@ -299,7 +299,7 @@ class Partition:
         return info
 
     def disk_failed(self, error: KafkaStorageError) -> None:
-        """Note that the disk takes no records of a partition that another replica leads, or can lead."""
+        """Tell the host that this disk takes no records, though another replica leads the partition or can lead it."""
         self._host.disk_failed(self, error)
 
     def begin_verification(

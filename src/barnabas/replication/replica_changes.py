@@ -2,8 +2,8 @@
 
     deleted topics ──► changed topics ──► brokers ──► settings
 
-- The order is that of the records: a topic that was created again under its old name comes after the old one is gone.
-- The work for each partition is one step, and there is nothing between two steps that a request must not see.
+- Deletions come first: a topic that was created again under its old name begins when the old one is gone.
+- Each step changes one partition. What a request sees between two steps is valid.
 
 Source: Kafka's `ReplicaManager.applyDelta`.
 """

@@ -17,7 +17,7 @@
   replica.fetch.backoff.ms too.)
 - A throttled replica that is not in sync is left out of requests while the follower's quota is exceeded (`replica_quota`).
 - Records that are not valid delay the one partition. Nothing of the answer's batches is appended then.
-- A disk that fails stops this broker, if another could take its place (`ReplicaManager.disk_failed`); else it delays the partition.
+- A disk that fails delays the partition, and stops this broker (`ReplicaManager.disk_failed`).
 
 `replica_fetcher_loop` sends the requests, and `replica_fetcher_manager` has a fetcher for each leader.
 

@@ -87,7 +87,7 @@ class ReplicaManager:
         image: the metadata as of the last delta.
         names_replicas_by_rack: leaders send consumers to replicas in their own rack.
         replicated_partitions: keeps the replicas of several brokers alike; None before the first such partition.
-        make_replicated: makes it; None for tests of one broker.
+        make_replicated: makes `replicated_partitions`; None for tests of one broker.
         leader_quota, follower_quota: the limits of replication, as a leader and as a follower.
         fetchers_per_leader: num.replica.fetchers.
         own_broker_epoch: returns the epoch of this broker's registration, which the image may not have yet.
@@ -292,8 +292,8 @@ class ReplicaManager:
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
         """Stop this broker after a failed write to a partition that others lead or can lead.
 
-        A broker of Kafka's takes the directory offline then, and stops if it has no other. Without that, the partitions that it leads
-        would take no records until someone makes room on this disk, and those that it follows would wait for it until it leaves the ISR.
+        A broker of Kafka's takes the directory offline then, and stops if it has no other. If this one went on, the partitions that it
+        leads would take no records until someone made room. Producers to those that it follows would wait until it left the ISR.
         A leader alone in the ISR cannot be replaced: it stays, and reads go on.
         """
         stop, self.on_disk_failure = self.on_disk_failure, None

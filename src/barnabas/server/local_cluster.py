@@ -9,8 +9,8 @@
             data/                  its data directory
 
 - The first three nodes of a new cluster are brokers and the voters of a static quorum; others are brokers alone.
-- A start with more nodes adds brokers. Settings for the number of copies grow with a cluster that had fewer than three nodes,
-  where nobody has changed them.
+- A start with more nodes adds brokers. If the cluster had fewer than three nodes, the start also raises the settings for the
+  number of copies, except those that somebody has changed.
 - Ports are chosen once: those of the clients first, from the given port on, then those of the controllers. Others that are in use
   are passed over. A later start keeps them, unless it names a port.
 - Crash argument: without `cluster.properties` the cluster was not made to its end, and no node of it has run. The next start makes

@@ -3,8 +3,8 @@
     driver ──► loader ──► publishers: the snapshots, the broker
                      └──► controller, active if this node leads; only on a node that may vote
 
-- The voters are those of the log, or of the directory's formatting. Where neither names any, the configuration does: the voters of a
-  quorum that does not change (`controller.quorum.voters`), or this node, if it is alone.
+- The voters are those of the log, or of the directory's formatting. Where neither names any, the configuration does: the voters of
+  `controller.quorum.voters`, or this node, if it is alone.
 - Every other node is an observer: it follows the log of the leader, and finds it by asking voters and bootstrap servers.
 - A sole voter that nobody follows needs neither peers nor loop, and elects itself before `start` returns.
 

@@ -413,7 +413,7 @@ class Node:
             self._timers.cancel()
         try:
             if self._broker is not None:
-                # Meanwhile this node's controller goes on: the broker may wait until it fences another one that is silent.
+                # This node's controller goes on meanwhile: its broker may have to wait until the controller fences a silent one.
                 await self._broker.stop(is_in_order=self.failure is None and hands_over)
         finally:
             self._timers.cancel()

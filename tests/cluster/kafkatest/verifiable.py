@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.system.java_program import Event, JavaProgram
+from tests.cluster.kafkatest.java_program import Event, JavaProgram
 from tests.cluster.waiting import PATIENCE_SECONDS
 
 PRODUCER = {

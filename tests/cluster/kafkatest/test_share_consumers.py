@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.bounces import bounce
+from tests.cluster.kafkatest.java_program import Event, JavaProgram
+from tests.cluster.kafkatest.verifiable import VerifiableProducer, write_properties
 from tests.cluster.node_process import KINDS
-from tests.cluster.system.bounces import bounce
-from tests.cluster.system.java_program import Event, JavaProgram
-from tests.cluster.system.verifiable import VerifiableProducer, write_properties
 from tests.cluster.topics import create_safe_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.system.verifiable import VerifiableConsumer
+from tests.cluster.kafkatest.verifiable import VerifiableConsumer
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 

@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.bounces import bounce
+from tests.cluster.kafkatest.reassignments import Moves, Reassignment
 from tests.cluster.load import QUICK
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
-from tests.cluster.system.bounces import bounce
-from tests.cluster.system.reassignments import Moves, Reassignment
 from tests.cluster.topics import create_topic
 from tests.conform.tool_process import ToolProcess
 

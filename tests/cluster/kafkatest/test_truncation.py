@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.verifiable import VerifiableConsumer, VerifiableProducer
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
-from tests.cluster.system.verifiable import VerifiableConsumer, VerifiableProducer
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess

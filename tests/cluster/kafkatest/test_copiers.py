@@ -16,14 +16,14 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.bounces import bounce, pause, wipe
+from tests.cluster.kafkatest.copiers import CommittedReader, Copier
+from tests.cluster.kafkatest.reassignments import Moves, Reassignment, anywhere
 from tests.cluster.load import QUICK
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
 from tests.cluster.replicas import check_bytes_identical
 from tests.cluster.scenarios.transactions import partition_for
-from tests.cluster.system.bounces import bounce, pause, wipe
-from tests.cluster.system.copiers import CommittedReader, Copier
-from tests.cluster.system.reassignments import Moves, Reassignment, anywhere
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess

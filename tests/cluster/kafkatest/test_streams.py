@@ -14,10 +14,10 @@ import apache_kafka
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.bounces import bounce
+from tests.cluster.kafkatest.java_program import JavaProgram
+from tests.cluster.kafkatest.verifiable import write_properties
 from tests.cluster.node_process import KINDS
-from tests.cluster.system.bounces import bounce
-from tests.cluster.system.java_program import JavaProgram
-from tests.cluster.system.verifiable import write_properties
 from tests.cluster.topics import create_safe_topics
 
 pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(1800)]

@@ -17,13 +17,13 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.bounces import bounce
+from tests.cluster.kafkatest.reassignments import Reassignment, shuffled
+from tests.cluster.kafkatest.verifiable import VerifiableConsumer, VerifiableProducer, check_acked_are_there
 from tests.cluster.load import QUICK
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
 from tests.cluster.replicas import check_bytes_identical
-from tests.cluster.system.bounces import bounce
-from tests.cluster.system.reassignments import Reassignment, shuffled
-from tests.cluster.system.verifiable import VerifiableConsumer, VerifiableProducer, check_acked_are_there
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess

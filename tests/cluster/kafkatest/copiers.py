@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.system.java_program import Event, JavaProgram
+from tests.cluster.kafkatest.java_program import Event, JavaProgram
 
 TIMEOUT_MS = 40_000
 """Of a transaction: what a killed copier left open ends then, if no successor ends it."""

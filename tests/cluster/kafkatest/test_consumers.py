@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.bounces import bounce
+from tests.cluster.kafkatest.groups import Group
+from tests.cluster.kafkatest.verifiable import VerifiableProducer
 from tests.cluster.node_process import KINDS
 from tests.cluster.scenarios.transactions import partition_for
-from tests.cluster.system.bounces import bounce
-from tests.cluster.system.groups import Group
-from tests.cluster.system.verifiable import VerifiableProducer
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess

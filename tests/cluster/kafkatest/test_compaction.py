@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.bounces import bounce
+from tests.cluster.kafkatest.java_program import JavaProgram
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
-from tests.cluster.system.bounces import bounce
-from tests.cluster.system.java_program import JavaProgram
 from tests.cluster.waiting import wait_for
 
 pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(900)]
