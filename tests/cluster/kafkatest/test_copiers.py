@@ -28,7 +28,7 @@ from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(1800)]
 
 SOURCE, TARGET = "input-topic", "output-topic"
 READ_SECONDS = 240.0
@@ -199,7 +199,6 @@ def test_a_copy_has_every_record_once_though_its_coordinator_dies(stack: ExitSta
     check_bytes_identical(cluster, TARGET)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_clean", [False, True], ids=["hard", "clean"])
 @pytest.mark.parametrize("target", list(FAULTS))
 @pytest.mark.parametrize("shape", list(SHAPES))
@@ -215,7 +214,6 @@ def test_a_copy_has_every_record_once(
     assert bounced >= 2, "the copiers were done too early for this to say anything"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_copy_has_every_record_once_though_brokers_stand_still(stack: ExitStack, tmp_path: Path, kind: str) -> None:
     """Not of kafkatest: each broker is paused until the others have fenced it."""
@@ -227,7 +225,6 @@ def test_a_copy_has_every_record_once_though_brokers_stand_still(stack: ExitStac
     check_bytes_identical(copying.cluster, TARGET)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_clean", [False, True], ids=["hard", "clean"])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_copy_has_every_record_once_though_everything_moves(
