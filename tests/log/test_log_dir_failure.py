@@ -13,11 +13,11 @@ def test_each_change_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     failure = LogDirFailure("/data")
 
-    def fail() -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     def write(*, is_full: bool) -> bool:
-        failure.watch("the checkpoints", fail if is_full else lambda: None)
+        if is_full:
+            failure.failed("the checkpoints", OSError(errno.ENOSPC, "No space left on device"))
+        else:
+            failure.succeeded()
         return failure.is_offline
 
     assert [write(is_full=each) for each in (False, True, True, False, False, True)] == [

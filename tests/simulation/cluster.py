@@ -59,7 +59,7 @@ WATCHERS = (end_watcher.WATCHER, offset_watcher.WATCHER)
 WATCH_SECONDS = 1.0
 """After which a watcher asks again: somebody else, before other clients write to a new leader or coordinator."""
 COMMIT_PATIENCE_SECONDS = 1.5
-"""After which a group of a small world gives its commit up, and sends the next, to whoever coordinates then."""
+"""How long a group of a small world waits for the answer to a commit. Then it looks for the coordinator again, and sends the next."""
 CUT_SECONDS = 3.0
 """After which what a cut has not reached is answered."""
 AIMED_SECONDS = 40.0

@@ -167,19 +167,14 @@ class Housekeeping:
 
     def _watched(self, what: str, writing: Generator[None, None, bool]) -> Generator[None, None, bool]:
         """Write a checkpoint, and note whether the disk takes it; return False if a truncation ended the write before it began."""
-        failure: Exception | None = None
         try:
-            if not (yield from writing):
-                return False
+            is_written = yield from writing
         except (KafkaStorageError, OSError) as error:
-            failure = error
-
-        def end() -> None:
-            if failure is not None:
-                raise failure
-
-        self._failure.watch(what, end)
-        return True
+            self._failure.failed(what, error)
+            return True
+        if is_written:
+            self._failure.succeeded()
+        return is_written
 
     def _remove_deleted_segments(self, log: PartitionLog) -> None:
         if log.has_deleted_files:

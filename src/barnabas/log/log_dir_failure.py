@@ -9,9 +9,8 @@ Source: Kafka's `LogDirFailureChannel`, whose broker takes the directory offline
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
-from barnabas.log.errors import KafkaStorageError, in_words
+from barnabas.log.errors import in_words
 
 __all__ = ["LogDirFailure"]
 
@@ -32,20 +31,18 @@ class LogDirFailure:
     def __repr__(self) -> str:
         return f"<LogDirFailure {self._root_dir} {'offline' if self.is_offline else 'online'}>"
 
-    def watch(self, what: str, write: Callable[[], None]) -> None:
-        """Write a checkpoint, and note whether the disk takes it; no failure is raised.
+    def failed(self, what: str, error: Exception) -> None:
+        """The disk did not take a checkpoint.
 
         Args:
             what: the file in words, for the line of the log.
         """
-        was_offline = self.is_offline
-        try:
-            write()
-        except (KafkaStorageError, OSError) as error:
+        if not self.is_offline:
             self.is_offline = True
-            if not was_offline:
-                logger.error("%s takes no writes: cannot write %s: %s", self._root_dir, what, in_words(error))
-        else:
+            logger.error("%s takes no writes: cannot write %s: %s", self._root_dir, what, in_words(error))
+
+    def succeeded(self) -> None:
+        """The disk took a checkpoint."""
+        if self.is_offline:
             self.is_offline = False
-            if was_offline:
-                logger.info("%s takes writes again", self._root_dir)
+            logger.info("%s takes writes again", self._root_dir)

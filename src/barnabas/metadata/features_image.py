@@ -22,7 +22,7 @@ ELR_FEATURE = "eligible.leader.replicas.version"
 class FeaturesImage(NamedTuple):
     """Attributes: `metadata_version` is None before the bootstrap; `finalized` holds the other features, none at 0.
 
-    `kraft_version` is in the quorum's control records; the controller copies it here for readers of features.
+    `kraft_version` is in the quorum's control records; the metadata loader copies it here for readers of features.
     """
 
     metadata_version: int | None = None

@@ -35,7 +35,7 @@ from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.image_difference import difference
 from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.slices import Slices
+from barnabas.metadata.slices import Running, Slices
 from barnabas.steps import run_on_the_spot, turn
 
 if TYPE_CHECKING:
@@ -237,9 +237,6 @@ class MetadataLoader:
         image = await self._in_turns(delta.apply_in_slices(self._provenance))
         if self._closed:
             return
-        if image.features.kraft_version != (level := self._kraft_version()):
-            # An observer learns it from the log, or from a snapshot.
-            image = image._replace(features=image.features._replace(kraft_version=level))
         await self._publish(delta, image, size)
 
     def _is_replaced(self) -> bool:
@@ -268,13 +265,10 @@ class MetadataLoader:
 
     async def _in_turns(self, work: Slices[R]) -> R:
         """Do work in slices, each in a turn of the loop."""
-        while True:
-            try:
-                next(work)
-            except StopIteration as end:
-                result: R = end.value
-                return result
+        running = Running(work)
+        for _ in running:
             await self._turn()
+        return running.result
 
     async def _turn(self) -> None:
         if self._loop is not None:
@@ -282,6 +276,8 @@ class MetadataLoader:
             self._records_in_turn = 0
 
     async def _publish(self, delta: MetadataDelta, image: MetadataImage, size: int) -> None:
+        if image.features.kraft_version != (level := self._kraft_version()):
+            image = image._replace(features=image.features._replace(kraft_version=level))
         self.is_caught_up = True
         self._next_offset = image.provenance.offset + 1
         self._delta, self._provenance = MetadataDelta(image), image.provenance

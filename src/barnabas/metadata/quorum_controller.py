@@ -335,10 +335,8 @@ class QuorumController:
         result, delta, image, values = change
         base_offset = self.driver.node.end_offset
         last_offset = base_offset + len(result.records) - 1
-        image = image._replace(
-            features=image.features._replace(kraft_version=self.driver.node.kraft_version),
-            provenance=MetadataProvenance(last_offset, self.driver.node.epoch, self._clock.wall_ms()),
-        )
+        provenance = MetadataProvenance(last_offset, self.driver.node.epoch, self._clock.wall_ms())
+        image = image._replace(provenance=provenance)
         before = self._latest
         # In the queues before the append, because the commit may come before the append returns.
         self._latest = image

@@ -6,10 +6,10 @@ Such work is a generator. It yields after each slice, where other work may have 
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Generator, Iterator
+from typing import Generic, TypeVar
 
-__all__ = ["PARTITIONS_PER_SLICE", "SliceCount", "Slices", "at_once"]
+__all__ = ["PARTITIONS_PER_SLICE", "Running", "SliceCount", "Slices", "at_once"]
 
 R = TypeVar("R")
 
@@ -39,11 +39,21 @@ class SliceCount:
         return True
 
 
+class Running(Generic[R]):
+    """Work under way: iterate over its slices, then take its result."""
+
+    result: R
+
+    def __init__(self, work: Slices[R]) -> None:
+        self._work = work
+
+    def __iter__(self) -> Iterator[None]:
+        self.result = yield from self._work
+
+
 def at_once(work: Slices[R]) -> R:
     """Run all slices, and return the result."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            result: R = end.value
-            return result
+    running = Running(work)
+    for _ in running:
+        pass
+    return running.result

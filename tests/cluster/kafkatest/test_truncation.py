@@ -1,6 +1,6 @@
 """`truncation_test` of kafkatest: an unclean election takes away records that a consumer has read; it goes on where the logs part.
 
-The consumer reads nothing twice and does not begin anew; who reads afterwards finds fewer records than it.
+The consumer reads no record twice, and does not start again from the beginning. A later consumer finds fewer records.
 """
 
 from __future__ import annotations
