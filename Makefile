@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a file's tests run in one process; tests/scheduling.py says why.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+# Two processes: each starts clusters and Java programs, and waits for them half the time.
+CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 # The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -69,7 +71,7 @@ mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or M
 
 conform: install java  ## run other people's clients and tools on barnabas and on Apache Kafka
 	$(BIN)/python tools/apache_kafka.py install
-	$(BIN)/python -m pytest -q -m "conform and not long" $(ARGS)
+	$(CONFORM) -q -m "conform and not long" $(ARGS)
 
 long: install java  ## run what takes minutes each and adds little to make conform
 	$(BIN)/python tools/apache_kafka.py install

@@ -13,6 +13,7 @@ standard library.
 from __future__ import annotations
 
 import base64
+import fcntl
 import os
 import re
 import shutil
@@ -24,6 +25,8 @@ import tempfile
 import time
 import uuid
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -99,6 +102,16 @@ def classpath() -> str:
     return f"{home() / 'libs'}/*"
 
 
+@contextmanager
+def in_turn(name: str) -> Iterator[None]:
+    """Hold the lock of that name, which processes that fetch or build the same thing side by side take in turn."""
+    folder = home().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def maven(folder: Path, dependencies: list[tuple[str, str, str]], *goals: str) -> str:
     """Run Maven goals on a pom that lists `dependencies` (group, artifact, version); returns what it printed.
 
@@ -119,10 +132,11 @@ def maven(folder: Path, dependencies: list[tuple[str, str, str]], *goals: str) -
         raise KafkaUnavailable(
             "Maven is needed to fetch Apache Kafka's jars (Debian and Ubuntu: apt-get install maven)"
         )
-    for _ in range(FETCHES):
-        result = subprocess.run([executable, "-B", *goals], cwd=folder, capture_output=True, text=True, check=False)
-        if not result.returncode:
-            return result.stdout
+    with in_turn("maven"):  # its repository takes one writer
+        for _ in range(FETCHES):
+            result = subprocess.run([executable, "-B", *goals], cwd=folder, capture_output=True, text=True, check=False)
+            if not result.returncode:
+                return result.stdout
     errors = [line for line in result.stdout.splitlines() if "ERROR" in line]
     raise KafkaUnavailable("Maven failed: " + "\n".join(errors)[:2000])
 
@@ -150,13 +164,14 @@ def install() -> Path:
 def library(name: str, *artifacts: str) -> str:
     """The class path of more of Kafka's artifacts with all that they need, fetched at first use into a folder of that name."""
     target = home() / name
-    if not (target / "complete").exists():
-        shutil.rmtree(target, ignore_errors=True)
-        with tempfile.TemporaryDirectory() as scratch:
-            wanted = [(GROUP, artifact, VERSION) for artifact in artifacts]
-            copy = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}")
-            maven(Path(scratch), [*wanted, ("org.slf4j", "slf4j-simple", "1.7.36")], *copy)
-        (target / "complete").write_text(VERSION + "\n")
+    with in_turn(name):
+        if not (target / "complete").exists():
+            shutil.rmtree(target, ignore_errors=True)
+            with tempfile.TemporaryDirectory() as scratch:
+                wanted = [(GROUP, artifact, VERSION) for artifact in artifacts]
+                copy = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}")
+                maven(Path(scratch), [*wanted, ("org.slf4j", "slf4j-simple", "1.7.36")], *copy)
+            (target / "complete").write_text(VERSION + "\n")
     return f"{target}/*"
 
 

@@ -13,7 +13,7 @@ from tests.cluster.tool_steps import Step, call, neutral, why_different
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.conform, pytest.mark.xdist_group("clusters"), pytest.mark.timeout(1200)]
 
 BROKER_1 = "--entity-type brokers --entity-name 1"
 CALLS = (

@@ -9,7 +9,7 @@ from tests.cluster.node_process import KINDS
 from tests.cluster.scenarios import SCENARIOS
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.conform, pytest.mark.xdist_group("clusters"), pytest.mark.timeout(900)]
 
 # A controller of its own is another way through the code; three scenarios show that it works.
 WITH_A_CONTROLLER = ("any node", "leader killed", "controller killed")

@@ -9,7 +9,7 @@ from tests.cluster.node_process import KINDS
 from tests.cluster.tool_steps import STEPS, Step, play, why_different
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.conform, pytest.mark.xdist_group("clusters"), pytest.mark.timeout(1200)]
 
 CALLS = [step for step in STEPS if step.change is None]
 Printed = dict[str, dict[str, str]]

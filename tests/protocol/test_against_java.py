@@ -7,6 +7,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import apache_kafka
 import pytest
 import read_schemas
 
@@ -32,7 +33,8 @@ def java_classes(jars: list[Path]) -> dict[str, str]:
 @pytest.mark.conform
 @pytest.mark.skipif(not (shutil.which("mvn") and shutil.which("javac")), reason="needs Maven and a JDK")
 def test_kafka_reads_what_we_write_and_writes_the_same(tmp_path: Path) -> None:
-    read_schemas.fetch_jars(schema_index()["kafka"], tmp_path)
+    with apache_kafka.in_turn("maven"):
+        read_schemas.fetch_jars(schema_index()["kafka"], tmp_path)
     jars = sorted(tmp_path.glob("*.jar"))
     classpath = ":".join([*map(str, jars), str(tmp_path)])
     source = Path(__file__).parent / "Codec.java"

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import apache_kafka
+
 CONNECTOR_VERSION = "4.2.0"
 _JARS = {
     "org.apache.spark:spark-sql-kafka-0-10_2.13": CONNECTOR_VERSION,
@@ -36,10 +38,13 @@ def connector_jars() -> list[Path]:
     Raises:
         ConnectorUnavailable: there is no Maven, or it cannot fetch them.
     """
+    with apache_kafka.in_turn("maven"):
+        jars = sorted(_home().glob("*.jar"))
+        return jars if len(jars) == len(_JARS) else _fetched()
+
+
+def _fetched() -> list[Path]:
     home = _home()
-    jars = sorted(home.glob("*.jar"))
-    if len(jars) == len(_JARS):
-        return jars
     maven = shutil.which("mvn")
     if maven is None:
         raise ConnectorUnavailable("Spark's Kafka connector is not here, and there is no Maven to fetch it")

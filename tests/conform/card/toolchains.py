@@ -67,15 +67,16 @@ def built(name: str, sources: list[Path], build: Callable[[Path], None], *also: 
     target = apache_kafka.home().parent / "card" / f"{name}-{digest.hexdigest()[:12]}"
     if target in FAILED:
         raise FAILED[target]
-    if not (target / "complete").exists():
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
-        try:
-            build(target)
-        except Unavailable as reason:
-            FAILED[target] = reason
-            raise
-        (target / "complete").touch()
+    with apache_kafka.in_turn("card"):
+        if not (target / "complete").exists():
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir(parents=True)
+            try:
+                build(target)
+            except Unavailable as reason:
+                FAILED[target] = reason
+                raise
+            (target / "complete").touch()
     return target
 
 
