@@ -1,4 +1,4 @@
-"""Clusters of real processes, the same on Apache Kafka and on barnabas, from the same server.properties, and what faults do to them.
+"""Clusters of real processes, of Apache Kafka and of barnabas, with the same server.properties, and what faults do to them.
 
 - `node_process`: one node and its process, which can be killed, stopped, paused, started again, and lose its disk.
 - `cluster`: three nodes that are broker and controller, or a controller and three brokers; scenarios are written against it alone.
@@ -9,5 +9,6 @@
 - `tool_steps`: calls of Kafka's tools, whose output `test_tools` compares.
 - `failover_time`: a script that measures how long a cluster takes from a kill to the next write.
 
-A scenario waits for a condition and never sleeps as a proof. It leaves the cluster with all its nodes up; else the next one gets a new one.
+A scenario waits for a condition, and no sleep proves anything. It leaves the cluster with all its nodes up; otherwise the next scenario
+gets a new cluster.
 """

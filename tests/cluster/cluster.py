@@ -1,4 +1,4 @@
-"""Several nodes that are one cluster: what scenarios are written against."""
+"""A cluster of several nodes, the interface that scenarios use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cluster.waiting import wait_for
 
 CONTROLLER_ID = 100
 MIXED_RELEASE = "4.3-IV0"
-# The failover of a scenario need not take Kafka's nine seconds; everything else is Kafka's default or the least that three copies need.
+# A failover need not take Kafka's nine seconds here; everything else is Kafka's default or the least that three replicas need.
 SETTINGS = {
     "offsets.topic.replication.factor": "3",
     "offsets.topic.num.partitions": "6",
@@ -39,16 +39,16 @@ SETTINGS = {
 
 
 class Cluster:
-    """Nodes 1, 2 and 3, each broker and controller; or brokers 1, 2 and 3 beside controllers of their own.
+    """Nodes 1, 2 and 3, each broker and controller; or brokers 1, 2 and 3 and separate controllers.
 
     Args:
         kind: `apache-kafka` or `barnabas`.
         folder: everything is in it.
         nodes: how many brokers.
-        has_own_controller: the brokers are not controllers; node 100 is, and those after it.
-        controllers: how many controllers of its own it has, if it has any.
-        settings: of every node, beside or instead of `SETTINGS`.
-        others: the kinds of the nodes that are of another one.
+        has_own_controller: the controllers are separate nodes, from node 100 on.
+        controllers: how many separate controllers there are, if any.
+        settings: of every node, added to `SETTINGS` or replacing them.
+        others: by id, the kinds of the nodes that are not of `kind`.
         network: the nodes run in its namespaces; None for this machine's own network.
     """
 
@@ -112,7 +112,7 @@ class Cluster:
         return ",".join(node.bootstrap_servers for node in self.brokers)
 
     def properties(self, node: NodeProcess) -> dict[str, str]:
-        """Return the node's `server.properties`: for both kinds the same, but for ports and folders."""
+        """Return the node's `server.properties`: the same for both kinds, except for ports and folders."""
         listeners = []
         found = {"process.roles": ",".join(node.roles), "node.id": str(node.node_id)}
         if node.is_broker:
@@ -154,8 +154,7 @@ class Cluster:
         node.format(self.cluster_id)
         node.start()
 
-    # What it says of itself
-
+    # The cluster's state
     def await_brokers(self) -> None:
         """Wait until every broker knows every broker that is up."""
         expected = {node.node_id for node in self.brokers if node.is_up}
@@ -204,7 +203,7 @@ class Cluster:
         return wait_for("the quorum has a leader", find)
 
     def await_in_sync(self, topics: Sequence[str]) -> None:
-        """Wait until every replica of these topics is in sync, and each partition has a leader, in every broker's eyes."""
+        """Wait until every broker sees all replicas of these topics in sync, and a leader of each partition."""
         for node in self.brokers:
             if node.answers:
                 wait_for(
@@ -234,7 +233,7 @@ class Cluster:
         return views.all_topics(self.any_address())
 
     def repair(self) -> None:
-        """Let every node run again, and every replica of every topic be in sync: what a scenario finds and leaves."""
+        """Make the cluster as a scenario finds and leaves it: every node runs, and every replica of every topic is in sync."""
         for node in self.nodes.values():
             if node.is_paused:
                 node.go_on()

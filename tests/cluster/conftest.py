@@ -26,7 +26,7 @@ class Clusters:
         """Return a cluster whose nodes are all up and whose replicas are all in sync."""
         found = self._made.get((kind, has_own_controller))
         if found is None:
-            # Clusters of another shape would only take memory.
+            # Another cluster would only take memory.
             self.close()
             self._count += 1
             folder = self._folder / f"{kind}-{self._count}"
@@ -67,7 +67,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolProcess]:
 def cluster(
     request: pytest.FixtureRequest, clusters: Clusters, kind: str, has_own_controller: bool
 ) -> Iterator[Cluster]:
-    """The cluster of this kind and shape; after a failure nobody else gets it."""
+    """The cluster of this kind and shape; after a failure it is closed, so the next test gets a new one."""
     found = None
     try:
         found = clusters.get(kind, has_own_controller=has_own_controller)

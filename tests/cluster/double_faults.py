@@ -1,12 +1,12 @@
 """Faults that meet: two nodes at once, a node that dies while replicas move, a voter that leaves.
 
     two killed                  both at once, and they return one after the other: until the first is back there is no majority
-    wiped beside a paused one   one stands still while another loses its disk: the third alone has everything
+    wiped beside a paused one   one is paused while another loses its disk: only the third has everything
     killed while moved          replicas are on their way to a node, or away from it, when it is killed
-    voter removed               a controller, often the leader, is no voter any more; it adds itself again
+    voter removed               a controller, often the leader, is removed from the voters; it adds itself again
 
-The second would break what a quorum and in-sync replicas promise if the third node lacked something at that moment. So the fault waits,
-while the paused node stands still, until the other two have the same metadata log and are both in sync in every partition.
+The second fault would break what a quorum and in-sync replicas promise if the third node lacked something at that moment. So, after
+the pause, it waits until the other two nodes have the same metadata log and are both in sync in every partition.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOVED_PARTITIONS = 6
 
 
 class DoubleFaults:
-    """Faults beside those of a `Nemesis`, which decides and waits.
+    """More faults for a `Nemesis`, which chooses them and waits after each.
 
     Args:
         has_changing_voters: controllers join the quorum by themselves, so that one may be removed.
@@ -67,13 +67,13 @@ class DoubleFaults:
         wiped.format(self._cluster.cluster_id)
         wiped.launch()
         seconds = self._nemesis.hold(0, 2 * SESSION_SECONDS)
-        # With another directory it may be no voter any more: then it waits for the paused one.
+        # With its new directory the node may not be a voter any more. Then it needs the paused node to become one.
         paused.go_on()
         wiped.await_ready()
         return f"node {wiped.node_id}, node {paused.node_id} paused, {seconds:.1f} s"
 
     def _are_alike(self, *nodes: NodeProcess) -> bool:
-        """Whether these have the leader's metadata log, one of them leads it, and both are in sync in every partition."""
+        """Return whether these have the same metadata log, one of them leads it, and both are in sync in every partition."""
         ids = {each.node_id for each in nodes}
         found = views.quorum(nodes[0].address)
         if found is None or found.leader_id not in ids:

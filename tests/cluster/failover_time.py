@@ -34,7 +34,7 @@ from tests.cluster.node_process import KINDS, NodeProcess
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 
-# What a scenario makes shorter is Kafka's default here.
+# Scenarios make these shorter; here they are Kafka's defaults.
 DEFAULTS = {
     "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "2000",
@@ -42,7 +42,7 @@ DEFAULTS = {
 }
 ROLES = ("leader", "leader and controller", "follower")
 ROUND_SECONDS = 120.0
-# What a node that is silent owes an answer to is sent to the next leader soon; librdkafka would wait for 60 s.
+# A request to a node that is silent is sent to the next leader soon; librdkafka would wait for 60 s.
 IMPATIENT = {"request.timeout.ms": 2000, "socket.timeout.ms": 2500}
 
 
@@ -61,7 +61,7 @@ class Writer:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            # A record every five milliseconds, whatever became of those before: what stands in line would hide when the first gets through.
+            # A record every five milliseconds, whatever became of those before: waiting in line would hide when the first one gets through.
             sent = time.monotonic()
             self._producer.produce(
                 self._topic, b"x" * 100, partition=0, on_delivery=lambda *told, sent=sent: self._told(sent, *told)
@@ -91,10 +91,10 @@ class Writer:
 
 
 def place(cluster: Cluster, role: str, topic: str) -> NodeProcess:
-    """Create a topic whose leader is where a round wants it, and return the node that is to suffer."""
+    """Create a topic whose leader is where a round wants it, and return the node that the fault hits."""
     controller = cluster.active_controller().node_id
     others = [node.node_id for node in cluster.brokers if node.node_id != controller]
-    # A follower that is no controller either, so that its death is all that happens.
+    # The follower is not the active controller, so that its death has no other effect.
     leader = controller if role == "leader and controller" else others[0]
     rest = [node.node_id for node in cluster.brokers if node.node_id != leader]
     create_topic(cluster, topic, [[leader, *rest]], {"min.insync.replicas": "2"})

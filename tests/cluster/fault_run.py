@@ -7,8 +7,8 @@ script prints the longest time in which one of the partitions acknowledged no wr
 was whole. The exit code is 1 if there is an anomaly, a lost, repeated or disordered record, a node that ended by itself, or a
 standstill longer than `--limit`.
 
-The seed decides the faults and the clients' operations; processes and networks have times of their own, so a run with the same seed is
-alike, not the same. `nemesis` has the faults. Where the machine does not allow network namespaces or mounts, the script says so and
+The seed decides the faults and the clients' operations. Processes and networks have times of their own, so two runs of one seed are
+similar, not equal. `nemesis` has the faults. Where the machine does not allow network namespaces or mounts, the script says so and
 leaves those faults out. SIGTERM and SIGINT end it, and with it the nodes, their namespaces and their mounts.
 """
 
@@ -213,7 +213,7 @@ def main() -> int:
                 group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,
             )  # fmt: skip
             result = play(nemesis, settings, args.faults, args.rounds, folder)
-    # How long the processes of a majority take to start is the machine's matter.
+    # How long the processes of a majority take to start depends on the machine.
     result.problems += [
         f"{each.fault}: a partition stood still for {each.standstill:.1f} s"
         for each in result.costs

@@ -7,7 +7,7 @@ from tests.cluster.node_process import NodeProcess
 
 
 class GrowingCluster(Cluster):
-    """Nodes are started one by one; those after the first are observers of the metadata log at first."""
+    """Nodes are started one by one; those after the first begin as observers of the metadata log."""
 
     def properties(self, node: NodeProcess) -> dict[str, str]:
         found = super().properties(node)

@@ -1,4 +1,4 @@
-"""An idempotent producer in a thread that never stops by itself, and all that was acknowledged to it."""
+"""An idempotent producer in a thread, and all that was acknowledged to it."""
 
 from __future__ import annotations
 

@@ -8,19 +8,19 @@
     controller paused      the same, and it is the active controller
     isolated               nobody reaches it, clients neither
     cut from the others    clients still reach it
-    deaf, mute             it hears nothing of the others, or they nothing of it: one direction only
-    cut from one           two nodes do not hear each other, the third hears both
-    lossy                  some of the packets that it is sent are lost
+    deaf, mute             it receives nothing from the others, or they nothing from it: one direction only
+    cut from one           two nodes receive nothing from each other, the third reaches both
+    lossy                  some of the packets that are sent to it are lost
     slow                   what it sends takes long
-    disk full              its file system has no room; after that there is, and it starts again if it has ended
-    wiped                  it loses its disk and is formatted, as after the disk is exchanged
-    older disk             it is killed, and its disk is what it was some time before
+    disk full              its file system has no room for a while; if the node has ended, it is then started again
+    wiped                  it loses its disk and is formatted, as with a new disk
+    older disk             it is killed, and its disk is replaced by a copy from some time before
     moved                  replicas leave a node and return
 
-`double_faults` has more, in which two meet.
+`double_faults` has more, in which two faults meet.
 
-What a scenario waits for, every fault waits for before the next: all nodes up, all replicas in sync. For three nodes with two copies of
-each acknowledged record that is the promise: one fault at a time.
+After each fault the run waits until all nodes are up and all replicas in sync. Three nodes with min.insync.replicas=2 promise to survive
+one fault at a time.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ class Nemesis:
 
 
 class Mover:
-    """Changes the order of replicas and elects other leaders, every few seconds, in a thread, whatever else happens.
+    """A thread that every few seconds changes the order of replicas and elects other leaders, whatever else happens.
 
     Args:
         topics: whose partitions are moved.

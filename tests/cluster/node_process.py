@@ -1,4 +1,4 @@
-"""One node of a cluster and its process, of either kind. The kinds differ in two command lines and in nothing else."""
+"""One node of a cluster and its process, of either kind. The kinds differ only in two command lines."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class NodeProcess:
         roles: of `process.roles`.
 
     Attributes:
-        port: of its clients' listener; a node that is a controller only has none.
-        controller_port: of its controllers' listener; a node that is a broker only has none.
+        port: of its listener for clients; None for a node that is only a controller.
+        controller_port: of its listener for controllers; None for a node that is only a broker.
         host: the address at which it listens.
         prefix: the beginning of the command of its process, which places it in a network.
-        is_paused: its process stands still.
+        is_paused: its process is stopped by SIGSTOP.
         format_options: more arguments of the command that formats the directory.
         release_version: with which the directory is formatted; None for the newest that the node knows.
     """
@@ -85,7 +85,7 @@ class NodeProcess:
 
     @property
     def is_up(self) -> bool:
-        """Whether its process runs, or stands still."""
+        """Whether its process runs or is paused."""
         return self.process is not None and self.process.poll() is None
 
     @property
@@ -164,7 +164,7 @@ class NodeProcess:
             self.is_paused = False
 
     def pause(self) -> None:
-        """Let its process stand still (SIGSTOP)."""
+        """Pause its process (SIGSTOP)."""
         assert self.process is not None, f"node {self.node_id} is down"
         self.process.send_signal(signal.SIGSTOP)
         self.is_paused = True

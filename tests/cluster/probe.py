@@ -18,7 +18,7 @@ from tests.cluster.load import QUICK, Acknowledged
 
 EVERY_SECONDS = 0.02
 MOST_WAITING = 400
-"""Records of a partition that wait; more are not sent, a long standstill would only fill the memory."""
+"""How many records of a partition may wait; in a long standstill more would only fill the memory."""
 FLUSH_SECONDS = 180.0
 
 
@@ -86,7 +86,7 @@ class Probe:
 
 
 def longest_gap(moments: Sequence[float], began: float, ended: float) -> float:
-    """Return the longest time between two moments that follow each other; begin and end of the time count as moments.
+    """Return the longest time between two successive moments; `began` and `ended` count as moments.
 
     Args:
         moments: in order.

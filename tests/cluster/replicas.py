@@ -1,7 +1,7 @@
 """The logs of all replicas of a partition, on the disks of their nodes: kafka-dump-log must print the same, and the bytes be the same.
 
-A log is compared up to the high watermark. Scenarios call this when nothing is written any more and all replicas are in sync: then that
-is the end of the log, on every replica.
+A log is compared up to the high watermark. Scenarios call this when nothing is written any more and all replicas are in sync; the high
+watermark is then the end of the log on every replica.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_bytes_identical(cluster: Cluster, topic: str) -> None:
         def are_equal(partition: int = each.partition, replicas: list[int] = each.replicas) -> bool:
             return len({segment_bytes(cluster, replica, topic, partition) for replica in replicas}) == 1
 
-        # In sync is a replica that may still have the last batch to fetch; it has it soon.
+        # An in-sync replica may still have to fetch the last batch, but it soon has it.
         wait_for(f"the replicas of {topic}-{each.partition} have the same bytes", are_equal, 30)
 
 

@@ -1,6 +1,7 @@
 """One barnabas broker beside two brokers and three controllers of Apache Kafka: it leads and follows, dies and returns, and so do they.
 
-Whatever a coordinator, a leader or the active controller is, records, transactions and groups go on; replicas are the same bytes.
+Whichever kind a coordinator, a leader or the active controller is of, records, transactions and groups go on, and replicas have the same
+bytes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from tests.conform.tool_process import ToolProcess
 
 pytestmark = [pytest.mark.conform, pytest.mark.xdist_group("clusters"), pytest.mark.timeout(900)]
 
-# A controller of its own is another way through the code; three scenarios show that it works.
+# With a separate controller brokers take another path through the code; three scenarios show that it works.
 WITH_A_CONTROLLER = ("any node", "leader killed", "controller killed")
 # In an order that needs one cluster of each kind and shape.
 CASES = [
@@ -20,7 +20,7 @@ CASES = [
         own,
         name,
         id=f"{kind}{'-with-a-controller' if own else ''}-{name.replace(' ', '-')}",
-        # Apache Kafka shows that a scenario asks for nothing new; that does not change from run to run.
+        # Apache Kafka shows that a scenario demands only what Kafka promises; that does not change from run to run.
         marks=[pytest.mark.long] if kind == "apache-kafka" else [],
     )
     for kind in KINDS

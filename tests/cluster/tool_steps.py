@@ -64,7 +64,7 @@ def start_third(cluster: Cluster) -> None:
 
 
 def await_leader(topic: str, index: int, leader: int) -> Callable[[Cluster], None]:
-    """Wait until every broker knows the leader of a partition: the answer to an election is the controller's, and brokers follow."""
+    """Wait until every broker knows the leader of a partition: the controller answers an election before the brokers know of it."""
     return lambda cluster: cluster.await_partition(topic, index, lambda found: found.leader == leader)
 
 

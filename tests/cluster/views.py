@@ -1,4 +1,4 @@
-"""What one node says, asked at its own address: brokers, partitions, its quorum.
+"""What one node knows, asked at its own address: brokers, partitions, its quorum.
 
 All raise `RetriableError`, or an OSError, when the node does not answer.
 """

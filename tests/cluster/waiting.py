@@ -15,7 +15,7 @@ PAUSE_SECONDS = 0.05
 
 
 class NeverCame(AssertionError):
-    """A condition did not come true in time; the message has the condition, and what was so instead."""
+    """A condition did not come true in time; the message has the condition and the last answer."""
 
 
 def wait_for(what: str, ask: Callable[[], R | None], seconds: float = PATIENCE_SECONDS) -> R:
@@ -23,7 +23,7 @@ def wait_for(what: str, ask: Callable[[], R | None], seconds: float = PATIENCE_S
 
     Args:
         what: the condition in words, for the message.
-        ask: may raise an OSError or a KafkaError, as a node that is down makes it do; it is asked again then.
+        ask: returns the answer. If it raises an OSError or a KafkaError, as it does when a node is down, it is called again.
 
     Raises:
         NeverCame: the time is over.

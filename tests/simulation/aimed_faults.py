@@ -1,6 +1,6 @@
-"""Faults that are aimed at one weak moment each: they look at the cluster, wait for the moment, and strike.
+"""Faults that are each aimed at one weak moment: they watch the cluster, wait for the moment, and strike.
 
-Chance alone seldom meets these moments, which last for some milliseconds, or need two or three faults in the right order. Each fault here
+Chance alone seldom meets these moments, which last a few milliseconds, or need two or three faults in the right order. Each fault here
 takes some seconds, begins when every replica is in sync, and stays within the promise of `cluster_faults`: no two nodes forget.
 
 | fault | the moment |
@@ -13,9 +13,9 @@ takes some seconds, begins when every replica is in sync, and stays within the p
 | `forget_in_short_isr` | of the last two in the ISR one loses its power, restarts, and the other is cut off |
 | `move_coordinator_back` | a coordinator is cut off, another one works on, and the first one leads again |
 | `kill_leader_with_a_new_end` | clients know an end that no follower knows to be committed, and the leader dies |
-| `leave_controller_alone` | what the controller writes reaches no other voter, which elect another one |
+| `leave_controller_alone` | what the controller writes reaches no other voter, and these elect another one |
 
-They see all nodes at once, as no real observer can, and only strike by it.
+They see all nodes at once, as no real observer can, but only to choose the moment.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class AimedFaults(Faults):
         partition = Partition(aim.topic, aim.index)
         told = ends_seen[WATCHER, partition]
         for follower in (aim.next, aim.last):
-            # What the leader sends arrives late, and then the follower says so at once: the leader knows the end long before it does.
+            # What the leader sends arrives late, and the follower's answer at once: the leader knows the new end long before the follower.
             network.slow_down(aim.leader.host, follower.host, 0.2, PORT)
 
         def is_new() -> bool:
@@ -308,7 +308,7 @@ class AimedFaults(Faults):
 
         if not await self._until(is_new) or not self._leads(aim, aim.leader):
             return
-        # What is under way to the followers must not arrive.
+        # What is on its way to the followers must not arrive.
         self._starve(aim.leader, aim.next, aim.last)
         if self._crash(aim.leader):
             # The new leader learns what is committed when a follower has fetched all of it.

@@ -4,9 +4,9 @@
                                                                                    └ a lasting cut: writes go on ┘     │
                                                                                  everything is read and judged ◄──────┘
 
-The nodes are three that are broker and controller, or a controller and three brokers, or one node, which is a cluster of its own. Clients
-know all addresses and find leaders and coordinators as real ones do. What they are told goes into the history, and so does what the nodes
-believe: the leaders and images that each has had.
+The cluster is three nodes that are both broker and controller, or a controller and three brokers, or a single node. Clients know all
+addresses and find leaders and coordinators as real ones do. The history records what clients were told, and what the nodes believed: the
+leaders and images that each has had.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 SECONDS = 600.0
-"""Far more than any run lasts that does not hang."""
+"""Far more than any run takes, unless it hangs."""
 BEGIN_SECONDS = 60.0
-"""Within which new nodes have found each other and create topics."""
+"""How long new nodes may take to find each other and to create topics."""
 PROGRESS_SECONDS = 90.0
-"""Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
-those that wait for them."""
+"""How long it may take until everything goes on after the faults: a session, an election, the longest pauses of clients, and the timeouts
+of those that wait for them."""
 WATCHERS = (end_watcher.WATCHER, offset_watcher.WATCHER)
 WATCH_SECONDS = 1.0
-"""After which a watcher asks again: somebody else, before other clients write to a new leader or coordinator."""
+"""How long a watcher waits for an answer. It then asks another broker, before other clients write to a new leader or coordinator."""
 COMMIT_PATIENCE_SECONDS = 1.5
-"""How long a group of a small world waits for the answer to a commit. Then it looks for the coordinator again, and sends the next."""
+"""How long a group of a small world waits for the answer to a commit. Then it finds the coordinator again and sends the next commit."""
 CUT_SECONDS = 3.0
-"""After which what a cut has not reached is answered."""
+"""How long to wait after a cut until everything sent before it is answered."""
 AIMED_SECONDS = 40.0
 """Long enough for two or three aimed faults."""
 SMALL_AIMED_SECONDS = 12.0
@@ -72,7 +72,7 @@ LARGE_RATE = 0.04
 """How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
 OBSERVE_SECONDS = 0.1
 READ_EVERY_SECONDS = 1.0
-"""All committed records, over and over: seldom, because there are more each time."""
+"""How often all committed records are read: seldom, because there are more each time."""
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,16 @@ class ClusterPlan:
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
         """Return what a seed means.
 
-        Most worlds are small: few clients, which do little, one kind of fault or two, and short times, so that the same happens in fewer
-        seconds. What many small worlds find is found sooner, and is easier to read, than what a large one finds; the large ones have
-        many things at once.
+        Most worlds are small: few clients, which do little, one or two kinds of faults, and short times, so that the same happens in fewer
+        seconds. Many small worlds find a bug sooner than one large world, and show it more plainly. A few worlds are large, because some
+        bugs need many things at once.
         """
         rng = random.Random(f"cluster {seed}")
         is_large = rng.random() < LARGE_RATE
         plan = ClusterPlan._large(seed, nodes, rng) if is_large else ClusterPlan._small(seed, nodes, rng)
         if nodes < LEAST_TO_AIM:
             return plan
-        # Who moves partitions may leave one with two replicas, which no longer takes writes without one of them.
+        # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
         plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
         if rng.random() < 0.4:
             return plan.aimed_at(rng.choice(AIMED), rng)
@@ -130,7 +130,7 @@ class ClusterPlan:
 
     def with_moving_voters(self) -> ClusterPlan:
         """Return a plan whose three nodes are all controllers, which leave the quorum and join it again."""
-        # Of two voters neither may lose its disk: the other one could never commit anything again.
+        # While there are two voters, neither may lose its disk: the other one could never commit anything again.
         kinds = tuple(kind for kind in self.fault_kinds if kind != "wipe")
         return replace(self, has_own_controller=False, has_moving_voters=True, fault_kinds=kinds)
 
@@ -181,7 +181,7 @@ class ClusterPlan:
             producers=rng.randrange(1, 4),
             committers=rng.randrange(1, 3),
             transactors=rng.choice((0, 1, 2)),
-            # A few kinds each: more would hide what one of them does.
+            # A few kinds in each world: more would hide the effect of a single one.
             fault_kinds=tuple(rng.sample(_kinds(nodes), rng.randrange(1, 4))),
             fault_every_seconds=rng.choice((0.5, 3.0, 10.0)),
             fault_seconds=rng.choice((5.0, 15.0, 40.0)),
@@ -213,7 +213,7 @@ class ClusterPlan:
             fault_kinds=others,
             fault_every_seconds=10.0,
             fault_seconds=AIMED_SECONDS if self.is_large else LONGER_AIMED_SECONDS.get(aimed, SMALL_AIMED_SECONDS),
-            # The fault meets a coordinator before the next commit.
+            # Slow commits, so that the fault meets a coordinator before the next one.
             commit_seconds=1.0,
             has_mover=False,
         )
@@ -241,7 +241,7 @@ class ClusterPlan:
             "broker.heartbeat.interval.ms": str(self.session_timeout_ms // (6 if self.is_large else 4)),
             "metadata.max.idle.interval.ms": str(self.idle_interval_ms),
             "replica.lag.time.max.ms": str(self.lag_time_ms),
-            # Small ones are written often, and the log before them is deleted: a node that comes late needs the snapshot.
+            # With few bytes snapshots are written often, and the log before them is deleted: a node that has fallen behind needs one.
             "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
             "internal.metadata.log.segment.bytes": str(self.snapshot_bytes),
             "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
@@ -467,7 +467,7 @@ class SimulatedCluster:
             await asyncio.sleep(0.25)
 
     async def _go_on_despite_a_cut(self, work: asyncio.Future[None]) -> None:
-        """Cut one follower off from one leader for good: the two others must take writes, and all go on when the way heals.
+        """Cut the way from one broker to another for good: writes must go on without it, and everything goes on when the way heals.
 
         The controller hears everybody. Transactions may stand still: their coordinator may have to reach just this broker.
         """
@@ -535,7 +535,7 @@ class SimulatedCluster:
             await reading.read_recreated(recreator.PARTITION)
 
     async def _await_last_moves(self) -> None:
-        """Wait until every replica is in sync: the movers may have asked for changes just before they ended."""
+        """Wait until every replica is in sync, because the movers may have asked for changes just before they ended."""
         deadline = self.world.loop.time() + PROGRESS_SECONDS
         while not self.history.stalls and not self.are_in_sync():
             if self.world.loop.time() > deadline:

@@ -1,18 +1,18 @@
-"""What happens to a cluster: faults drawn from a seed, one after the other and several at a time, until they end.
+"""The faults of a cluster, drawn from a seed, one after the other and several at a time.
 
-The faults stay within what three replicas, of which two must have each write, promise to survive:
+They stay within what three replicas with min.insync.replicas=2 promise to survive:
 
-- A node may be killed, stopped, paused or cut off at any time, and others with it: the cluster may stand still, and loses nothing. A
-  process that is killed leaves what it wrote to its system, so its disk has all of it; only the write it died in is torn.
-- A node whose disk is full, or fails, may stop. It counts as killed, and is started again on a disk that works. One that has not stopped
-  when its disk failed is restarted by its operator: a log whose sync has failed takes no writes until then.
+- A node may be killed, stopped, paused or cut off at any time, and others with it: the cluster may stand still, but loses nothing. What a
+  killed process wrote is in the page cache of its system, so its disk gets all of it; only the write that it died in is torn.
+- A node whose disk is full, or fails, may stop. It counts as killed, and is started again on a disk that works. If it does not stop when
+  its disk fails, its operator restarts it: a log whose sync has failed takes no writes until then.
 - A node loses its power, and with it what its disk had not synced, only if no other node has died since every replica was in sync. Kafka
   does not sync before it acknowledges; a second disk that forgets would break its promise. The others may be cut off, paused or behind.
-- A node loses its whole disk only while every replica is in sync and every node has the same metadata: a voter forgets its vote with it. A
-  sole controller keeps its disk: nobody else has the metadata.
-- From then on until every replica is in sync again, no other node is killed. To the controller a killed process is one whose machine
-  has lost its power: it leaves the in-sync replicas. If all but the node that has forgotten leave them, it leads, and records are lost;
-  so they are in Apache Kafka.
+- A node loses its whole disk only while every replica is in sync and every node has the same metadata, because a voter loses its vote
+  with its disk. A sole controller keeps its disk: nobody else has the metadata.
+- After a node has forgotten something, no other node is killed until every replica is in sync again. The controller cannot tell a killed
+  process from a machine without power: either way the broker leaves the in-sync replicas. If all brokers but the one that has forgotten
+  left them, that one would lead, and records would be lost, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 STOP_SECONDS = 60.0
-"""More than a stop in order takes."""
+"""More than a clean stop takes."""
 
 
 class Faults:
@@ -43,7 +43,7 @@ class Faults:
         kinds: the names of the faults that happen, methods of this class.
         every_seconds: the mean time from one to the next.
         longest_seconds: of most faults; longer than a session, so that some brokers are fenced, and some are not.
-        are_in_sync: whether every replica is in sync, in every node's eyes.
+        are_in_sync: returns whether every node knows that every replica is in sync.
     """
 
     def __init__(
@@ -108,14 +108,14 @@ class Faults:
         return node if node.serves and not node.loop.is_paused else None
 
     def _may_crash(self, node: ClusterNode) -> bool:
-        """Return whether a node may die now, and keep its disk."""
+        """Return whether a node may die now and keep its disk."""
         if (self._forgetful is not None or self._died) and self._are_in_sync():
             self._forgetful = None
             self._died.clear()
         return self._forgetful in (None, node)
 
     def _may_lose_power(self, node: ClusterNode) -> bool:
-        """Return whether a node may lose now what its disk has not synced."""
+        """Return whether a node may now lose what its disk has not synced."""
         is_another_dying = any(each.is_dying for each in self._nodes)
         return node.serves and not is_another_dying and self._may_crash(node) and self._died <= {node}
 
@@ -176,7 +176,7 @@ class Faults:
             await self._stay_down(node, rng)
 
     async def stop(self, rng: random.Random) -> None:
-        """Stop a node in order, as an upgrade does."""
+        """Stop a node cleanly, as an upgrade does."""
         node = self._node(rng)
         if node is not None:
             node.note("is asked to stop")
@@ -206,7 +206,7 @@ class Faults:
                 node.go_on()
 
     async def cut(self, rng: random.Random) -> None:
-        """Cut one way between two nodes, and leave the other open."""
+        """Cut one direction between two nodes, and leave the other open."""
         source, target = rng.sample(list(self._nodes), 2)
         self._world.network.cut(source.host, target.host)
         await asyncio.sleep(self._seconds(rng))
@@ -237,7 +237,7 @@ class Faults:
         node.disk.duration = lambda call, path: 0.0
 
     async def full_disk(self, rng: random.Random) -> None:
-        """Fill a node's disk up, but for some bytes, for a while."""
+        """Leave a node's disk only a few free bytes, for a while."""
         node = self._to_kill(rng)
         if node is not None:
             free = rng.choice((0, 300, 5000))
@@ -301,4 +301,4 @@ KINDS = (
     "short_writes",
 )
 OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power", "wipe"})
-"""The faults that take two nodes, or a second copy of what one forgets."""
+"""The faults that need two nodes, or a second copy of what one node forgets."""

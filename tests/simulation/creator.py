@@ -19,7 +19,7 @@ from tests.simulation.history import History
 from tests.simulation.workload import LOST, NOT_YET
 
 NOT_NOW = {ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.TOPIC_ALREADY_EXISTS}
-"""Fewer brokers are there than copies are wanted; or an attempt whose answer was lost between brokers has created the topic."""
+"""Too few brokers are up for the replicas; or an earlier attempt, whose answer was lost between brokers, has created the topic."""
 
 
 class Creator:

@@ -9,8 +9,8 @@ every lock.
 What it refuses. `capacity` bytes fill it up: a write takes what fits, and fails when nothing does. `short_write_rate` cuts writes,
 `error_rate` fails calls with EIO. `fail_call(n)` fails exactly the n-th call from now; `on_call` may fail any call by name and path.
 
-How long it takes. `duration` returns how many seconds a call blocks its caller, 0 by default. The disk has no clock: it adds the seconds
-up. The node's loop or executor calls `take_seconds`, and lets that much virtual time pass.
+How long it takes. `duration` returns how many seconds a call blocks its caller, 0 by default. The disk has no clock and only adds the
+seconds up. The node's loop or executor calls `take_seconds`, and lets that much virtual time pass.
 
 All chance comes from the seed. `copy()` gives an independent disk in the same state, so that a test can try many endings of one story.
 """
@@ -153,7 +153,7 @@ class SimDisk:
         self.on_failure: Callable[[str, str], None] = lambda call, path: None
         self.duration: Callable[[str, str], float] | None = None
         self.seconds_spent = 0.0
-        # Asked at every write; what it returns is raised when a part of the write is done: the process ends in its midst.
+        # Called at every write. What it returns is raised when a part of the write is done: the process ends in the middle of the write.
         self.end_in_write: Callable[[], BaseException | None] | None = None
         self.generation = 0
         self.open_handles = 0

@@ -1,4 +1,5 @@
-"""What the clients of a simulated run were told, in the order they were told it; the only thing checkers look at."""
+"""What the clients of a simulated run were told, in the order in which they were told it, and what its nodes believed. Checkers see only
+this."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ class Partition(NamedTuple):
 class Batch:
     """One batch of an idempotent producer and its fate.
 
-    `survives` says that an acknowledgement of it was a promise for every crash that came later in this run: after a power cut only what
-    was flushed is promised, after a kill everything that was acknowledged.
+    `survives` says that its acknowledgement is still a promise after all crashes of the run: a power cut keeps only what was flushed, a
+    kill everything that was acknowledged.
     """
 
     producer: str
@@ -62,7 +63,7 @@ class Transaction:
 class History:
     batches: list[Batch] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
-    """Every commit in the order sent; one member a group and partition, which sends the next when the last was answered."""
+    """Every commit in the order sent. A group has one member for a partition, which sends the next commit when the last was answered."""
     final_logs: dict[Partition, list[tuple[int, bytes]]] = field(default_factory=dict)
     """What a reader from the log start sees at the end: (offset, value)."""
     final_bounds: dict[Partition, tuple[int, int]] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class History:
     """All that exist at the end; None if the run broke off before."""
     lost_unflushed_writes: bool = False
     deleted_ids: dict[bytes, None] = field(default_factory=dict)
-    """The ids of the topics that one client has created and deleted under the same name."""
+    """The ids of the topics that the recreator has created and deleted under one name."""
     recreated: dict[int, bytes] = field(default_factory=dict)
     """What is promised of the present topic of that name: the values by offset."""
     final_recreated: list[tuple[int, bytes]] | None = None

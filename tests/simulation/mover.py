@@ -1,4 +1,4 @@
-"""A client that moves partitions: it reassigns replicas and elects preferred leaders, and writes nothing down but that it got further."""
+"""A client that moves partitions: it reassigns replicas and elects preferred leaders, and only counts the moves that were accepted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPECTED = NOT_YET | {
     ErrorCode.NONE,
     ErrorCode.ELECTION_NOT_NEEDED,
     ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-    # Nothing of the kind is under way, or the replicas are not the right ones for now.
+    # No reassignment is in progress, or the replicas cannot be assigned now.
     ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
 }

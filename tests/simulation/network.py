@@ -210,7 +210,7 @@ class Network:
         accepted = MemoryTransport(self, server.loop, there, here, port)
         client.join(accepted)
         self._open |= {client: None, accepted: None}
-        # The kernel has accepted; the process hears of it when it runs.
+        # The kernel has accepted the connection; the process learns of it when it runs.
         server.loop.call_soon(server.accept, accepted)
         protocol = factory()
         client.begin(protocol)

@@ -3,8 +3,8 @@
 | what happens | the process | the disk keeps | the others notice |
 |---|---|---|---|
 | `kill` | ends, without a `finally` | all that was written | its connections end; new ones are refused |
-| `lose_power` | ends likewise | what was synced, and chance | nothing: no answer, until the power is back |
-| `pause`, `go_on` | stands still, then catches up | all | no answer; the kernel still takes connections and bytes |
+| `lose_power` | ends likewise | what was synced, and by chance some of the rest | nothing: no answer, until the power is back |
+| `pause`, `go_on` | stops, then catches up | all | no answer; the kernel still takes connections and bytes |
 | `set_clock` | runs on; its wall clock jumps | all | what it says the time is |
 
 Monotonic time is the world's own and the same for all nodes.

@@ -3,12 +3,12 @@
 Everything that a node schedules (callbacks, timers, steps of tasks) passes through here on its way to the world's loop and back. So
 the node can end or stand still while the others go on:
 
-- `end`: nothing of it runs any more, and no `finally` either: a process that is killed does not clean up.
+- `end`: nothing of the node runs any more, not even a `finally`: a killed process does not clean up.
 - `pause`: what falls due is kept, in order, until `go_on`.
 - A call to a slow disk that blocks: what follows in the same callback happens so much later, and what falls due meanwhile is kept.
 
-While a callback of the node runs, this is the running loop, so that `asyncio.sleep` and all that is like it wait on the node's own
-timers. A future of one node cannot be awaited by another: asyncio refuses it, and so two nodes can only meet through the network.
+While a callback of the node runs, this is the running loop, so `asyncio.sleep` and the like wait on the node's own timers. One node
+cannot await a future of another, because asyncio refuses it. So two nodes can only meet through the network.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A client that reads the committed offsets of groups over and over, and writes down what their coordinators answer.
 
-A coordinator that has been replaced and does not know it answers with what was committed in its time, here as in Apache Kafka. So only
-the answers of brokers that lead a group's partition in its newest epoch, and know it, are written down: before and after the question.
+A coordinator that does not know yet that it was replaced answers with what was committed in its time, here as in Apache Kafka. So an
+answer is written down only if the broker led the group's partition in its newest epoch, and knew it, both before and after the request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A client that creates a topic, writes to it, deletes it, and creates it again: of the former topic of that name nothing may come back.
+"""A client that creates a topic, writes to it, deletes it, and creates it again: nothing of the former topic of that name may come back.
 
-It names the topic by its id wherever a request that was held up could meet the wrong one. A creation has no id: one that is late may create
-the topic before the client asks again, and that is the topic then.
+It names the topic by its id wherever a delayed request could meet the wrong topic. A creation has no id: a delayed one may create the topic
+before the client asks again, and then the client works on that topic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Faults stay within what the cluster promises: no two nodes forget, and a bad disk is the operator's to mend."""
+"""Faults stay within what the cluster promises to survive: no two nodes forget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.simulation.world import World
 
 
 class Machine:
-    """As much of a ClusterNode as the faults of this page touch; it starts at once."""
+    """As much of a ClusterNode as the faults of this module use; it starts at once."""
 
     def __init__(self, name: str) -> None:
         self.name, self.is_broker, self.is_up, self.is_dying = name, True, True, False

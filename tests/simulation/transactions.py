@@ -54,7 +54,7 @@ _PATIENCE = 500
 
 
 class Refused(Exception):
-    """The broker said no, for good."""
+    """The broker rejected a request, and repeating it would not help."""
 
     def __init__(self, code: int) -> None:
         super().__init__(ErrorCode(code).name)
@@ -219,7 +219,7 @@ class Transactor:
             try:
                 await self._step(client)
             except (*LOST, Refused):
-                # Whatever became of it: the next InitProducerId ends it.
+                # Whatever became of the transaction, the next InitProducerId ends it.
                 self._producer = None
                 await asyncio.sleep(self._rng.random() * 0.2)
             if self._rng.random() < 0.3:

@@ -1,8 +1,8 @@
 """An asyncio event loop in virtual time: a timer an hour away fires as soon as nothing is left to do before it.
 
-The loop is asyncio's own, with another heart: where asyncio would wait for `t` seconds, it moves the clock by `t`. One such loop carries a
-whole simulated world; each node in it runs on a `NodeLoop` of its own, which puts its work here. If nothing is scheduled at all the
-simulated world has come to a stop, which is an error, not a wait for ever.
+It is asyncio's own loop with one difference: where asyncio would wait for `t` seconds, it moves the clock by `t`. One such loop carries a
+whole simulated world; each node in it runs on a `NodeLoop` of its own, which puts its work here. If nothing is scheduled at all, the
+simulated world has come to a stop: that is an error, and not an endless wait.
 
 What falls due is whatever has `_run` and `_cancelled`, as asyncio's handles have: nodes and connections put lighter things here than
 handles, because they put very many. Timers of the same moment fire in the order in which they were set.
@@ -27,7 +27,7 @@ class Stuck(SystemExit):
 
 
 class Crash(SystemExit):
-    """The simulated process ends here, between two instructions. A SystemExit, because asyncio lets only such pass."""
+    """The simulated process ends here, between two instructions. It is a SystemExit, because asyncio catches most other exceptions."""
 
 
 class Due(Protocol):

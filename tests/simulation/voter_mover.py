@@ -1,6 +1,6 @@
-"""A client that takes controllers out of the quorum's voters; each makes itself one again (KIP-853, `controller.quorum.auto.join.enable`).
+"""A client that removes voters from the quorum; each controller adds itself again (KIP-853, `controller.quorum.auto.join.enable`).
 
-It removes a voter only if there are more than two, so that one node may be down while the voters are few. It may remove the leader.
+It removes a voter only if there are more than two, so that a majority is left if one node is down. It may remove the leader.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.simulation.workload import LOST, NOT_YET
 LEAST_VOTERS = 3
 EXPECTED = NOT_YET | {
     ErrorCode.NONE,
-    # An earlier request, whose answer was lost, has removed it; or the leader hears of another change first.
+    # An earlier request, whose answer was lost, has removed the voter; or the leader made another change first.
     ErrorCode.VOTER_NOT_FOUND,
 }
 

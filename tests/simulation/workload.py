@@ -1,8 +1,8 @@
 """Clients that keep the broker busy and write down what they were told. Their state outlives a crash; their connections do not.
 
-- `Producer`: idempotent, one partition each; a batch whose answer does not come is sent again with the same sequence, as every
-  client does. If the broker no longer knows what came before (it lost unflushed records), the producer begins anew with a new identity.
-- `Committer`: one member that commits a rising offset for a group, each commit after the last one was answered.
+- `Producer`: idempotent, one partition each. It sends a batch whose answer does not come again with the same sequence, as every client
+  does. If the broker has lost earlier unflushed records, and so no longer knows the producer, the producer asks for a new id.
+- `Committer`: one member that commits a rising offset for a group, each commit after the answer to the last one.
 - `Reader`: reads from the log start with long polls, over and over, and checks that nothing it saw changes while the power is on.
 """
 
@@ -33,7 +33,7 @@ from tests.simulation.client import Asks, Connect
 from tests.simulation.history import Batch, Commit, History, Partition
 
 LOST = (OSError, TimeoutError, asyncio.IncompleteReadError)
-# The broker does not know the records before these, or knows others: the identity is of no more use.
+# The broker does not know the records before these, or knows others: the producer id cannot be used any more.
 IDENTITY_LOST = {
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -194,7 +194,7 @@ class Committer:
 
 
 class Reader:
-    """Follows one partition with long polls; what it saw must not change while the power is on."""
+    """Reads one partition with long polls; what it saw must not change while the power is on."""
 
     def __init__(self, partition: Partition, history: History) -> None:
         self.partition, self.history = partition, history

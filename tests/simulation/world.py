@@ -1,4 +1,4 @@
-"""A simulated world: one clock, one network, and the nodes in it. What drives it is a story, a coroutine outside all nodes.
+"""A simulated world: one clock, one network, and the nodes in it. A story, which is a coroutine outside all nodes, drives it.
 
 world = World(seed=7)
 broker, client = world.add_broker("broker"), world.add_node("client")
@@ -39,9 +39,9 @@ YEAR = 365 * 86_400.0
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Collect no garbage while a world lasts, and then all of it: what is collected in its midst depends on this process.
+    """Collect no garbage while a world lasts, and all of it afterwards: collections during a run would depend on this process's memory.
 
-    The garbage has tasks of processes that were killed. To close one may fail, as a killed process may be anywhere in its code.
+    The garbage has tasks of processes that were killed. Closing such a task may fail, because a killed process may be anywhere in its code.
     """
     was_enabled, hook = gc.isenabled(), sys.unraisablehook
     gc.disable()

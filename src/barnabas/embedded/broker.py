@@ -16,7 +16,7 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 - Methods may be called from any thread. They wait for the broker's thread and raise its exceptions.
 - With `data_dir` nothing is deleted: the next broker over the same folder serves the same data.
 - A fork of the process has a copy of this object without its thread: it may read the address, and `stop` does nothing there.
-- A mistake of the caller is one sentence without the frames in which it was found.
+- A mistake of the caller raises an error of one sentence, without the frames in which it was found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The arguments of `barnabas.Broker`: checked, and turned into the broker's configuration and requests.
 
-Each mistake is one sentence that names the argument. An argument of another type is a `TypeError`, a value that is not valid a
-`ConfigError`, and a topic's a `KafkaError` as the controller would return it.
+Each mistake is one sentence that names the argument. An argument of another type raises `TypeError`, a value that is not valid
+`ConfigError`, and a topic's setting that is unknown the `KafkaError` that the controller would return.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""A cluster of several nodes for tests, each a process of its own, and the faults that a test wants to see.
+"""A cluster of several nodes for tests, each node a process of its own, and faults for it.
 
     with barnabas.Cluster(brokers=3) as cluster:
         producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers})
         cluster.kill(cluster.leader("orders"))
 
-The nodes are those of `barnabas start --nodes N`: the first three are brokers and controllers, further ones brokers alone. They listen
-on free ports of the loopback address and keep their data in a temporary folder that `stop` deletes.
+The nodes are those of `barnabas start --nodes N`: the first three are brokers and controllers, any others only brokers. They listen on
+free ports of the loopback address and keep their data in a temporary folder that `stop` deletes.
 
-- `kill`, `stop_node`, `pause` are signals to a real process; `restart` and `resume` take them back.
-- `partition`, `cut`, `delay` are faults in the network between nodes (`link_faults`). Clients reach every node.
+- `kill`, `stop` and `pause` send a signal to a node's process; `restart` and `resume` undo them.
+- `partition`, `cut` and `delay` are faults in the network between nodes (`link_faults`). Clients reach every node.
 - `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`). `heal` ends these and the network's.
-- A cluster tells its nodes of faults over sockets that they inherit (`cluster_node`). No node that was started in another way has them.
-- Methods return when the fault is in effect, and may be called from any thread. They wait for what they promise and raise
-  `TimeoutError` if it does not come.
-- If the process of the cluster ends, also if it is killed, the nodes end.
-- The ports are held for the cluster's life (on Linux): a node that is down finds its port again.
+- A cluster tells its nodes of faults over sockets that they inherit (`cluster_node`). Nodes that were started otherwise have none.
+- Methods return when the fault is in effect, and may be called from any thread. A method that waits for a condition raises
+  `TimeoutError` if the condition does not come true in time.
+- The nodes end when the process of the cluster ends, even if it is killed.
+- On Linux the cluster holds its ports for its whole life, so a node that is down finds its port again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Cluster(StartedByWith):
 
     @property
     def running_nodes(self) -> tuple[int, ...]:
-        """The ids of the nodes that run and do not stand still."""
+        """The ids of the nodes that run and are not paused."""
         return tuple(node_id for node_id, each in self._all().items() if each.answers)
 
     @property
@@ -125,7 +125,7 @@ class Cluster(StartedByWith):
 
     @property
     def data_dir(self) -> str:
-        """The cluster's folder; `node-1/node.log` in it is what node 1 logs."""
+        """The cluster's folder; `node-1/node.log` in it is the log of node 1."""
         self._all()
         return str(self._folder)
 
@@ -158,7 +158,7 @@ class Cluster(StartedByWith):
         is_temporary = self._data_dir is None
         folder = self._folder = Path(self._data_dir or tempfile.mkdtemp(prefix="barnabas-cluster-")).absolute()
         held = Held(folder if is_temporary else None)
-        # Without a call of `stop`, that happens when the interpreter exits.
+        # Without a call of `stop`, the cluster is released when the interpreter exits.
         self._release = weakref.finalize(self, held.release, os.getpid())
         cluster = open_held(folder, self._size, held)
         self._plan = NO_FAULTS
@@ -168,7 +168,7 @@ class Cluster(StartedByWith):
         self._await_all()
 
     def stop(self, node: int | None = None) -> None:
-        """Stop one node in order (SIGTERM), as an operator would; without a node stop the cluster, and delete its temporary folder."""
+        """Stop one node cleanly (SIGTERM), as an operator would; without a node stop the cluster, and delete its temporary folder."""
         if node is not None:
             with self._lock:
                 process = self._process(node)
@@ -246,7 +246,7 @@ class Cluster(StartedByWith):
         return self._wait(f"{topic}-{partition} has a leader that runs", find, timeout)
 
     def in_sync(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """Return the nodes whose replicas of a partition are in sync, as the cluster sees it now; empty if there is no such partition."""
+        """Return the nodes whose replicas of a partition are in sync now; empty if there is no such partition."""
         found = self._partition(topic, partition)
         return () if found is None else tuple(found[1])
 
@@ -255,10 +255,10 @@ class Cluster(StartedByWith):
         return self._wait("a controller is active", self._controller, timeout)
 
     def wait_until_in_sync(self, *, timeout: float = 30.0) -> None:
-        """Wait until every replica of every partition is in sync, in the eyes of every node.
+        """Wait until every node knows that every replica of every partition is in sync.
 
         Raises:
-            RuntimeError: a node is down or stands still, so that it would wait for ever.
+            RuntimeError: a node is down or paused, so the wait would never end.
             TimeoutError: the time is over; the text names partitions that are behind.
         """
         seen: list[str] = []
@@ -292,7 +292,7 @@ class Cluster(StartedByWith):
             self._launch([self._process(node)])
 
     def pause(self, node: int) -> None:
-        """Let a node stand still (SIGSTOP): its connections stay open, and nothing answers."""
+        """Pause a node (SIGSTOP): its connections stay open, and nothing answers."""
         with self._lock:
             process = self._process(node)
             if not process.is_up:
@@ -300,7 +300,7 @@ class Cluster(StartedByWith):
             process.pause()
 
     def resume(self, node: int) -> None:
-        """Let a node go on that stood still (SIGCONT)."""
+        """Let a paused node go on (SIGCONT)."""
         with self._lock:
             self._resume(self._process(node))
 
@@ -327,10 +327,10 @@ class Cluster(StartedByWith):
             self._change(self._plan._replace(cuts=self._plan.cuts | pairs))
 
     def delay(self, between: int | tuple[int, int], seconds: float) -> None:
-        """Slow the network down: what travels between two nodes takes so much longer, each way.
+        """Slow the network down: everything that two nodes send each other takes so much longer.
 
         Args:
-            between: two nodes; or one: all that travels between it and the others, and each request of a client to it.
+            between: two nodes. One node means everything between it and all others, and each request of a client to it.
             seconds: 0 ends the delay.
         """
         checked_seconds(seconds)
@@ -349,7 +349,7 @@ class Cluster(StartedByWith):
             self._change(self._plan._replace(delays=delays, slow={**self._plan.slow, **slow}))
 
     def heal(self) -> None:
-        """End every cut, delay and fault in answers. Nodes that are down or stand still stay so."""
+        """End every cut, delay and fault in answers. Nodes that are down or paused stay so."""
         with self._lock:
             self._change(NO_FAULTS)
 
@@ -391,13 +391,13 @@ class Cluster(StartedByWith):
     # Leaders
 
     def move_leader(self, topic: str, partition: int = 0, to: int | None = None, *, timeout: float = 30.0) -> int:
-        """Let another replica lead a partition, in order; return its node when every running node knows.
+        """Let another replica lead a partition, without a failure; return its node when every running node knows it.
 
         Args:
             to: a node with an in-sync replica; None for any that runs and does not lead.
 
         Raises:
-            KafkaError: PREFERRED_LEADER_NOT_AVAILABLE if the replica is not in sync, or what else the controller says.
+            KafkaError: PREFERRED_LEADER_NOT_AVAILABLE if the replica is not in sync, or another error of the controller.
             ValueError: the node has no replica, or there is no other replica.
         """
         leader = self.leader(topic, partition, timeout=timeout)
@@ -419,8 +419,7 @@ class Cluster(StartedByWith):
         )
         return to
 
-    # Inside
-
+    # Helpers
     def _all(self) -> dict[int, ClusterProcess]:
         if not self._processes:
             raise RuntimeError("this cluster does not run: call start(), or use it in a with statement")
@@ -476,13 +475,13 @@ class Cluster(StartedByWith):
         return sorted(looks, key=lambda look: look["offset"])
 
     def _partition(self, topic: str, partition: int) -> Sequence[Any] | None:
-        """Return leader, in-sync replicas and replicas of a partition, as the node sees it that knows most."""
+        """Return leader, in-sync replicas and replicas of a partition, as the node with the newest metadata knows them."""
         looks = self._looks([topic, partition])
         found: Sequence[Any] | None = looks[-1]["partition"] if looks else None
         return found
 
     def _controller(self) -> int | None:
-        # One that was cut off may not know that it has a successor.
+        # A controller that was cut off may not know that another one is active.
         leads = [look["node"] for look in self._looks() if look["leads"]]
         return leads[-1] if leads else None
 
@@ -491,7 +490,7 @@ class Cluster(StartedByWith):
         return self._process(node).ask(command, argument, _COMMAND_S)
 
     def _change(self, plan: FaultPlan) -> None:
-        """Tell every node of a new plan; those that are down or stand still hear of it when they run again."""
+        """Tell every node of a new plan; nodes that are down or paused hear of it when they run again."""
         before, self._plan = self._plan, plan
         told = [process for process in self._all().values() if process.answers and plan != before]
         for process in told:

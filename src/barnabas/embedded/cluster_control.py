@@ -1,4 +1,4 @@
-"""What a `barnabas.Cluster` asks of one of its nodes, and the node's answers.
+"""The commands that a `barnabas.Cluster` sends to its nodes, and the nodes' answers.
 
     {"plan": {…}}                            the faults from now on                     {}
     {"look": [TOPIC, PARTITION] or null}     what this node knows of the cluster        {"offset", "brokers", "leads", "behind",
@@ -10,8 +10,8 @@
 
 An answer to a command that fails is {"error": CODE, "message": TEXT}, with Kafka's code.
 
-The commands that change something go to the active controller as a broker's own requests do: no fault that is ordered for clients'
-requests meets them.
+The commands that change something go to the active controller as a broker's own requests do, so no fault for clients' requests meets
+them.
 """
 
 from __future__ import annotations

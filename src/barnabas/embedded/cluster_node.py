@@ -1,15 +1,16 @@
-"""The program of one node of a `barnabas.Cluster`: `barnabas start`, and besides a way for the cluster to order faults.
+"""The program of one node of a `barnabas.Cluster`: `barnabas start`, and a channel over which the cluster orders faults.
 
     Cluster ◄── a pair of sockets, standard input of this process ──► node
 
     first line    {"settings", "peers", "plan", "temporary"}      ──►   {"address", "cluster_id"}, when the node serves
     then          commands (`cluster_control`)                    ──►   one line for each, in order
 
-- The pair of sockets is inherited: nobody can reach it over the network or by a path. `barnabas start` does not know it.
-- When it ends, the cluster ends: the node stops too, and hands nothing over, because no other node goes on. If the cluster's folder is a
-  temporary one, the cluster's process has been killed: the node deletes the folder and ends at once. The same when the parent is another
-  one; a fork of it may keep the sockets open.
-- Settings come from the node's file and the first line, as `--set` would name them. The environment has no part.
+- The node inherits the pair of sockets: nobody can reach it over the network or by a path. `barnabas start` has no such channel.
+- When the cluster closes the sockets, the whole cluster ends. The node stops and hands nothing over, because no other node goes on.
+- If the cluster's folder is a temporary one, closed sockets mean that the cluster's process was killed: the node deletes the folder and
+  ends at once.
+- The node does the same when its parent process has ended, because a fork of the parent may keep the sockets open.
+- Settings come from the node's file and from the first line, as `--set` would name them. The environment is not read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The process of one node of a `barnabas.Cluster`, as the cluster sees it: signals, and commands over a pair of sockets.
 
-- The process is in a group of its own, so that Ctrl-C reaches the tests alone, but in their session: if they end while it stands
-  still, the kernel sends it SIGHUP and SIGCONT, because its group is orphaned (POSIX, `_exit`), and it ends.
+- The process is in a process group of its own, so that Ctrl-C reaches only the tests. It is in the session of the tests: if they end
+  while it is paused, its group is orphaned, the kernel sends it SIGHUP and SIGCONT (POSIX, `_exit`), and it ends.
 - A command is one line of JSON and has one answer, in order; `cluster_control` lists them.
 """
 
@@ -34,7 +34,7 @@ class ClusterProcess:
     """One node; its process may end and be started again.
 
     Attributes:
-        is_paused: its process stands still.
+        is_paused: its process is stopped by SIGSTOP.
         address: `host:port` of its listener for clients, once it has served.
         cluster_id: once it has served.
     """
@@ -54,7 +54,7 @@ class ClusterProcess:
 
     @property
     def is_up(self) -> bool:
-        """Whether the process runs, or stands still."""
+        """Whether the process runs or is paused."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -100,7 +100,7 @@ class ClusterProcess:
         self.address, self.cluster_id = answer["address"], answer["cluster_id"]
 
     def terminate(self) -> None:
-        """Ask the node to stop in order, as an operator would."""
+        """Ask the node to stop cleanly, as an operator would."""
         self._signal(signal.SIGTERM)
 
     def end(self) -> None:
@@ -120,7 +120,7 @@ class ClusterProcess:
         self._close()
 
     def kill(self) -> None:
-        """End the process at once, also one that stands still."""
+        """End the process at once, even if it is paused."""
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()

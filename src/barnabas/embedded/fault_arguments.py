@@ -38,7 +38,7 @@ def error_code(error: str | int) -> int:
 
 
 def checked_times(times: int | None) -> int:
-    """Return how many requests; -1 for all."""
+    """Return the argument `times`; -1 for None, which means every request."""
     if times is None:
         return -1
     if isinstance(times, bool) or not isinstance(times, int) or times < 1:

@@ -2,7 +2,7 @@
 
     Cluster ── one line of JSON ──► each node: the whole plan, at the start and after each change
 
-A node does what the plan says and forgets the plan before: so a node that was down, or stood still, needs no history.
+A node applies the whole plan and forgets the plan before it. So a node that was down or paused needs no history.
 
 - `cuts`: pairs (from, to) of nodes; nothing that the first sends reaches the second.
 - `delays`: seconds by pair (from, to); what the first sends reaches the second so much later.

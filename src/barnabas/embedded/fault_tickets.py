@@ -3,8 +3,8 @@
     FILE    one byte for each ticket that was taken
 
 - The file is opened to append: the kernel puts each byte behind the last one, and the position after it is the ticket's number. No two
-  processes get the same, and no lock can be left behind by a process that is killed or stands still.
-- Tickets beyond the limit are void. Who gets one stops asking.
+  processes get the same number, and no lock can be left behind by a process that is killed or paused.
+- Tickets beyond the limit are void. A process that gets one takes no more.
 
 Source: POSIX `write` with O_APPEND.
 """

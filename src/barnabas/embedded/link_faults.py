@@ -5,15 +5,15 @@
     Channel ──► FaultyTransport ──► Pipe "1 to 2" ──► socket      requests
     Channel ◄── FaultyProtocol  ◄── Pipe "2 to 1" ◄── socket      responses
 
-- A cut is silence, as when a cable is pulled: nothing is refused and nothing is closed. Bytes wait, and arrive when the cut is healed,
-  as TCP sends again what was lost. A new connection is neither made nor refused. The node decides when to give up.
-- A cut from 1 to 2 alone leaves the way from 2 to 1 open: 1 gets the requests of 2, carries them out, and its responses wait.
+- A cut is silence, as when a cable is pulled: nothing is refused and nothing is closed. Bytes wait until the cut is healed, and then
+  arrive, as TCP sends lost bytes again. A new connection is neither made nor refused. The node decides when to give up.
+- A cut from 1 to 2 leaves the way from 2 to 1 open: 1 gets the requests of 2 and carries them out, and its responses wait.
 - The end of a connection travels like bytes: node 2 does not learn that node 1 has closed one before the cut is healed.
 - A delay holds each piece back, in order.
 - `FaultyLoop` knows the peers by their addresses; connections of clients, and those to other addresses, are not touched.
 
-Limits: a process that is killed during a cut closes its sockets all the same, and a node that had been dialled by it learns so at once.
-The kernel acknowledges bytes that wait here; no timeout of TCP's plays a part.
+Limits: a process that is killed during a cut closes its sockets all the same, and the node at the other end learns so at once.
+The kernel acknowledges bytes that wait here, so TCP's own timeouts never end a connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["FaultyLoop", "LinkFaults", "Pipe"]
 
 
 class Pipe:
-    """One direction of one connection: work that is done at once, later, or when the way is open again; always in order."""
+    """One direction of one connection: it does work at once, after a delay, or when the way is open again, and always in order."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -222,7 +222,7 @@ class FaultyProtocol(asyncio.Protocol):
         self.protocol.connection_lost(exc)
 
     def closed_here(self) -> None:
-        """Let the node hear no more of the connection but its end, as from any transport that was closed."""
+        """Tell the node nothing more of the connection but its end, as a closed transport does."""
         self._is_closed_here = True
         self._back.close()
         self._loop.call_soon(self.protocol.connection_lost, None)

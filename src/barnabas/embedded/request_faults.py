@@ -2,15 +2,15 @@
 
     Dispatcher ──► Route of the API ──► [ this handler, while a fault is ordered ] ──► the API's own handler
 
-While no fault is ordered for an API, its route is the ordinary one: the faults cost nothing then.
+An API without a fault has its ordinary route, so the faults cost it nothing.
 
 - An error is the response that Kafka gives to a request that fails as a whole: the code at the top, or on each topic, partition or group
-  of the request (`api.error_response`). Nothing of the request is done.
-- A dropped response: the request is carried out, and waits as it would (for the replicas with acks=all). If it succeeds, the connection
-  closes instead of the response. A request that fails, or wants no response, is answered as ever and does not count.
-- What other brokers of the cluster send counts as little: their client ids begin with `broker-N-`, and a follower's Fetch has its
+  of the request (`api.error_response`). Nothing of the request is carried out.
+- For a dropped response the request is carried out, and waits as it would (for the replicas with acks=all). If it succeeds, the node
+  closes the connection instead of the response. A request that fails, or wants no response, is answered as usual and does not count.
+- Requests of other brokers meet no fault and do not count: their client ids begin with `broker-N-`, and a follower's Fetch has its
   replica id.
-- A slow node lets each client's request wait before it is handled, in order.
+- A slow node handles each client's request after a delay, and keeps the requests in order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`with` and `async with` for what starts and stops: `barnabas.Broker`, `barnabas.Cluster`.
 
-`start` and `stop` block. `async with` runs them in a thread, beside the caller's asyncio loop. No thread can be cancelled: a caller that
-is cancelled meanwhile leaves when the thread is done, and leaves nothing running.
+`start` and `stop` block. `async with` runs them in a thread, beside the caller's asyncio loop. No thread can be cancelled: if the caller
+is cancelled meanwhile, it waits for the thread, and leaves nothing running.
 """
 
 from __future__ import annotations

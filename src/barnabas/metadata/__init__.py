@@ -2,7 +2,7 @@
 
 The way of a change, file by file:
 
-    local_controller       the door: answers NOT_CONTROLLER, or has a `QuorumController` while this node is active
+    local_controller       the entry: answers NOT_CONTROLLER, or has a `QuorumController` while this node is active
     quorum_controller      takes a request, appends the records of its manager's answer, answers after the commit
     managers               which manager answers which request
     create_topics, …       the managers: functions from a `ControllerView` and a request to records and a response
@@ -11,7 +11,7 @@ The way of a change, file by file:
     metadata_batch_loader  batches and snapshots back to records
     delta, image           records to the next image; each part of the image has its own module
     image_difference       what a snapshot changes
-    snapshot_generator     writes an image down when that is due; `snapshots` has the format
+    snapshot_generator     writes a snapshot of the image when one is due; `snapshots` has the format
     config_schema          types and bounds of settings; config_entries: which value is in force, and why
 
 Invariants

@@ -2,7 +2,7 @@
 
 Versions served: 2 and 3. Version 3 names the epoch of each broker in the ISR (KIP-903).
 
-A proposal is rejected, and nothing changes, by the first of these that holds
+The first of these that holds rejects a proposal, and then nothing changes:
 
     UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION   there is no such partition
     NOT_CONTROLLER           the leader has a later leader or partition epoch: this controller is an old one
@@ -11,13 +11,13 @@ A proposal is rejected, and nothing changes, by the first of these that holds
     INVALID_UPDATE_VERSION   the leader has an earlier partition epoch: the partition has changed since
     INVALID_REQUEST          a member is no replica or named twice, the leader is not in the ISR, the ISR of a leader that recovers has
                              other members, or a leader that has recovered wants to recover again
-    INELIGIBLE_REPLICA       a member is not registered, shuts down, is fenced, or has another broker epoch: the replica that has fetched up
-                             to the high watermark is not the one that would be in the ISR
+    INELIGIBLE_REPLICA       a member is not registered, shuts down, is fenced, or has another broker epoch: the broker has restarted since
+                             its replica fetched up to the high watermark
 
 - A change may complete a reassignment, and its leader may then be another broker. The leader gets NEW_LEADER_ELECTED although the record is
   written: it has to wait for new metadata.
 - A request that changes nothing is answered with the state that the partition has.
-- A request has up to as many partitions as its broker leads, so its changes are appended in batches.
+- A request may name as many partitions as its broker leads, so its changes are appended in batches.
 
 Sources: KIP-497, KIP-841, KIP-903; Kafka's `ReplicationControlManager.alterPartition`.
 """
@@ -68,7 +68,7 @@ def _alter(
         answer = Response.TopicData(topic_id=asked.topic_id)
         response.topics.append(answer)
         topic = view.image.topics.by_id.get(asked.topic_id)
-        yield None  # A topic is work too, also one without partitions.
+        yield None  # A topic is work too, even one without partitions.
         for proposal in asked.partitions:
             result = Response.PartitionData(partition_index=proposal.partition_index)
             answer.partitions.append(result)

@@ -1,7 +1,7 @@
-"""AssignReplicasToDirs: a broker tells in which of its directories replicas are (KIP-858).
+"""AssignReplicasToDirs: a broker says in which of its directories its replicas are (KIP-858).
 
-- A broker with one directory need not: a new replica is recorded there when it is placed. Brokers with several choose, and then tell. So
-  does a broker that returns with another disk. A partition without a leader may elect its replica then.
+- A broker with one directory need not: the controller records new replicas there when it places them. A broker with several directories
+  chooses one and reports it. So does a broker that returns with another disk; a partition without a leader may then elect its replica.
 - A replica in a directory that its broker does not offer (any more) leaves the ISR, and cannot lead.
 - Errors are per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and NOT_LEADER_OR_FOLLOWER if the broker has no replica of it.
 - A request may name as many partitions as its broker has, so its changes are appended in batches.
@@ -53,7 +53,7 @@ def _assign(
         for named in asked.topics:
             topic = Response.TopicData(topic_id=named.topic_id)
             directory.topics.append(topic)
-            yield None  # A topic is work too, also one without partitions.
+            yield None  # A topic is work too, even one without partitions.
             for partition in named.partitions:
                 at = _find(view, request.broker_id, named.topic_id, partition.partition_index)
                 result = Response.PartitionData(partition_index=partition.partition_index)

@@ -1,11 +1,11 @@
 """Changes of any size: batches of records, one appended in a turn of the loop.
 
-What happens to a broker changes as many partitions as it has. Such a change is not atomic. Its manager returns a generator instead of
-records; each list of records that it yields becomes a batch, and the one that it returns is the last.
+An event of a broker changes as many partitions as the broker has. Such a change is not atomic. Its manager returns a generator instead of
+records; each list of records that it yields becomes a batch, and the list that it returns is the last batch.
 
-- Each list is computed when it is asked for, from the view of the beginning, and is little enough work for one turn.
-- Nothing else is appended in between, so that view stays true.
-- A controller that fails half-way leaves a change half done. The record that fences or registers the broker comes last, so the next
+- Each list is computed when it is asked for, from the view at the beginning, and is little enough work for one turn.
+- Nothing else is appended in between, so this view stays true.
+- If the controller fails half-way, the change is half done. The record that fences or registers the broker comes last, so the next
   controller finishes the change.
 
 Source: Kafka's `ControllerResult.of`, and the `maxRecordsPerBatch` of its `QuorumController`.
@@ -53,7 +53,7 @@ async def append_batches(
 
     Args:
         append: appends one batch.
-        may_go_on: asked after each turn whether the controller still leads the epoch in which it began.
+        may_go_on: returns whether the controller still leads the epoch in which it began; called after each turn.
         loop: None for a controller without one, which appends everything on the spot.
 
     Raises:

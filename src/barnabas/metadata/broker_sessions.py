@@ -16,9 +16,9 @@ class BrokerSessions:
 
     Attributes:
         applied: the offset of the metadata log up to which each broker has read.
-        settled: the unfenced brokers that have been offered every partition without a leader.
+        settled: the unfenced brokers that have been considered as leader of every partition without one.
         disconnected: the brokers whose last heartbeat came over a connection that has ended.
-        shut_down_offset: for a broker that shuts down, the offset at which the others know that it leads nothing.
+        shut_down_offset: for a broker that shuts down, the offset up to which the others must read to know that it leads nothing.
     """
 
     def __init__(self, timeout_ms: int) -> None:
@@ -39,7 +39,7 @@ class BrokerSessions:
         self.last_contact_ms[broker_id] = now_ms - self.timeout_ms
 
     def stood_still(self, silent_ms: int) -> None:
-        """Prolong every session by the time in which this process did not run: it read no heartbeats then."""
+        """Prolong every session by the time in which this process was stopped: it read no heartbeats then."""
         for broker_id in self.last_contact_ms:
             self.last_contact_ms[broker_id] += silent_ms
 
@@ -51,7 +51,7 @@ class BrokerSessions:
         self.shut_down_offset.pop(broker_id, None)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:
-        """Return whether another incarnation of a broker must wait: this one's session lasts, and its connection too."""
+        """Return whether another incarnation of a broker must wait, because the session and the connection of this one last."""
         if broker_id in self.disconnected:
             return False
         last = self.last_contact_ms.get(broker_id)

@@ -49,7 +49,7 @@ def alter_client_quotas(
     records: list[MetadataRecord] = []
     outcomes: dict[QuotaEntity, ApiError] = {}
     for entry in request.entries:
-        # A type that is named twice means its last name.
+        # If a type is named twice, the last name counts.
         entity = quota_entity(list({part.entity_type: part.entity_name for part in entry.entity}.items()))
         changes: dict[str, float | None] = {}
         repeats = False

@@ -3,15 +3,17 @@
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
   register again; another incarnation with the same id replaces it once the old one is fenced, or shuts down in
   order, or its session has expired, or the connection of its heartbeats has ended.
-- A new incarnation names the epoch of the one before if that one stopped in order. If it does not, the broker has crashed: it leaves
+- A new incarnation names the epoch of the one before if that one shut down cleanly. If it does not, the broker has crashed: it leaves
   every ISR and every ELR.
-- A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
+- A heartbeat says how far the broker has read the metadata log and what it wants; the response says what state the broker is in.
 - A broker that wants to shut down first leaves every ISR and hands its leaderships over. It may stop, and is fenced, once it leads
-  nothing and the other active brokers have read of it. Until then it cannot lead, nor be in an ISR.
+  nothing and the other active brokers have read this in the metadata log. Until then it cannot lead, nor be in an ISR.
 
-Differences from Kafka, where a broker may stop at once in both cases
-- A broker that leads nothing, but is in ISRs, waits too: else leaders wait for it until they read of it.
-- After another controller has taken over, the brokers have to read all that it found appended.
+Differences from Kafka
+- A broker that leads nothing, but is in ISRs, also waits before it may stop. Otherwise leaders would wait for it until they have read
+  that it has gone. In Kafka it may stop at once.
+- After a change of controller, the other brokers have to read everything that the new one found appended. In Kafka the broker may stop at
+  once then too.
 - A broker that is started again after a crash need not wait for the session of the process that died: the connection of its heartbeats
   has ended. If that process lives after all, the controller rejects its next heartbeat.
 
@@ -170,7 +172,7 @@ def heartbeat(
         batches = fence_broker(view, broker)
         fenced = True
     elif not broker.fenced and broker.id not in view.sessions.settled:
-        # Its unfencing stopped half-way, perhaps with another controller.
+        # Its unfencing stopped half-way, perhaps in another controller.
         batches = _settle(view, broker.id)
     view.sessions.touch(broker.id, view.now_ms, request.current_metadata_offset)
     response = messages.BrokerHeartbeatResponse(
@@ -180,14 +182,14 @@ def heartbeat(
 
 
 def _settle(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Batches:
-    """Let a broker lead what waits for it; `first` comes before that."""
+    """Let a broker lead the partitions that wait for it; `first` comes before these changes."""
     records = yield from on_broker_back(view, broker_id, *first)
     view.sessions.settled.add(broker_id)
     return records
 
 
 def keep_session(view: ControllerView, request: messages.BrokerHeartbeatRequest) -> None:
-    """Count a heartbeat that has to wait for a larger change, whose length is not the broker's fault."""
+    """Count a heartbeat that has to wait for a larger change: the broker is not to lose its session by that wait."""
     broker = view.image.cluster.brokers.get(request.broker_id)
     if broker is not None and broker.epoch == request.broker_epoch:
         view.sessions.last_contact_ms[broker.id] = view.now_ms
@@ -239,7 +241,7 @@ def _hand_over(view: ControllerView, broker: BrokerRegistration) -> Batches:
 
 
 def fence_broker(view: ControllerView, broker: BrokerRegistration) -> Batches:
-    """Return the changes of a broker that is fenced. Its own comes last: until then the next controller would fence it again."""
+    """Return the changes that fence a broker. Its own record comes last: if this controller fails before, the next one fences it again."""
     view.sessions.settled.discard(broker.id)
     records = yield from on_broker_gone(view, broker.id)
     return [*records, _change(broker, fenced=FENCE)]

@@ -33,7 +33,7 @@ DYNAMIC_ONLY = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
-"""Settings that no file has in Kafka: their default is no synonym of their value."""
+"""Settings that no file can set in Kafka: DescribeConfigs does not list their default as a synonym."""
 
 
 class ConfigSynonym(NamedTuple):

@@ -1,7 +1,7 @@
 """The description of a setting: its type, its bounds, its synonyms, and the messages for bad values.
 
-`ConfigKey` is one row of the table of settings (the rows themselves are facts and live with the server); `ConfigSchema`
-is the table by resource type, as the controller and DescribeConfigs need it.
+`ConfigKey` is one row of the table of settings (the server has the rows); `ConfigSchema` is the table by resource type, as the
+controller and DescribeConfigs need it.
 
 - A value travels and is stored as text; `ConfigKey.parse` turns it into a bool, int, float, str or tuple of str, and
   `format_value` turns it back into the one canonical text that Kafka prints.
@@ -128,7 +128,7 @@ def _parse_number(name: str, kind: ConfigType, text: str) -> int | float:
 
 
 def parse_value(name: str, kind: ConfigType, text: str | None) -> ConfigValue:
-    """Text to value by type alone; bounds are `ConfigKey.check`'s matter."""
+    """Return the value of a text by type alone; `ConfigKey.check` checks the bounds."""
     if text is None:
         return None
     match kind:

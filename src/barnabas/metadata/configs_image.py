@@ -36,7 +36,7 @@ class ConfigurationsImage(NamedTuple):
 
 
 class ConfigurationsDelta:
-    """What records since `image` did; `changed` maps a resource to its settings, None meaning removed."""
+    """The changes of records since `image`; `changed` maps a resource to its settings, None meaning removed."""
 
     def __init__(self, image: ConfigurationsImage) -> None:
         self.image = image

@@ -35,7 +35,7 @@ class ControllerResult(Generic[Response]):
         records: appended atomically.
         batches: appended instead of `records` if the change may touch more partitions than one batch should hold. Until they are
             exhausted they may still write into the response.
-        upgrades_kraft_version: whether the leader upgrades kraft.version, by control records, before it appends `records`.
+        upgrades_kraft_version: whether the leader upgrades kraft.version, with control records, before it appends `records`.
     """
 
     __slots__ = ("batches", "records", "response", "upgrades_kraft_version")

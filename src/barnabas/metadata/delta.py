@@ -5,7 +5,7 @@ the image has its own delta, made on the first record that touches it, so `delta
 changed.
 
 - Replaying a list of records and applying once gives the same image as applying after each record.
-- A record that no part knows is an error: a replica that skips it has another state than its peers from then on. The
+- A record that no part knows is an error: a replica that skipped it would have another state than its peers from then on. The
   caller stops the process.
 - NoOpRecord and the ZooKeeper migration's record change nothing. The loader removes the records
   that begin and end a metadata transaction (KIP-868).

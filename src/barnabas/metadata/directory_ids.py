@@ -1,4 +1,4 @@
-"""The ids of log directories: those that stand for no directory, and the directory of a replica that a broker is to get.
+"""The ids of log directories: those that stand for no directory, and the directory of a new replica of a broker.
 
 Source: KIP-858; Kafka's `DirectoryId`, `ClusterControlManager.defaultDir`.
 """
@@ -20,7 +20,7 @@ def is_reserved(directory_id: bytes) -> bool:
 
 
 def default_directory(broker: BrokerRegistration | None) -> bytes:
-    """Return where a broker puts a new replica; a broker with several directories reports the one that it has chosen later."""
+    """Return where a broker puts a new replica; a broker with several directories chooses one, and reports it later."""
     if broker is None:
         return UNASSIGNED
     if not broker.directories:

@@ -2,10 +2,10 @@
 
 - PREFERRED (0): the first replica leads again if it may; ELECTION_NOT_NEEDED where it already does.
 - UNCLEAN (1): a partition without leader gets any active replica; records that only the others hold are lost.
-- `PartitionChangeBuilder` has the rules of both. If it finds nobody, or nobody else, the error is PREFERRED_LEADER_NOT_AVAILABLE or
-  ELIGIBLE_LEADERS_NOT_AVAILABLE.
+- `PartitionChangeBuilder` has the rules of both. If it finds no leader, or none but the present one, the error is
+  PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE.
 - A null list means every partition. The response then lists every topic, but only partitions that needed an election.
-- The changes are appended in batches; a controller that fails half-way has held the first of the elections.
+- The changes are appended in batches; if the controller fails half-way, only the first elections have happened.
 - An empty list gets an empty response, even with an unknown election type.
 
 Sources: KIP-183, KIP-460; Kafka's `ReplicationControlManager.electLeaders`.
@@ -66,7 +66,7 @@ def _results(
     for name, indexes in asked:
         answer = messages.ElectLeadersResponse.ReplicaElectionResult(topic=name)
         response.replica_election_results.append(answer)
-        yield None  # A topic is work too, also one without partitions.
+        yield None  # A topic is work too, even one without partitions.
         for index in indexes:
             error, change = _elect(view, elections, name, index, election)
             if not (is_all and error.code is ErrorCode.ELECTION_NOT_NEEDED):

@@ -1,10 +1,10 @@
 """UpdateFeatures: raise or lower the levels that the cluster has finalized.
 
 - A level must be supported by this controller, by every registered broker, and by every other controller. A voter that has not
-  registered may not support it.
+  registered counts as one that does not support it.
 - The upgrade type must allow the change: 1 an upgrade, 2 a safe downgrade, 3 an unsafe one.
 - metadata.version can be lowered only if no level on the way changed a format, so that no metadata is lost.
-- All updates of a request are made or none: the first error becomes the error of the whole response, without results.
+- Either all updates of a request are made or none: the first error becomes the error of the whole response, without results.
   Versions 0 and 1 list results when all updates were made (KIP-1022).
 - kraft.version is the quorum's: it writes its own records (`raft.kraft_version_upgrade`), and cannot be lowered.
 - Eligible leader replicas need metadata.version 4.0-IV1 and one min.insync.replicas for the cluster: turning them on sets it where it is

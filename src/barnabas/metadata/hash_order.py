@@ -5,7 +5,7 @@ DescribeClientQuotas. The protocol promises no order there, but Kafka's is alway
 that compare whole answers depend on it. Strings hash as `String.hashCode` specifies. A table spreads, grows and iterates
 as `HashMap` does since Java 8.
 
-A bucket is walked in the order of insertion. Buckets of more than eight keys, which become trees there, do not occur here.
+A bucket is walked in the order of insertion. Buckets of more than eight keys, which become trees in Java, do not occur here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The partitions without a leader, for the log of the active controller.
 
-A report compares the image with the report before it, so a partition that is without a leader for a moment in between (its broker
-registers, and is unfenced right after) is not in it. A report has at most two lines, however many partitions are concerned. It takes
-one turn of the loop: a look at each topic that has changed, and at few partitions.
+A report compares the image with the report before it. So it leaves out a partition that had no leader for a moment in between, because
+its broker registered and was unfenced right after. A report has at most two lines, however many partitions it is about. It takes one
+turn of the loop, which looks at each topic that has changed, and at few partitions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barnabas.metadata.partition_leaders import has_directory_online, is_active
 from barnabas.metadata.topics_image import PartitionRegistration
 
 NAMED_MAX = 5
-"""How many partitions a line names; of the others it gives the number."""
+"""How many partitions a line names; it only counts the others."""
 
 Partitions = Mapping[bytes, tuple[int, ...]]
 """Topic id to sorted partition indexes; a topic without any is left out."""
@@ -41,7 +41,7 @@ class LeaderlessPartitions:
             return []
         self._reported = now
         lost, found = _lacking(now, before), _lacking(before, now)
-        # A topic that was deleted in between has no name any more.
+        # A topic that was deleted in between has no name now.
         found = {topic_id: indexes for topic_id, indexes in found.items() if topic_id in image.topics.by_id}
         lines = []
         if lost:

@@ -4,8 +4,8 @@
     elected    this node leads the quorum, and its loader has not read the epoch's first record yet; requests wait
     active     a `QuorumController` answers them
 
-A `QuorumController` is made when this node has read everything up to its own epoch, and dropped when it resigns; the next one begins
-with the image that the loader has then. Both take what is committed from the loader.
+A `QuorumController` is made when this node has read everything up to its own epoch, and dropped when the node resigns. The next one begins
+with the image that the loader has then. Both get the committed state from the loader.
 
 Source: Kafka's `QuorumController.claim` and `renounce`, `ControllerServer`.
 """
@@ -45,7 +45,7 @@ _VOTER_KEYS = (ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RA
 
 
 class LocalController:
-    """The door to the controller; it is `RaftDriver`'s listener, after the loader, and the loader's.
+    """The entry to the controller. It listens to `RaftDriver`, after the loader, and to the loader.
 
     Args:
         settings, configs: the node's configuration.
@@ -58,7 +58,7 @@ class LocalController:
 
     Attributes:
         active: the controller, while this node is the active one.
-        counts: what it has done, over all times of activity.
+        counts: what it has done in all its times as the active controller.
         voters: answers the requests that change the voters of the quorum, while this node leads it.
         when_active: called when this node has become the active one.
     """
@@ -145,7 +145,7 @@ class LocalController:
         asked = ControllerRequest(api_key, version, request, deadline_ms, expires_ms, mutation_quota, is_long, future)
         is_of_quorum = api_key in _VOTER_KEYS and self.voters is not None and self._loop is not None
         if is_of_quorum and self.driver.node.is_leader and not self._closed:
-            # The raft leader's own: nothing of the metadata.
+            # The leader of the quorum answers these itself, without the metadata.
             assert self.voters is not None
             assert self._loop is not None
             return start(self.voters.answer(cast("VoterRequest", request)), self._loop)
@@ -237,7 +237,7 @@ class LocalController:
         self._on_fault(error)
 
     def close(self) -> None:
-        """Fail what waits; nothing is appended or committed after this."""
+        """Fail the requests that wait; nothing is appended or committed after this."""
         self._closed = True
         self.driver.close()
         self._deactivate()

@@ -1,4 +1,4 @@
-"""Which manager answers which request: the only door to the managers, and the only place that imports them late.
+"""Which manager answers which request: the only entry to the managers, and the only place that imports them late.
 
 A manager takes a `ControllerView` and a request and returns a `ControllerResult`. A broker that starts needs those of
 `cluster_control` alone. Each of the others is imported by the first request that needs it, which keeps some ten

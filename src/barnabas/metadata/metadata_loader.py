@@ -4,20 +4,20 @@
     a snapshot        ──► an image of its own ──► difference ──┘
     own commits, replayed when they were appended ─────────────┘
 
-- Publishers receive every image once and in order, with the delta that led to it. One that is added late first receives the whole
-  image as a delta from nothing.
-- A publisher that has much to do is a coroutine, which gives the loop turns. Nothing else is read or published until it ends, and
-  `image` stays the previous one until all publishers have the next one.
+- Publishers receive every image once and in order, with the delta that led to it. A publisher that is added late first receives the
+  whole image as a delta from nothing.
+- A publisher with much to do is a coroutine, which yields to the loop. Nothing else is read or published until it ends, and `image`
+  stays the previous one until all publishers have the next one.
 - Catch-up gate: nothing is published before everything up to the quorum's high watermark has been read. A node that lags behind
   would otherwise act on an old image, and for example take the logs of new topics for strays.
-- A snapshot replaces the image: what it lacks is deleted, and publishers see that. It may come at any time, on a follower that was left
-  behind.
-- The changes that this node's own controller appended are not decoded again. It hands them over (`appended`) with the append, and they
-  are published when they are committed. After a resignation they count for nothing (`forget_appended`): what of them is committed
-  later is read from the log.
-- A long log or snapshot is read in slices, and the image is made of it in slices. Later batches that are committed together, such as
-  those after a broker's failure, are published after each few hundred records, with a turn for others between: clients need not wait
-  for the last partition that has another leader.
+- A snapshot replaces the image: what it lacks is deleted, and publishers see that. It may come at any time, on a follower that has
+  fallen behind.
+- The changes of this node's own controller are not decoded again. The controller hands them over (`appended`) with the append, and they
+  are published when they are committed. After a resignation they count for nothing (`forget_appended`): those that are committed later
+  are read from the log.
+- A long log or snapshot is read in slices, and the image is made from it in slices. Later batches that are committed together, such as
+  those after a broker's failure, are published after every few hundred records, with a turn of the loop for others in between. So
+  clients need not wait for the last partition that has a new leader.
 - A record that cannot be replayed, or a publisher that fails, stops the node: its state is no longer that of the log.
 
 Source: Kafka's `MetadataLoader`, `MetadataPublisher`.
@@ -46,10 +46,10 @@ RECORDS_PER_TURN = 1_000
 """How many records are replayed in one turn of the loop: some 20 ms. A batch of the log is decoded in one."""
 
 RECORDS_PER_PUBLICATION = 250
-"""After how many records a batch is published before the next one is read: as many as the controller puts into one (see `batches`)."""
+"""After how many records the loader publishes before it reads on: as many as the controller puts into one batch (see `batches`)."""
 
 OWN_BYTES_PER_TURN = 4_096
-"""An own change of this size or a larger one has a turn of its own: a hundred changes of partitions."""
+"""An own change of at least this size has a turn of its own: a hundred changes of partitions."""
 
 Publisher = Callable[[MetadataDelta, MetadataImage], Coroutine[Any, Any, None] | None]
 """Takes a change and the image after it; the loader awaits the coroutine that it returns, if any."""
@@ -187,7 +187,7 @@ class MetadataLoader:
                 async with self._publishing:
                     await self._load_some()
         except Exception as error:
-            # For any reason: two replicas that read one log must not reach different states.
+            # Whatever the reason is: two replicas that read one log must not reach different states.
             self._closed = True
             self.listener.on_loader_failed(error)
         finally:

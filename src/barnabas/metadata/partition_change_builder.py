@@ -1,10 +1,10 @@
 """The record that changes a partition: its leader, its in-sync replicas and its eligible leader replicas.
 
-Whatever happens to a replica ends here, so the rules are written once: its broker is fenced, comes back, leaves in order, restarts after a
-crash; the leader alters the ISR; a client elects leaders or moves replicas. The caller sets the ISR or the replicas it wants; `build`
+Every event of a replica ends here, so the rules are written once: its broker is fenced, comes back, shuts down cleanly, restarts after a
+crash; the leader alters the ISR; a client elects leaders or moves replicas. The caller sets the ISR or the replicas that it wants; `build`
 adds what follows from them.
 
-Three lists, from the safest to the last hope
+Three lists, from the safest to the last resort
 - `isr`: replicas that have every acknowledged record.
 - `elr`: eligible leader replicas. While the ISR has fewer members than min.insync.replicas, the high watermark stands still.
   So a replica that leaves the ISR in this time still has every record below the high watermark, and may lead without loss.
@@ -17,7 +17,7 @@ the last member stays in the ISR, and the two other lists are empty.
 
 An election chooses the first of these whose broker is active and whose directory is online
 1. the first replica of the list, in a PREFERRED election, if it may lead; else
-2. the leader of now, if it may lead; else
+2. the present leader, if it may lead; else
 3. the first replica, in the order of the replica list, that may lead; else
 4. the last known leader, if the feature is on and ISR and ELR are empty; else
 5. the first replica of all, in an UNCLEAN election.
@@ -25,14 +25,14 @@ An election chooses the first of these whose broker is active and whose director
 A replica may lead if it is in the ISR, or in the ELR while the ISR is empty. 4 and 5 may lose records: the partition is marked as
 recovering, and its ELR is forgotten. In 3 (from the ELR), 4 and 5 the ISR becomes the new leader alone.
 
-A reassignment is completed by whatever change brings its target into the ISR: the replicas that it removes leave ISR and list.
+Any change that brings all targets of a reassignment into the ISR completes it: the replicas that it removes leave the ISR and the list.
 
-The leader epoch rises with a new leader, and also with the same one if a replica is removed (it must not serve this epoch any more) or,
-before metadata.version 3.6-IV0, if a replica leaves the ISR (brokers of then needed it, KAFKA-15021).
+The leader epoch rises with a new leader. It also rises with the same leader if a replica is removed, which must not serve this epoch any
+more, and before metadata.version 3.6-IV0 if a replica leaves the ISR, because brokers of that time needed it (KAFKA-15021).
 
 Differences from Kafka
 - A partition that loses its last in-sync replica while it has no leader keeps that replica as the last known leader. Kafka writes -1,
-  which no broker is.
+  which is no broker's id.
 - A replica that a reassignment removes does not become eligible.
 - The last known leader is not elected while its broker is not active (as in Kafka since KAFKA-19522).
 - After an election from the ELR the other members stay eligible only if one in-sync replica is not enough to acknowledge records.
@@ -66,7 +66,7 @@ NO_RECOVERY_CHANGE = -1
 
 
 class Election(enum.Enum):
-    """How far an election may go: ONLINE keeps a leader that may lead, the others are said in the module's docstring."""
+    """How far an election may go: ONLINE keeps a leader that may lead; the module's docstring explains the others."""
 
     PREFERRED = 0
     ONLINE = 1
@@ -100,7 +100,7 @@ class Elected(NamedTuple):
 
 
 class PartitionChangeBuilder:
-    """Collects what shall become of a partition; see the module's docstring.
+    """Collects the wanted changes of a partition; see the module's docstring.
 
     Attributes:
         isr: the wanted ISR; the same as now if it is not set.
@@ -154,7 +154,7 @@ class PartitionChangeBuilder:
             self._elr = () if is_enough else tuple(replica for replica in self._elr if replica != elected.leader)
         if not self._rules.elr_enabled:
             self._elr = ()
-            # Somebody has to know which replica may lead again.
+            # The record has to say which replica may lead again.
             self.isr = self.isr or old.isr
         record = messages.PartitionChangeRecord(partition_id=index, topic_id=topic_id)
         if is_new:

@@ -1,13 +1,13 @@
-"""Which partitions concern a broker, without a look at every topic.
+"""The partitions that concern a broker, found without a look at every topic.
 
     key                    its partitions
     a broker's id          those that have the broker in their ISR or ELR; it leads no others
     WITHOUT_LEADER         those without a leader
-    NOT_PREFERRED          those that the first of their replicas does not lead
+    NOT_PREFERRED          those that their first replica does not lead
     REASSIGNING            those with a reassignment in progress
 
 - The index is a part of the image: a `TopicsDelta` makes the next one, and shares with the one before what did not change.
-- It is a function of the partitions. Two images with equal partitions have equal indexes: no key and no topic is kept with nothing in it.
+- It is a function of the partitions: two images with equal partitions have equal indexes. No empty key or topic is kept.
 - Partitions of a topic are in the order of their ids; topics are in the order in which they came to a key.
 
 Source: Kafka's `BrokersToIsrs`, and the other sets of its `ReplicationControlManager`.
@@ -63,7 +63,7 @@ class IndexDelta:
         before: PartitionRegistration | None,
         after: PartitionRegistration | None,
     ) -> None:
-        """Note what a partition was and what it is, None for nothing; once for each partition."""
+        """Note what a partition was and what it is, None if it did or does not exist; call it once for each partition."""
         old, new = _keys(before), _keys(after)
         if old == new:
             return

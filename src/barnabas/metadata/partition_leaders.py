@@ -1,10 +1,10 @@
 """The partitions that change when something happens to a broker, and the settings that decide their elections.
 
     what happens to a broker             its partitions
-    fenced, or leaves in order           it leaves each ISR; where it led, another replica leads
+    fenced, or shuts down cleanly        it leaves each ISR; where it led, another replica leads
     unfenced                             those without a leader may get one
-    restarts after an orderly stop       as if it was fenced
-    restarts after a crash               it leaves each ISR and each ELR, for its disk may have lost records
+    restarts after a clean shutdown      as if it was fenced
+    restarts after a crash               it leaves each ISR and each ELR, because its disk may have lost records
     unregistered                         as if it was fenced
 
 `PartitionChangeBuilder` has the rules of elections. A topic with unclean.leader.election.enable always elects UNCLEAN here.
@@ -48,7 +48,7 @@ class Elections:
         gone: a broker that is leaving; it cannot lead.
         back: a broker that is being unfenced; it can lead although the view still has it as fenced.
         crashed: a broker that restarts after a crash; it cannot lead and is not eligible.
-        assigned: a broker that says that its replica is in a directory that it offers.
+        assigned: a broker that reports its replica in a directory that it offers.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ def is_in_any_isr(view: ControllerView, broker_id: int) -> bool:
 
 
 def on_broker_gone(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Batches:
-    """Return the changes when a broker is fenced or leaves in order; `first` comes before them."""
+    """Return the changes when a broker is fenced or shuts down cleanly; `first` comes before them."""
     in_isr = (at for at in indexed(view, broker_id) if broker_id in at.partition.isr)
     return in_batches(Elections(view, gone=broker_id).changes(in_isr), *first)
 

@@ -1,9 +1,9 @@
 """Elections that no request asks for: at an interval the controller looks for leaders that could be better.
 
 - Where the first replica may lead but does not, it leads again (auto.leader.rebalance.enable).
-- A partition without a leader, of a topic with unclean.leader.election.enable, gets one that may lack records. A broker that comes back
-  does the same at once; this is for a setting that changes while the partition has no leader.
-- One look changes at most a thousand partitions; the next one follows at once if there may be more. Requests are answered in between.
+- A partition without a leader, of a topic with unclean.leader.election.enable, gets a leader that may lack records. When a broker comes
+  back, that happens at once; the interval serves a setting that changes while the partition has no leader.
+- One look changes at most a thousand partitions. If there may be more, the next look follows at once, and requests are answered in between.
 
 Sources: Kafka's `QuorumController` (its periodic tasks), `ReplicationControlManager.maybeBalancePartitionLeaders` and
 `maybeElectUncleanLeaders`.

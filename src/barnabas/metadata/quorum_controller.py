@@ -1,26 +1,23 @@
 """The active controller: it turns requests into metadata records, and answers when they are committed.
 
-`answer` asks a manager for a `ControllerResult`, appends its records through the quorum as one atomic batch,
-and answers when the high watermark has passed them. A change of any size is appended batch by batch, in as many turns of
-the loop. The managers see the state after everything appended so far, also
-what is not committed yet, so two requests in a row cannot both create one topic. What is committed is the `MetadataLoader`'s:
-it gets each change with its append, and publishes it at its commit. All other state ends with the leadership of this node, and the
-controller of a later epoch begins with the committed image; `LocalController` makes and ends them.
+`answer` asks a manager for a `ControllerResult`, appends its records through the quorum as one atomic batch, and answers when the high
+watermark has passed them. A change of unlimited size is appended batch by batch, one in each turn of the loop. The managers see the
+state after everything appended so far, committed or not, so two requests in a row cannot both create one topic. The `MetadataLoader` has
+the committed state: it gets each change with its append, and publishes it at its commit. All other state ends with the leadership of
+this node, and the controller of a later epoch begins with the committed image; `LocalController` makes and ends the controllers.
 
 Invariants
 - State moves only by replaying records, in the order of their offsets.
 - A response with records is given after their commit. A response without records is given after the commit of what was
   appended before it. So no client learns of a change that could still be lost.
 - One request is answered at a time. A long one is computed in the executor, from an image that nobody changes. Until its last batch is
-  appended, other requests and the controller's own changes wait; a heartbeat that waits counts for its session.
+  appended, other requests and the controller's own changes wait; a waiting heartbeat still prolongs its broker's session.
 - Every request is answered: by its manager, with the exception that its manager raises, with REQUEST_TIMED_OUT by the
   first `tick` after its time is over, or with NOT_CONTROLLER when the controller resigns.
 - Publishers know of a commit before the client does.
-- The controller does not survive a failure that leaves the end of the log unknown: `on_fault` is
-  called and the process has to stop.
+- The controller does not survive a failure that leaves the end of the log unknown: it calls `on_fault`, and the process has to stop.
 
-Limits: no metadata transaction is ever begun (what has to be atomic fits one batch, at most 10,000 records); the other voters' requests
-(Vote, Fetch, …) come with replication.
+Limit: it never begins a metadata transaction, because every atomic change fits one batch of at most 10,000 records.
 
 Sources: KIP-500, KIP-631; Kafka's `QuorumController`.
 """
@@ -76,7 +73,7 @@ RECORDS_PER_TURN = 1_000
 class _Pending(NamedTuple):
     """A response that waits for the commit of `last_offset`; `request` is None for the controller's own change.
 
-    `delta` is None if there is no change of its own to wait for, only those before it.
+    `delta` is None if the response has no change of its own, and waits only for the changes before it.
     """
 
     appended_ms: int
@@ -90,8 +87,8 @@ class ControllerCounts:
     """What the active controller has done.
 
     Attributes:
-        commits, commit_ms: how many of its own appends were committed, and the sum of the time that took.
-        unclean_elections: how many leaders those appends elected that may lack records.
+        commits, commit_ms: how many of its own appends were committed, and how long that took, added up.
+        unclean_elections: how many leaders that may lack records these appends elected.
     """
 
     def __init__(self) -> None:
@@ -141,7 +138,7 @@ class QuorumController:
 
     Args:
         loader: publishes what is committed, and calls `on_commit` through its listener.
-        counts: counts on over the controllers before this one.
+        counts: continues the counts of the controllers before this one.
         on_fault: called with the error when the node must stop.
         loop: its executor runs the managers of long requests; None runs them on the spot.
     """
@@ -273,7 +270,7 @@ class QuorumController:
         try:
             await self._finish_in_batches(request, response, batches)
         except Exception as error:
-            # What was to settle a broker may be missing.
+            # The changes that were to settle a broker may be missing.
             self.sessions.settled.clear()
             request.fail(error)
         finally:
@@ -359,7 +356,7 @@ class QuorumController:
             self._on_fault(error)
 
     def on_commit(self, image: MetadataImage) -> None:
-        """Give the responses that waited for what is committed now; publishers know it already."""
+        """Give the responses whose changes are committed now; publishers know these already."""
         while self._pending and self._pending[0].last_offset <= image.provenance.offset:
             committed = self._pending.popleft()
             if committed.delta is not None:
@@ -393,7 +390,7 @@ class QuorumController:
             run_on_the_spot(self._write_due(), self._loop)
 
     def broker_disconnected(self, broker_id: int, broker_epoch: int) -> None:
-        """Note that the connection has ended over which a registration's last heartbeat came."""
+        """Note that the connection of a registration's last heartbeat has ended."""
         if self._is_registered(broker_id, broker_epoch):
             self.sessions.disconnected.add(broker_id)
 

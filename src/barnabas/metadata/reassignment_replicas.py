@@ -3,8 +3,8 @@
     [1, 2, 3] is to become [3, 4]       replicas 3, 4, 1, 2   adding 4   removing 1, 2
     4 is in the ISR                     replicas 3, 4
 
-A reassignment is completed by the change after which each replica that stays is in the ISR. If it is cancelled, the replicas that it
-adds leave; those that it removes stay.
+The change after which each target replica is in the ISR completes the reassignment. If the reassignment is cancelled, the replicas that
+it adds leave, and those that it removes stay.
 
 Source: KIP-455; Kafka's `PartitionReassignmentReplicas`, `PartitionReassignmentRevert`.
 """
@@ -32,7 +32,7 @@ class ReassignmentReplicas(NamedTuple):
 
     @classmethod
     def between(cls, current: Sequence[int], target: Sequence[int]) -> ReassignmentReplicas:
-        """Return the first step from the current replicas to the target: the replicas that leave are the last of the list."""
+        """Return the first step from the current replicas to the target: the replicas that leave are at the end of the list."""
         removing = tuple(sorted(set(current) - set(target)))
         return cls((*target, *removing), tuple(sorted(set(target) - set(current))), removing)
 

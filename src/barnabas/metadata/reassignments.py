@@ -3,7 +3,7 @@
 A reassignment names the target replicas of a partition. New replicas are added and catch up, then the old ones are removed.
 
 - The first change adds the new replicas. `PartitionChangeBuilder` completes the reassignment with the change after which all target
-  replicas are in the ISR; this first change can be it.
+  replicas are in the ISR; this may be the first change itself.
 - Null replicas cancel a reassignment that runs; if none runs, the error is NO_REASSIGNMENT_IN_PROGRESS. If no replica that would stay is
   in sync, only a topic with unclean.leader.election.enable can go back.
 - A target that the partition already has is a success without a record.
@@ -80,7 +80,7 @@ def _reassign(
     builder = Elections(view).builder(at, Election.ONLINE)
     builder.replicas = moving.replicas
     builder.removing_replicas = moving.removing
-    # If nothing is added, those that a reassignment added before leave again when it is cancelled.
+    # If nothing is added, the replicas that an earlier reassignment added still leave when it is cancelled.
     builder.adding_replicas = moving.adding or partition.adding_replicas
     return NO_ERROR, _changed(builder, at)
 

@@ -1,7 +1,7 @@
 """AlterUserScramCredentials: the credentials that check a user's password.
 
-A client sends the salted password, never the password. The controller keeps the two keys that RFC 5802 derives from it;
-they can check a login but not make one.
+A client sends the salted password, never the password. The controller keeps the two keys that RFC 5802 derives from it. They suffice to
+check a login, but not to log in.
 
     client key = HMAC(salted password, "Client Key")     stored key = H(client key)
     server key = HMAC(salted password, "Server Key")

@@ -1,14 +1,14 @@
 """Settings that ask for protection: TLS, logins, ACLs, policies, delegation tokens.
 
-This broker gives none of it, so such a setting is rejected by name, at the start and when it is altered: a broker must not serve
-everybody while its owner believes that it does not. A setting asks for protection unless its value
+This broker has none of these. So it rejects such a setting by name, at the start and when it is altered: a broker must not serve everybody
+while its owner believes that it does not. A setting asks for protection unless its value
 
 - is empty,
 - is Kafka's default (a list in any order), or
 - means "no protection", as `allow.everyone.if.no.acl.found=true` does.
 
-Names of one listener (`listener.name.external.ssl.client.auth`) count like the name behind the prefix. Text of a password never
-leaves this module.
+A setting of one listener (`listener.name.external.ssl.client.auth`) counts like the setting without the prefix. The text of a password
+never leaves this module.
 """
 
 from __future__ import annotations

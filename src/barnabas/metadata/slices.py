@@ -1,7 +1,7 @@
 """Work on many partitions, in slices.
 
-Such work is a generator. It yields after each slice, where other work may have a turn of the loop, and returns its result at the end.
-`at_once` takes all slices in one turn, for what is known to be small.
+Such work is a generator. It yields after each slice, so that other work may have a turn of the loop, and returns its result at the end.
+`at_once` runs all slices in one turn, for work that is known to be small.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Slices = Generator[None, None, R]
 
 
 class SliceCount:
-    """Counts what the slice under way has looked at."""
+    """Counts what the present slice has looked at."""
 
     __slots__ = ("_looked_at",)
 

@@ -1,9 +1,9 @@
 """Writes snapshots of the metadata when they are due, in slices.
 
-It is a publisher: each image that arrives may be the one to write down. The image never changes, so its records are encoded a
-thousand in a turn of the loop while later images arrive; the file is written in the executor. One snapshot is written at a time.
+It is a publisher: a snapshot may be due with each image that arrives. The image never changes, so its records are encoded a thousand in
+each turn of the loop while later images arrive; the file is written in the executor. One snapshot is written at a time.
 
-A snapshot that fails costs space and nothing else, for the log still holds everything.
+A snapshot that fails costs only space, because the log still holds everything.
 
 Source: Kafka's `SnapshotGenerator`, `SnapshotEmitter`.
 """
@@ -62,7 +62,7 @@ class SnapshotGenerator:
         return f"<SnapshotGenerator since={self._policy.bytes_since} writing={self._is_writing}>"
 
     def publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Count what the image adds to the log, and write it down if a snapshot is due."""
+        """Count what the image adds to the log, and write a snapshot of it if one is due."""
         loaded_bytes = self._loaded_bytes()
         self._policy.appended(loaded_bytes - self._counted_bytes)
         self._counted_bytes = loaded_bytes
@@ -78,7 +78,7 @@ class SnapshotGenerator:
         self._policy.written(self._clock.monotonic_ms())
         try:
             if self._loop is not None:
-                # The answer to the request that made the snapshot due goes first.
+                # The answer to the request that made the snapshot due is sent first.
                 await turn()
             await self.write(image)
         except Exception as error:

@@ -4,7 +4,7 @@
 image. An image is never altered: what did not change is shared between two images, so a commit that touches one topic
 costs one copy of the table of topics and one of that topic's partitions.
 
-- `by_name` and `by_id` hold the same `TopicImage` objects; `partition_index` finds partitions by what concerns a broker.
+- `by_name` and `by_id` hold the same `TopicImage` objects; `partition_index` finds the partitions that concern a broker.
 - A partition's `leader` is -1 if it has none; `leader_epoch` and `partition_epoch` never go back for one topic id.
 - Deleting a topic and creating one of the same name within one delta leaves two entries: the id in `deleted`, and the
   new id in `changed`.
@@ -183,7 +183,7 @@ class TopicsDelta:
     Attributes:
         changed: by topic id, the topics created or altered, in the order of their first record.
         deleted: by topic id, the topics removed, as they were.
-        unclean_elections: how many leaders were elected that may lack records.
+        unclean_elections: how many leaders that may lack records were elected.
     """
 
     def __init__(self, image: TopicsImage) -> None:

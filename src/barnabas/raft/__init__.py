@@ -14,7 +14,7 @@ must be cut off, made durable, appended, applied, sent and answered, in that ord
     ballot, quorum    who granted a vote; the arithmetic of majorities
     fetch_purgatory   fetches that wait for news
     role_requests     what a node asks another one in its role
-    voter_set_history who votes from which offset on; `start_of_epoch` the records that begin an epoch
+    voter_set_history which voters there are from which offset on; `start_of_epoch` has the records that begin an epoch
     voter_changes     voters are added, removed and updated (KIP-853); `kraft_version_upgrade` makes that possible
                       in a quorum that began with `controller.quorum.voters`
 
@@ -22,7 +22,7 @@ Invariants (each asserted where it could break)
 - The epoch of a node never goes back, and a node votes for at most one candidate in an epoch.
 - An epoch has at most one leader; a leader never alters what its log already holds.
 - A leader begins its epoch with a LeaderChange record and counts nothing as committed before that record is.
-- The high watermark never goes back, and at most the majority's flushed end.
+- The high watermark never goes back, and is at most the end that a majority has flushed.
 - A flush counts for the log as it was when the flush began; after a truncation it counts for nothing.
 - Election state is durable before anything that relies on it leaves the node.
 

@@ -1,7 +1,7 @@
 """The answers of `peer_messages` as Kafka's messages, and back.
 
-- The error of an answer is the partition's. A request that could not be read has its error at the top level (`rejection`), and the one who
-  asked takes that as a failure: it says nothing about epoch or leader.
+- The error of an answer is in its partition. If a request could not be read, the error is at the top level (`rejection`), and the node
+  that sent the request takes that as a failure: it says nothing about epoch or leader.
 - An answer names the leader's address, if the node knows one: Vote, BeginQuorumEpoch and EndQuorumEpoch from v1, Fetch from v17.
 - Records are whole batches; a batch that is cut off at the end is left out.
 
@@ -128,7 +128,7 @@ def _endpoints(kind: type[N], addresses: list[NodeAddress]) -> list[N]:
 
 
 def rejection(message: PeerRequest, error: ErrorCode) -> PeerResponse:
-    """Return the answer to a request that the node does not take; the error is at the top level."""
+    """Return the answer to a request that the node rejects; the error is at the top level."""
     match message:
         case VoteRequest():
             return VoteResponse(error_code=error)

@@ -22,7 +22,7 @@ def grants_without_leader(
         return is_up_to_date
     if voted is not None:
         return voted.names(candidate)
-    # A leader of this epoch was elected: another candidate comes too late.
+    # This epoch has a leader already, so another candidate is too late.
     return leader_id == NO_NODE and is_up_to_date
 
 
@@ -38,7 +38,7 @@ class Ballot:
         return f"<Ballot granted={self.granting} undecided={self.undecided}>"
 
     def record(self, voter: int, is_granted: bool) -> None:
-        """Count an answer; who is no voter does not count, and a vote that was granted stays so."""
+        """Count an answer. A node that is no voter does not count, and a granted vote stays granted."""
         if voter in self._votes and not self._votes[voter]:
             self._votes[voter] = is_granted
 

@@ -1,6 +1,6 @@
 """Fetch requests of replicas that have everything: each waits for news, or until its time is over.
 
-Kafka's name for it is `fetchPurgatory`. Who waits asks the node again when it goes on, so news that are none for it do no harm.
+Kafka's name for it is `fetchPurgatory`. A request that is woken asks the node again, so a wake without news for it does no harm.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from barnabas.steps import Loop
 
 
 class FetchPurgatory:
-    """Requests that wait; they go on in a later turn of the loop, so that records appended in one turn leave in one answer."""
+    """Requests that wait. They go on in a later turn of the loop, so that records appended in one turn leave in one answer."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

@@ -2,7 +2,7 @@
 
 - While kraft.version is 0, only the configuration names the voters, and not their directories. Each voter tells the leader of an
   epoch its directory, addresses and versions (UpdateRaftVoter); the leader keeps them in memory, as `Leader.named`.
-- The leader appends kraft.version and the voters in one batch (`RaftNode.change_voters`). It can do so once every voter has told it.
+- The leader appends kraft.version and the voters in one batch (`RaftNode.change_voters`). It can do so when every voter has told it these.
 - If the leader dies before the batch is committed, the log decides whether the quorum is upgraded or still static.
 - UpdateFeatures asks for it (`metadata.feature_control`).
 

@@ -68,8 +68,8 @@ class Leader:
 
     Attributes:
         heard_at: when each voter showed that it knows of this leader.
-        begin_at_ms: when those that may not are informed again.
-        named: the voters with what they told of themselves in this epoch; of a static quorum only the leader knows it.
+        begin_at_ms: when the leader informs those again that may not know of it.
+        named: the voters with what they told of themselves in this epoch; in a static quorum only the leader knows this.
     """
 
     epoch: int
@@ -93,7 +93,7 @@ class Leader:
         self.progress = {each.id: ReplicaProgress(each.id, each.directory_id) for each in self.voters.voters}
 
     def change_voters(self, voters: VoterSet, now_ms: int) -> None:
-        """Count with another voter set from now on; what is known of a replica stays known, voter or not."""
+        """Use another voter set from now on; what is known of a replica stays known, voter or not."""
         former = {self._key_in(voters, each): each for each in self.progress.values()}
         known = {**self.observers, **former}
         self.voters = self.named = voters
@@ -119,7 +119,7 @@ class Leader:
         return ReplicaKey(known.id, known.directory_id) if entry is None else entry.key
 
     def is_caught_up(self, replica: ReplicaKey, now_ms: int) -> bool:
-        """Return whether an observer has had everything once, and fetched within an hour: so it delays no commit as a voter."""
+        """Return whether an observer has had everything once, and has fetched within an hour; as a voter it then delays no commit."""
         known = self.observers.get(replica)
         return known is not None and known.last_caught_up_ms >= 0 and known.last_fetch_ms > now_ms - CAUGHT_UP_MS
 
@@ -140,7 +140,7 @@ class Leader:
         return False
 
     def unaware(self, now_ms: int) -> list[int]:
-        """Return the voters that may not know of this leader: those that never showed it, or not for long.
+        """Return the voters that may not know of this leader: those that have not shown for some time, or never, that they do.
 
         A voter that has lost its directory knows nobody.
         """

@@ -64,7 +64,7 @@ class LocalLog:
                 self.history.add(VotersFrom(record.offset, VoterSet.from_record(control.value)))
 
     def common_end(self, diverging: LogEnd) -> int:
-        """Return up to where this log agrees with a leader's that knows this last common epoch."""
+        """Return the offset up to which this log agrees with the leader's, given the last epoch that both have and its end there."""
         own = LogEnd(*self.reader.end_offset_for_epoch(diverging.epoch))
         return min(own.end_offset, diverging.end_offset) if own.epoch == diverging.epoch else own.end_offset
 
@@ -85,7 +85,7 @@ class LocalLog:
         self.history.begin_at(snapshot.end_offset, voters)
 
     def append_failed(self, end_offset: int) -> None:
-        """Take an append back that the log refused."""
+        """Take back an append that the log rejected."""
         assert self.durable_end <= end_offset <= self.end_offset
         self.end_offset = end_offset
 

@@ -59,7 +59,7 @@ class LogEnd(NamedTuple):
 
 
 class Vote(NamedTuple):
-    """A request for a vote; with `pre_vote` only whether it would be given, and the epoch is not a new one."""
+    """A request for a vote. With `pre_vote` it only asks whether the vote would be given, and the epoch is not a new one."""
 
     epoch: int
     candidate: ReplicaKey
@@ -69,7 +69,7 @@ class Vote(NamedTuple):
 
 
 class BeginEpoch(NamedTuple):
-    """The leader of an epoch tells a voter of itself, which may not know it yet.
+    """The leader of an epoch tells a voter, which may not know it yet, that it leads.
 
     Attributes:
         endpoints: where the leader serves the quorum; empty in a request of this node, which `request_message` completes.
@@ -159,7 +159,7 @@ class SnapshotPiece(NamedTuple):
 
     Attributes:
         size: of the whole snapshot, in bytes.
-        data: what the snapshot holds from `position` on; a piece ends anywhere, also within a batch.
+        data: what the snapshot holds from `position` on; a piece may end anywhere, even within a batch.
     """
 
     epoch: int

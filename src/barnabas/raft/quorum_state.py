@@ -1,8 +1,8 @@
 """The role of a node in its quorum, and its moves from one role to the next.
 
 - The epoch never goes back, and every move is one of `roles`.
-- `election` is what of the role must survive the process; the host makes it durable before anything else leaves the node.
-- Deadlines are monotonic milliseconds. A voter without a leader waits a random time, so that two rarely stand at once.
+- `election` is the part of the role that must survive the process; the host makes it durable before anything else leaves the node.
+- Deadlines are monotonic milliseconds. A voter without a leader waits a random time, so that two voters rarely stand at the same time.
 
 Source: Kafka's `QuorumState`.
 """
@@ -113,8 +113,8 @@ class QuorumState:
             # quorum-state is missing or older than the log; as in Kafka, the epoch is then at least the log's.
             election = ElectionState(log_epoch)
         if election.leader_id == self.key.id and self.others():
-            # It led this epoch, and neither continues it nor votes in it; perhaps it has removed itself from the voters, and its peers
-            # do not know yet.
+            # The node led this epoch. It neither leads on nor votes in it; perhaps it has removed itself from the voters, and its peers do
+            # not know yet.
             self.state = Resigned(election.epoch, self.key.id, self._election_deadline())
         elif election.leader_id in self.others():
             self.state = Follower(election.epoch, election.leader_id, self.fetch_deadline(), election.voted)
@@ -124,7 +124,7 @@ class QuorumState:
     # Moves
 
     def unattach(self, epoch: int, voted: ReplicaKey | None = None) -> None:
-        """Know an epoch, and no leader of it."""
+        """Take over an epoch whose leader is not known."""
         waits = epoch > self.epoch and isinstance(self.state, Unattached | Candidate)
         # A candidate that gets no vote does not put this node's own election off.
         self._become(Unattached(epoch, self.state.deadline_ms if waits else self._election_deadline(), voted))
@@ -140,7 +140,7 @@ class QuorumState:
         self._become(Prospective(state.epoch, self._election_deadline(), self._ballot(), state.voted, state.leader_id))
 
     def raise_epoch(self) -> None:
-        """Vote for oneself in the next epoch."""
+        """Begin the next epoch, and vote for this node in it."""
         self._become(Candidate(max(self.epoch, 0) + 1, self._election_deadline(), self._ballot(), self.key))
 
     def lead(self, candidate: Candidate, end_offset: int, high_watermark: int) -> Leader:
@@ -193,7 +193,7 @@ class QuorumState:
     # Deadlines
 
     def fetch_deadline(self) -> int:
-        """Return when a leader that is heard now counts as gone."""
+        """Return when a leader that was heard now will count as gone."""
         return self._now_ms() + self.timeouts.fetch
 
     def pause(self) -> None:

@@ -43,7 +43,7 @@ from barnabas.steps import Loop, in_background
 logger = logging.getLogger(__name__)
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""The most of a snapshot that one answer holds."""
+"""How many bytes of a snapshot one answer has at most."""
 
 
 class AppendFailed(Exception):
@@ -51,7 +51,7 @@ class AppendFailed(Exception):
 
 
 class NobodyListens(KafkaError):
-    """A peer's machine is up, and refuses the connection: its process has ended, or has not begun."""
+    """A peer's machine refuses the connection: it is up, but the peer's process has ended, or has not begun."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
@@ -64,8 +64,8 @@ class Peers(Protocol):
         """Carry a request to a node and return its answer; a node below -1 is one of `peer_messages.bootstrap_ids`.
 
         Raises:
-            KafkaError: there is no answer, or none that can be taken. After `QuorumTimeouts.request` the node sends another request, so
-                one that has no answer by then should fail.
+            KafkaError: there is no answer, or it cannot be used. After `QuorumTimeouts.request` the node sends another request, so a
+                request without an answer should fail by then.
         """
 
     async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
@@ -183,7 +183,7 @@ class RaftDriver:
         self._carry_out(self.node.campaign())
 
     def close(self) -> None:
-        """Take part no more: nothing is sent, and requests that wait are rejected."""
+        """Leave the quorum: send nothing more, and reject the requests that wait."""
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -232,7 +232,7 @@ class RaftDriver:
         try:
             self._carry_out(ready)
         except Exception as error:
-            # The peer hears of it, and this node must not go on with half of it done.
+            # The peer gets the error, and this node must not go on with half of the request done.
             self._fail(error)
             raise
         return ready.answer
@@ -311,7 +311,7 @@ class RaftDriver:
     # What the node asks for
 
     def _step(self, step: Callable[[], Ready]) -> None:
-        """Carry out what a step of the node asks for; whatever fails ends this node's part, as nobody else would hear of it."""
+        """Carry out what a step of the node asks for. Any failure ends this node's part in the quorum: nobody else would hear of it."""
         try:
             self._carry_out(step())
         except Exception as error:
@@ -364,7 +364,7 @@ class RaftDriver:
                 # A follower's batches keep the epochs of the leaders that wrote them.
                 self.log.append(batch, read_header(batch).partition_leader_epoch)
         except (KafkaError, OSError) as error:
-            # The node counts on what was not written, so it must say nothing more.
+            # The node counts on records that were not written, so it must send nothing more.
             self._fail(error)
             raise
 

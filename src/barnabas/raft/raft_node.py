@@ -2,7 +2,7 @@
 
 Inputs are what the host calls: `start`, `tick` when `wake_at_ms` has come, `append`, `flushed`, a peer's request (`vote`, `begin_epoch`,
 `end_epoch`, `fetch`), a peer's answer or its failure (`answered`, `failed`). Each returns a `Ready`, whose parts the host carries out in
-their order: the log and the election state are durable as far as the messages and the answer promise it when these leave the node.
+their order. So when the messages and the answer leave the node, what they promise of the log and the election state is durable.
 
     unattached ──time──► prospective ──a majority would──► candidate ──a majority did──► leader ──silence──► resigned ──► unattached
                               │ nobody would                   │ lost                                        (next epoch)
@@ -96,7 +96,7 @@ class RaftNode:
         bootstrap_ids: of servers that a node without a leader asks like the voters (`peer_messages.bootstrap_ids`).
 
     Attributes:
-        high_watermark: up to where this node knows its own log to be committed; -1 if it knows nothing yet.
+        high_watermark: the offset up to which this node knows its own log to be committed; -1 if it knows nothing yet.
         quorum_high_watermark: the highest that a leader has named; the log may end before it.
         own_voter: this node as the voter set should have it, if that is known.
     """
@@ -300,7 +300,7 @@ class RaftNode:
         if place == 0:
             self.quorum.stand()
             return
-        # The later in the list, the longer it waits: one after the other, each with time to win.
+        # The later a successor is in the list, the longer it waits. So they stand one after the other, and each has time to win.
         timeouts = self.quorum.timeouts
         state.deadline_ms = self.clock.monotonic_ms() + min(timeouts.retry_backoff * 2**place, timeouts.election)
 
@@ -339,16 +339,16 @@ class RaftNode:
         """Note that a request got no answer.
 
         Args:
-            is_refused: nothing listens at the peer's address. A leader of which that is true twice in a row has died, and its followers
-                need not wait for the fetch timeout. They stand one after the other, because all notice it at once: with equal votes
-                they would wait for an election timeout. If the leader lives after all, an election more does no harm.
+            is_refused: nothing listens at the peer's address. If that is true of a leader twice in a row, the leader has died, and its
+                followers need not wait for the fetch timeout. They all notice it at the same time, so they stand one after the other:
+                a split vote would cost an election timeout. If the leader lives after all, one more election does no harm.
         """
         state, now_ms = self.quorum.state, self.clock.monotonic_ms()
         is_new = self._requests.ended(request, now_ms, is_ok=False)
         if is_new and isinstance(state, Follower):
             state.refusals = state.refusals + 1 if is_refused else 0
             if not self.quorum.is_voter:
-                # An observer has no election to wait for: perhaps another node knows a new leader already.
+                # An observer holds no election, so it asks another node, which perhaps knows a new leader already.
                 state.asks_others = not state.asks_others
             elif state.has_dead_leader:
                 others = [voter for voter in self.voters.ids() if voter != state.leader_id]
@@ -458,7 +458,7 @@ class RaftNode:
         self._requests.reset()
         self.wanted_snapshot = None
         if isinstance(former, Leader):
-            # A removed leader resigns when its epoch's first record is committed. Nobody must begin to lead an epoch that is over.
+            # A removed leader resigns when its epoch's first record is committed. The listeners must not begin an epoch that is over.
             self._ready = self._ready._replace(leader_epoch=None, left_epoch=former.epoch)
 
     def _poll(self) -> None:
@@ -554,7 +554,7 @@ class RaftNode:
         return self.log.is_durable and self.wanted_snapshot is None
 
     def _sources(self) -> list[int]:
-        """Whom a node may ask that knows no leader."""
+        """The nodes that a node without a leader may ask."""
         return [*self.quorum.others(), *self._bootstrap_ids]
 
     def _next_source(self) -> int:

@@ -22,8 +22,8 @@ class Ready(NamedTuple):
         high_watermark: everything before it is committed.
         leader_epoch: this node leads that epoch, and has committed the epoch's first record.
         left_epoch: this node does not lead that epoch any more.
-        snapshot: is read from the leader, as the log does not go back far enough. If it is still `RaftNode.wanted_snapshot`
-            then, it replaces the log, and `RaftNode.snapshot_loaded` is called.
+        snapshot: is read from the leader, whose log does not go back far enough. If it is still `RaftNode.wanted_snapshot` when it is
+            complete, it replaces the log, and `RaftNode.snapshot_loaded` is called.
         messages: are sent to peers.
         answer: is returned to the peer whose request this was.
     """

@@ -14,7 +14,7 @@ from barnabas.raft.roles import Role
 
 
 def error_of_epoch(quorum: QuorumState, epoch: int, node_id: int) -> ErrorCode:
-    """Return the error of a request that names an epoch and the node which stands or leads in it."""
+    """Return the error of a request that names an epoch and the node that stands for election or leads in it."""
     if epoch < quorum.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     return ErrorCode.INVALID_REQUEST if node_id < 0 else ErrorCode.NONE
@@ -30,13 +30,13 @@ def error_of_end(request: Vote) -> ErrorCode:
 
 def error_of_voter(key: ReplicaKey, voter: ReplicaKey) -> ErrorCode:
     """Return the error of a request that is for another voter than this node."""
-    # As in Kafka, after the epoch: a node with a new disk learns it too. The first versions name no voter.
+    # As in Kafka, this check comes after that of the epoch: a node with a new disk learns the epoch too. The first versions name no voter.
     return ErrorCode.NONE if voter.id == NO_NODE or voter.names(key) else ErrorCode.INVALID_VOTER_KEY
 
 
 def error_of_leader(quorum: QuorumState, request: BeginEpoch | EndEpoch) -> ErrorCode:
     """Return the error of what a node says as the leader of an epoch."""
-    # Two leaders of one epoch are a lie of the sender, whatever it is; this node keeps the one it knows.
+    # An epoch cannot have two leaders, so the sender is wrong; this node keeps the leader that it knows.
     is_other = request.epoch == quorum.epoch and quorum.leader_id not in (NO_NODE, request.leader_id)
     error = error_of_epoch(quorum, request.epoch, request.leader_id)
     return error or (ErrorCode.INVALID_REQUEST if is_other else ErrorCode.NONE)

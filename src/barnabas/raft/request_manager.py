@@ -1,4 +1,4 @@
-"""At most one request is under way to each peer; after one that failed comes a pause.
+"""At most one request is under way to each peer; after a failed request comes a pause.
 
 Source: Kafka's `RequestManager` (`controller.quorum.request.timeout.ms`, `controller.quorum.retry.backoff.ms`).
 """

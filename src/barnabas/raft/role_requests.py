@@ -1,4 +1,4 @@
-"""What a node asks another one, as its role of the moment wants it."""
+"""The request that a node sends to another one in its present role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a quorum needs from the outside: a log, a store for the election state, a listener.
+"""The interfaces that a quorum needs: a log, a store for the election state, a listener.
 
 The server implements these over a partition log and files, tests over lists, the simulator over its own disk.
 """
@@ -67,7 +67,7 @@ class IncomingSnapshot(Protocol):
         """
 
     def discard(self) -> None:
-        """Delete what is here; nothing happens after `ReplicatedLog.begin_at`. It does not fail, so that a cancelled transfer ends."""
+        """Delete what is here; does nothing after `ReplicatedLog.begin_at`. It never fails, so that a cancelled transfer ends."""
 
 
 class ReplicatedLog(LogReader, Protocol):

@@ -89,7 +89,7 @@ def piece_message(piece: SnapshotPiece, version: int, leader: NodeAddress | None
 
 
 def snapshot_rejection(error: ErrorCode) -> FetchSnapshotResponse:
-    """Return the answer to a request that the node does not take; the error is at the top level."""
+    """Return the answer to a request that the node rejects; the error is at the top level."""
     return FetchSnapshotResponse(error_code=error)
 
 

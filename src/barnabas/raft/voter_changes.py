@@ -6,10 +6,10 @@
 
 - A change begins only if the leader has committed a record of its own epoch, and the last voter set is committed. So any majority of the
   old voters shares a voter with any majority of the new ones (Raft dissertation, section 4.1, and its correction).
-- A new voter must have everything that the leader has: otherwise the next commits wait until it does.
-- A change that is appended and not committed in time is answered REQUEST_TIMED_OUT, and may still be committed. A leader that gives up its
-  epoch before answers NOT_LEADER_OR_FOLLOWER.
-- The words are Kafka's, which its tools print.
+- A new voter must have everything that the leader has; otherwise the next commits would wait until it does.
+- A change that is appended but not committed in time is answered REQUEST_TIMED_OUT, and may still be committed. A leader that gives up its
+  epoch before that answers NOT_LEADER_OR_FOLLOWER.
+- The messages are Kafka's, because its tools print them.
 
 Sources: KIP-853, KIP-1186 (an answer before the commit); Kafka's `AddVoterHandler`, `RemoveVoterHandler`, `UpdateVoterHandler`.
 """
@@ -185,10 +185,10 @@ class VoterChanges:
         return await self._answer_of(pending)
 
     def update(self, epoch: int, voter: Voter) -> ErrorCode:
-        """Take over the endpoints of a voter, and its versions of kraft.version; in a static quorum for this epoch alone.
+        """Take over the endpoints of a voter, and its versions of kraft.version; in a static quorum only for this epoch.
 
         Args:
-            epoch: in which the voter thinks that this node leads.
+            epoch: the one in which, according to the voter, this node leads.
         """
         error = error_of_leadership(self._node.quorum, epoch)
         if error is not ErrorCode.NONE:

@@ -59,10 +59,10 @@ class VoterSetHistory:
         return next((entry for entry in reversed(self._entries) if entry.offset <= offset), self._entries[0])
 
     def may_stand(self, key: ReplicaKey, high_watermark: int) -> bool:
-        """Return whether a node may stand for election: it votes, or perhaps the set that removed it is never committed without it.
+        """Return whether a node may stand for election: it is a voter, or the set that removed it is not committed yet.
 
-        The others cannot elect anybody if only the node that removed itself has the record of it: its log is the longest (Raft
-        dissertation, section 4.2.2).
+        If only the node that removed itself has the record of its removal, its log is the longest, and the others cannot elect anybody
+        without it (Raft dissertation, section 4.2.2).
         """
         if self.last.voters.contains(*key):
             return True

@@ -37,7 +37,7 @@ class Voter(NamedTuple):
 
 
 def preferred_endpoint(endpoints: Sequence[VoterEndpoint], listener_name: str) -> VoterEndpoint | None:
-    """Return the endpoint of a listener name; a node that names its listeners otherwise is reached at its first one."""
+    """Return the endpoint of a listener name, or the first endpoint if the node has no listener of this name."""
     by_name = (each for each in endpoints if each.name == listener_name)
     return next(by_name, endpoints[0] if endpoints else None)
 

@@ -4,10 +4,10 @@
                   ▲                                                      │
                   └───────── after 50 ms: no answer, or an error that may pass ┘
 
-- One request is under way at a time. It takes what waits then, so that many changes at once need few requests.
-- A new change ends the pause before the next try, and takes along what waits.
-- A change that newer metadata has ended is not sent any more. Its answer, if it is under way, changes nothing.
-- A partition has one change at a time (see `partition_state`). A newer one replaces the one before.
+- One request is under way at a time. Each takes all changes that wait, so many changes at once need few requests.
+- A new change ends the pause before the next try: it is sent at once, with all that wait.
+- A change that newer metadata has ended is not sent any more. If its answer is still under way, it changes nothing.
+- A partition has one change at a time (see `partition_state`). A newer change replaces an older one.
 
 Source: Kafka's `DefaultAlterPartitionManager`; KIP-497, KIP-841, KIP-903.
 """
@@ -52,7 +52,7 @@ class _Submitted(NamedTuple):
 
 
 class AlterPartitionManager:
-    """What waits to be sent to the controller.
+    """The changes that wait to be sent to the controller.
 
     Args:
         broker_epoch: returns the epoch of this broker's registration.
@@ -85,7 +85,7 @@ class AlterPartitionManager:
             self._end_pause()
 
     def close(self) -> None:
-        """Send nothing more; an answer that is under way is not used."""
+        """Send nothing more, and ignore an answer that is under way."""
         self._waiting.clear()
         if self._sending is not None:
             self._sending.cancel()
@@ -120,7 +120,7 @@ class AlterPartitionManager:
             self._pause.set_result(None)
 
     def _next(self) -> dict[Key, _Submitted]:
-        """Return what the next request has, without the changes that have ended."""
+        """Return the changes of the next request, without those that have ended."""
         ended = [key for key, (partition, change) in self._waiting.items() if not partition.is_open_change(change)]
         for key in ended:
             del self._waiting[key]

@@ -3,7 +3,7 @@
 Each partition waits for its own offset: the low watermark, the smallest log start of the replicas in service, must reach it. A follower
 learns of the leader's log start from the answer to its fetch, and reports its own with the next one. A partition ends with
 NOT_LEADER_OR_FOLLOWER if this broker no longer leads it, UNKNOWN_TOPIC_OR_PARTITION if its replica is deleted, and REQUEST_TIMED_OUT if
-the followers are too late: the records are deleted here, and will be there.
+the followers are too late: the leader has deleted the records, and the followers will.
 
 Source: Kafka's `DelayedDeleteRecords`; KIP-107.
 """

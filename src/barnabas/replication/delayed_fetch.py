@@ -1,9 +1,9 @@
 """A Fetch that waits for more bytes (long poll).
 
-Each notification has the number of bytes appended to one of the partitions. When they are enough the partitions are read again in a
-later turn of the event loop, so that a produce request that fills several partitions wakes the fetch once, and the producer gets its
-response first. The count only triggers the read, which decides: records above the last stable offset, for example, count but are not
-read.
+Each notification has the number of bytes appended to one of the partitions. When they are enough, the fetch reads the partitions again in
+a later turn of the event loop. So a produce request that fills several partitions wakes the fetch once, and the producer gets its
+response first. The count only triggers the read. The read decides whether to respond: records above the last stable offset, for example,
+count but are not read.
 
 Source: Kafka's `DelayedFetch`.
 """

@@ -4,8 +4,8 @@ Each partition waits for its own offset. It ends with NOT_LEADER_OR_FOLLOWER if 
 if its replica is deleted, and REQUEST_TIMED_OUT if its records are not committed in time. A higher leader epoch of the same leader ends
 nothing: only a follower truncates its log. A sole replica commits at once and never waits.
 
-The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or the leadership is lost. Its writer holds state that
-rests on the records, so a time limit would settle nothing: the records stay in the log and may be committed later.
+The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or this broker loses the leadership. A time limit would
+settle nothing: the state of its writer rests on the records, which stay in the log and may be committed later.
 
 Source: Kafka's `DelayedProduce`.
 """

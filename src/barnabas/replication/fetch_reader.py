@@ -59,7 +59,7 @@ NOT_A_FAILURE = frozenset(
 UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 READS_PER_TURN = 4
-"""Partitions that `read_in_slices` reads in one turn of the loop; opening a log takes milliseconds."""
+"""How many partitions `read_in_slices` reads in one turn of the loop; opening a log takes milliseconds."""
 
 _PartitionData = FetchResponse.PartitionData
 # Defaults that nothing changes, shared to save three objects per partition.
@@ -327,7 +327,7 @@ class _Reading:
             records = self._records(wanted, log, end)
         if self._records_progress and diverging is None:
             self._record_progress(wanted, partition)
-            # This fetch may have moved it. The partition would else count as idle, and its session not read it again.
+            # This fetch may have moved it. Otherwise the partition would count as idle, and its session would not read it again.
             high_watermark = log.high_watermark
         if (
             records is None
@@ -359,8 +359,8 @@ class _Reading:
     def _record_progress(self, wanted: FetchPartition, partition: Partition) -> None:
         """Record where a follower's log ends: it has the records of this log up to its fetch offset.
 
-        One that diverges, or that fetches outside this log, does not have them (KAFKA-13141). Each request counts once, when it arrives:
-        after a wait the follower may have restarted with a shorter log.
+        A follower that diverges, or that fetches outside this log, does not have them (KAFKA-13141). Each request counts once, when it
+        arrives: after a wait the follower may have restarted with a shorter log.
         """
         has_moved = partition.update_follower(
             self._replica_id, wanted.fetch_offset, wanted.log_start_offset, self._replica_epoch
@@ -386,7 +386,7 @@ class _Reading:
 
 
 def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:
-    """Raise OffsetOutOfRange for an offset outside the log; one above the high watermark just has no records yet."""
+    """Raise OffsetOutOfRange for an offset outside the log; an offset above the high watermark just has no records yet."""
     if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
         raise OffsetOutOfRange(
             wanted.fetch_offset, log.log_start_offset, log.log_end_offset, f"{wanted.topic}-{wanted.index}"

@@ -16,7 +16,7 @@
 - A partition with records moves to the end of the ready ones, so that under a byte limit the others are next.
 - The cache has a fixed number of slots. When it is full, a new session replaces the least recently used one if that was idle for two
   minutes, else the smallest one that is older than two minutes and has fewer partitions. A follower's session also replaces a
-  consumer's of any age and size. Else there is no new session, and the response has session id 0.
+  consumer's of any age and size. Otherwise there is no new session, and the response has session id 0.
 
 Source: Kafka's `FetchSession.scala` (FetchSessionCache, FetchContext and its four kinds, CachedPartition).
 """

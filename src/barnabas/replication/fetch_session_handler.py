@@ -1,4 +1,4 @@
-"""The follower's side of a fetch session: what the leader knows from the requests before, and what the next one must name (KIP-227).
+"""The follower's side of a fetch session: what the leader knows from earlier requests, and what the next one must name (KIP-227).
 
     request                                 response            next request
     id 0, epoch 0, all partitions           id n                id n, epoch 1, only what has changed
@@ -8,8 +8,8 @@
     any                                     an error, or none   id n, epoch 0: closes session n and opens another
                                             ID_NOT_FOUND        id 0, epoch 0
 
-An answer must fit its request: all its partitions for a full one, only partitions of the session for an incremental one. Else the
-answer is not used, and a full request follows.
+An answer must fit its request: it has all partitions of a full request, and only partitions of the session for an incremental one.
+Otherwise the follower ignores the answer and sends a full request.
 
 `fetch_session` is the leader's side.
 

@@ -139,7 +139,7 @@ class Fetches:
                 operation.finish(None)
 
     async def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
-        """Look up the replicas that are here; the read that follows finds out why another one is not."""
+        """Look up the replicas that are here; the read that follows reports the others."""
         async for piece in in_pieces(list(partitions)):
             for wanted in piece:
                 if wanted.partition is None:

@@ -5,7 +5,7 @@
                             └ the leader answers: epoch 1 ends at 5. The follower truncates to 5 and fetches again.
 
 - The high watermark follows the leader's up to the log's own end. It never goes back, except by a truncation: what was committed once
-  stays committed, and a new leader may only not know it yet. (Kafka lowers it to the leader's.)
+  stays committed, even if a new leader does not know it yet. (Kafka lowers it to the leader's.)
 - A truncation below the high watermark happens only after an unclean election, or if a committed record was lost. It is logged.
 - The log start follows the leader's.
 
@@ -60,12 +60,12 @@ def append_fetched(log: PartitionLog, data: FetchResponse.PartitionData, leader_
 
 
 def _known_committed(log: PartitionLog, leader_high_watermark: int) -> int:
-    """Return up to where this log has what the leader knows to be committed."""
+    """Return the offset up to which this log has what the leader knows to be committed."""
     return min(leader_high_watermark, log.log_end_offset)
 
 
 def _start_at_first_batch(log: PartitionLog, records: bytes | bytearray | memoryview, leader_start_offset: int) -> None:
-    """Start the log again at a first batch that begins before the log's end, if no record that is here is still needed.
+    """Start the log again at the first batch of an answer, if it begins before the log's end and no record of the log is still needed.
 
     DeleteRecords may move the leader's log start into a batch. (Kafka does so only if the log is empty; else the partition fails.)
     """
@@ -80,7 +80,7 @@ def _start_at_first_batch(log: PartitionLog, records: bytes | bytearray | memory
 
 
 def truncate_to_divergence(log: PartitionLog, leader_epoch: int, end_offset: int) -> None:
-    """Truncate to where this log and the leader's may still be equal; the next answer shows whether they are.
+    """Truncate to the last offset up to which this log and the leader's may be equal; the next answer shows whether they are.
 
     Args:
         leader_epoch, end_offset: the leader's largest epoch that is not above the log's last one, and where it ends at the leader.

@@ -1,4 +1,4 @@
-"""The followers of one partition, at its leader: how far all of them are, who lags, who may join the in-sync replicas (ISR).
+"""The followers of one partition, at its leader: how far they are, which of them lag, and which may join the in-sync replicas (ISR).
 
 The high watermark waits for the maximal ISR (see `partition_state`). It also waits for a follower that is caught up and may join: if the
 leader alone is in the ISR, its end would otherwise run ahead of a follower that is about to join, again and again.
@@ -125,7 +125,7 @@ class Followers:
         ]
 
     def late(self, isr: Collection[int], leader_end_offset: int) -> list[int]:
-        """Return the followers in the ISR that were not caught up for replica.lag.time.max.ms."""
+        """Return the followers in the ISR that have not been caught up for replica.lag.time.max.ms."""
         return [
             replica_id
             for replica_id, follower in self._replicas.items()
@@ -145,6 +145,6 @@ class Followers:
         return follower.is_caught_up(leader_end_offset, brokers.monotonic_ms(), brokers.lag_time_max_ms)
 
     def _is_eligible(self, follower: Replica) -> bool:
-        """Return whether the broker is in service, and still the incarnation that fetched; -1 in the fetch matches each."""
+        """Return whether the broker is in service and still the incarnation that fetched; epoch -1 in the fetch matches any incarnation."""
         broker_id, epoch = follower.broker_id, follower.broker_epoch
         return self._brokers.is_in_service(broker_id) and epoch in (-1, self._brokers.broker_epoch(broker_id))

@@ -11,8 +11,8 @@
   replica's records are committed when they are in its log.
 - While the committed ISR is smaller than min.insync.replicas the high watermark stands still, also for records with acks=1. acks=all
   then gets NOT_ENOUGH_REPLICAS. A partition never needs more in-sync replicas than it has replicas (KIP-966).
-- The answer of AlterPartition and the metadata log report the same changes. A registration whose partition epoch is not newer than the
-  known one changes neither the ISR nor a pending change. (Kafka drops the pending change; the high watermark could then pass a replica
+- The answer of AlterPartition and the metadata log report the same changes. A registration changes neither the ISR nor a pending change
+  unless its partition epoch is newer than the known one. (Kafka drops the pending change; the high watermark could then pass a replica
   that the controller is just adding.)
 - The log is opened on first use: a broker with thousands of partitions starts, and creates thousands more, without touching their
   files.
@@ -51,7 +51,7 @@ __all__ = ["ACKS_ALL", "Partition", "PartitionHost"]
 ACKS_ALL = -1
 UNREGISTERED = CommittedPartitionState((), -1)
 NOT_OPEN = -2
-"""The end of a log that is not open: no follower has fetched, and none is there."""
+"""The end of a log that is not open: no follower's log ends there."""
 
 
 class PartitionHost(BrokerStates, Protocol):
@@ -121,7 +121,7 @@ class Partition:
         return f"<Partition name={name} leader={self.leader} epoch={epoch} isr={list(self.isr)}>"
 
     def update(self, registration: PartitionRegistration) -> None:
-        """Apply the registration of a newer image; nothing happens if an answer of AlterPartition was newer still."""
+        """Apply the registration of a newer image; nothing happens if an answer of AlterPartition was even newer."""
         known_epoch = self.state.partition_epoch
         if registration.partition_epoch < known_epoch:
             return
@@ -202,7 +202,7 @@ class Partition:
         self.epoch_start_offset = log.log_end_offset
 
     def check_high_watermark_is_known(self) -> None:
-        """Reject a question for the end of the log, if this leader may not know yet what the leader before it had committed.
+        """Reject a request for the end of the log, if this leader may not know yet what the leader before it had committed.
 
         Until its high watermark reaches the start of its epoch, clients may have seen a higher one (KIP-207).
 
@@ -299,7 +299,7 @@ class Partition:
         return info
 
     def disk_failed(self, error: KafkaStorageError) -> None:
-        """Tell the host that this disk takes no records, though another replica leads the partition or can lead it."""
+        """Tell the host that this disk takes no records; another replica leads the partition, or can lead it."""
         self._host.disk_failed(self, error)
 
     def begin_verification(
@@ -397,7 +397,7 @@ class Partition:
     def outside_isr(self) -> list[int]:
         """Return the followers that are caught up and not in the ISR.
 
-        One that lags may have all that is committed and could join too, but only its next fetch proves that it is there.
+        A follower that lags may have all that is committed and could join too, but only its next fetch proves that its broker is there.
         """
         if self._followers is None or self._log is None or len(self.state.maximal_isr) == len(self.replicas):
             return []

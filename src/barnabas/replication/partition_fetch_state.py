@@ -4,10 +4,10 @@
                    the log is     the leader does not have the log's end; its range must be asked for
                    ready
 
-- A state belongs to one leader epoch. A newer epoch makes a new state, so an answer to a request for the old one has no state any more.
+- A state belongs to one leader epoch. A newer epoch makes a new state, so an answer to a request of the old epoch finds no state.
 - The fetch offset and the last fetched epoch are not here. They are the log's end and its latest epoch, also after an answer without
   records (KAFKA-15510).
-- After an error a partition is delayed: it is not in the next requests, and goes on where it was.
+- After an error a partition is delayed: the next requests leave it out, and then it goes on where it was.
 
 Source: Kafka's `PartitionFetchState`, `ReplicaState`.
 """

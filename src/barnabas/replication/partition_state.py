@@ -11,7 +11,7 @@
 - min.insync.replicas is compared with the committed ISR: a replica that may join does not count yet.
 - `partition_epoch` is that of the last committed change. The controller rejects a proposal that was made for an older one.
 - A change ends by an answer, or by newer metadata. A lost answer, or an error that leaves the outcome open, ends nothing.
-- A proposal names each replica's broker epoch from its last fetch. The controller so notices that the broker has restarted, perhaps
+- A proposal names each replica's broker epoch from its last fetch. So the controller notices if the broker has restarted, perhaps
   without its last records (KIP-903).
 
 The states are immutable; `Partition` has the current one. A leader has recovered its log when it begins to lead, so a proposal's leader
@@ -39,7 +39,7 @@ __all__ = [
 
 UNKNOWN_BROKER_EPOCH = -1
 NOT_APPLIED = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
-"""With these the controller says that the partition epoch is the current one and the change was not applied."""
+"""Errors by which the controller says that the partition epoch is the current one and the change was not applied."""
 FINAL = NOT_APPLIED | {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.UNKNOWN_TOPIC_ID,
@@ -48,7 +48,7 @@ FINAL = NOT_APPLIED | {
     ErrorCode.INVALID_REQUEST,
     ErrorCode.NEW_LEADER_ELECTED,
 }
-"""After these the same request cannot succeed. Except for `NOT_APPLIED` the change stays open until newer metadata arrives."""
+"""Errors after which the same request cannot succeed. Except for `NOT_APPLIED` the change stays open until newer metadata arrives."""
 
 
 class IsrProposal(NamedTuple):
@@ -96,7 +96,7 @@ class CommittedPartitionState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingIsrChange:
-    """A proposed change. Two equal ones are still two: each has its own answer."""
+    """A proposed change. Two changes with equal fields are different changes: each has its own answer."""
 
     last_committed: CommittedPartitionState
     sent: IsrProposal

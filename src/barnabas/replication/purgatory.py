@@ -1,7 +1,7 @@
 """Purgatory: requests that wait for a change of some keys, or for their timeout.
 
-A delayed operation is watched under one key for each thing whose change may complete it (a partition). The code that changes a thing
-calls `notify`; without watchers that is one look into a dict, so that an append pays nothing for it.
+A delayed operation is watched under one key for each thing, such as a partition, whose change may complete it. The code that changes a
+thing calls `notify`. Without watchers that is one look into a dict, so it costs an append almost nothing.
 
     watch(operation, keys, timeout_ms) ──► notify(key, amount) ──► operation.notified(amount) ─┐
                                       └──► the timer ──────────► operation.expired() ─────────┴─► operation.finish()
@@ -109,7 +109,7 @@ class Purgatory:
         return f"<Purgatory name={self.name} watched={self.watched} keys={len(self.watchers)}>"
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: int | None) -> None:
-        """Let an operation wait. The caller has checked in this turn of the event loop that it is not complete.
+        """Let an operation wait. The caller has checked in this turn of the event loop that the operation is not complete.
 
         Args:
             timeout_ms: None for a wait without a time limit.
@@ -139,7 +139,7 @@ class Purgatory:
                     try:
                         operation.notified(amount)
                     except Exception as error:
-                        operation.fail(error)  # It must not fail the append that notifies.
+                        operation.fail(error)  # The error must not fail the append that notifies.
 
     def _unwatch(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:
         self.watched -= 1

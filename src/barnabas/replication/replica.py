@@ -7,13 +7,13 @@ The follower's Fetch says both. A Fetch from offset n says that the follower has
     caught up           at this      at the         at this
                         fetch        fetch before   fetch
 
-A follower is caught up at the time t if it has fetched all that the leader had at t. The second fetch above shows it for the time of the
-first: then the leader's log ended at 10. So a follower that never reaches the end of a busy log is in sync all the same, if it is never
-behind for long.
+A follower is caught up at the time t if it has fetched all that the leader had at t. The second fetch above shows this for the time of
+the first fetch, when the leader's log ended at 10. So a follower that never reaches the end of a busy log is in sync all the same, if it
+is never behind for long.
 
 - A new epoch makes new objects: what a follower had before it proves nothing. Kafka keeps the log end if the same broker leads again.
-- A partition of a fetch session that has no news is not in the follower's requests. The append that ends this silence proves that the
-  follower was caught up until then. Kafka counts each request for all partitions of its session.
+- A follower's requests do not name the partitions of its fetch session without changes. The next append to such a partition proves that
+  the follower was caught up until then. Kafka counts each request for all partitions of its session.
 - Times are monotonic milliseconds.
 
 Source: Kafka's `Replica`, `ReplicaState`; KIP-16, KIP-903.

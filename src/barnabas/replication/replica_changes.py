@@ -41,7 +41,7 @@ def changes(replicas: ReplicaManager, delta: MetadataDelta) -> Iterator[None]:
             yield from _change_topic(replicas, changed)
     if delta.cluster is not None:
         for key in list(replicas.delayed_deletions.watchers):
-            replicas.delayed_deletions.notify(key)  # A broker that is gone is waited for no longer.
+            replicas.delayed_deletions.notify(key)  # Nobody waits any longer for a broker that is gone.
     if replicas.replicated_partitions is not None:
         replicas.replicated_partitions.delta_applied(brokers_changed=delta.cluster is not None)
     if delta.configs is not None:

@@ -11,10 +11,11 @@
   a diverging epoch, and the follower truncates (KIP-595). Such an answer moves neither the high watermark nor the log start.
 - Partitions may be added and removed at any time, also while a request is under way. An answer counts only for the state that the
   request named: in the same leader epoch, with the same log end. Any other is dropped, and the partition is fetched again.
-- After FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_ID the metadata of one of the two brokers is
-  old. The partition is delayed; newer metadata adds it again with a newer epoch, or removes it. (Kafka never asks again after the first.)
-- If it is the leader's that may be old, the first delays are short: until this follower fetches, acks=all waits. (In Kafka they are
-  replica.fetch.backoff.ms too.)
+- FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_ID mean that one of the two brokers has old
+  metadata. The partition is delayed; newer metadata adds it again with a newer epoch, or removes it. (After FENCED_LEADER_EPOCH Kafka
+  never asks again.)
+- If the leader may be the one with old metadata, the first delays are short, because acks=all waits until this follower fetches. (In
+  Kafka they are replica.fetch.backoff.ms too.)
 - A throttled replica that is not in sync is left out of requests while the follower's quota is exceeded (`replica_quota`).
 - Records that are not valid delay the one partition. Nothing of the answer's batches is appended then.
 - A disk that fails delays the partition, and stops this broker (`ReplicaManager.disk_failed`).
@@ -55,10 +56,10 @@ logger = logging.getLogger(__name__)
 __all__ = ["FetcherConfig", "PartitionAnswer", "ReplicaFetcher"]
 
 PARTITIONS_PER_REQUEST = 1_000
-"""As many are named in one request. More would hold the loop for too long, here and at the leader."""
+"""How many partitions one request names at most. More would hold the loop for too long, here and at the leader."""
 
 LOGS_PER_REQUEST = 100
-"""As many logs are opened before the next request, which the partitions that are ready wait for."""
+"""How many logs are opened before the next request; the partitions that are ready wait for that request."""
 
 EXPECTED = frozenset(
     {
@@ -70,13 +71,13 @@ EXPECTED = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
     }
 )
-"""Errors that end when both brokers have the same metadata."""
+"""Errors that stop when both brokers have the same metadata."""
 
 AWAITS_LEADER = EXPECTED - {ErrorCode.FENCED_LEADER_EPOCH}
-"""Those of a leader that may not know yet that it leads."""
+"""The errors of a leader that may not know yet that it leads."""
 
 SHORTEST_DELAY_MS = 20
-"""The first delay after one of them; the next ones are twice as long each, up to replica.fetch.backoff.ms."""
+"""The first delay after one of these errors; each next one is twice as long, up to replica.fetch.backoff.ms."""
 
 THROTTLED_MS = 100
 """How long a throttled partition is left out before the quota is looked at again."""
@@ -128,7 +129,7 @@ class ReplicaFetcher:
         self._to_name: dict[PartitionKey, PartitionFetchState] = {}
         self._out_of_range: dict[PartitionKey, PartitionFetchState] = {}
         self._delayed: dict[PartitionKey, PartitionFetchState] = {}
-        # In the session, and not to be fetched as it was last named.
+        # In the session; the next request removes them from it.
         self._to_forget: dict[PartitionKey, None] = {}
 
     def __repr__(self) -> str:

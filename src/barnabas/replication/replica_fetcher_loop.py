@@ -5,7 +5,7 @@
 - One request is under way at a time, as in Kafka.
 - After a failed request the loop waits for replica.fetch.backoff.ms. A lost fetch session is no failure: a full request follows at once,
   unless that fails too.
-- No turn of the event loop is long: after a few logs that are opened, and after 1 MiB of records or some partitions, others have theirs.
+- No turn of the event loop is long. The loop yields after opening a few logs, and after processing 1 MiB of records or some partitions.
 
 `wake` ends a wait for something to fetch, after `ReplicaFetcher.add`.
 
@@ -34,7 +34,7 @@ LOGS_PER_TURN = 4
 
 BYTES_PER_TURN = 1_048_576
 PARTITION_COST_BYTES = BYTES_PER_TURN // 32
-"""A partition without records counts as so many bytes."""
+"""How many bytes a partition without records counts as."""
 
 
 class ReplicaFetcherLoop:
@@ -152,7 +152,7 @@ class ReplicaFetcherLoop:
         self._idle = self._loop.create_future()
         timer = None
         if due_ms is not None:
-            # One more, because the time in milliseconds is cut.
+            # One more, because the time in milliseconds is rounded down.
             timer = self._loop.call_later(max(0, due_ms - self._now_ms() + 1) / 1000, self.wake)
         try:
             await self._idle

@@ -3,9 +3,9 @@
     follow(partition) ──► a fetcher of its leader ──► ReplicaFetcherLoop ──► LeaderEndPoint of that broker
                      └──► leaves the fetcher before
 
-- A partition is in one fetcher, by its leader and the hash of its name, as in Kafka. One without a leader is in none.
-- Each fetcher has a request under way of its own, so that several of them wait for one leader at the same time. They share one processor.
-- `resize` moves each partition to the fetcher that it has from now on. The answers that are under way for it are dropped.
+- A partition is in one fetcher, by its leader and the hash of its name, as in Kafka. A partition without a leader is in none.
+- Each fetcher has its own request under way, so several of them wait for one leader at the same time. They share one processor.
+- `resize` moves each partition to its new fetcher. The answers that are under way for it are dropped.
 - A fetcher ends with its last partition. The next partition of that leader begins another one.
 - A leader's address may change while it is followed; the `LeaderEndPoint` sees to it. A lost connection delays a fetcher by
   replica.fetch.backoff.ms.
@@ -43,7 +43,7 @@ def fetcher_number(topic: str, index: int, fetchers: int) -> int:
     """Return which of a leader's fetchers has a partition (`AbstractFetcherManager.getFetcherId`, in Java's integers)."""
     mixed = (31 * string_hash(topic) + index) & 0xFFFFFFFF
     magnitude = mixed if mixed < 1 << 31 else (1 << 32) - mixed
-    # Utils.abs has no positive number for the smallest one.
+    # Kafka's Utils.abs returns 0 for the smallest integer, which has no positive counterpart.
     return (0 if mixed == 1 << 31 else magnitude) % fetchers
 
 
@@ -104,7 +104,7 @@ class ReplicaFetcherManager:
         self._leave((partition.topic.topic_id, partition.index))
 
     def resize(self, fetchers_per_leader: int) -> None:
-        """Have another number of fetchers for each leader."""
+        """Change the number of fetchers for each leader."""
         if fetchers_per_leader == self._per_leader:
             return
         self._per_leader = fetchers_per_leader

@@ -173,7 +173,7 @@ class ReplicaManager:
         return {} if self.replicated_partitions is None else self.replicated_partitions.fetchers.fetchers
 
     def resize_fetchers(self, fetchers_per_leader: int) -> None:
-        """Have another number of fetchers for each leader."""
+        """Change the number of fetchers for each leader."""
         self.fetchers_per_leader = fetchers_per_leader
         if self.replicated_partitions is not None:
             self.replicated_partitions.fetchers.resize(fetchers_per_leader)
@@ -292,9 +292,9 @@ class ReplicaManager:
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
         """Stop this broker after a failed write to a partition that others lead or can lead.
 
-        A broker of Kafka's takes the directory offline then, and stops if it has no other. If this one went on, the partitions that it
-        leads would take no records until someone made room. Producers to those that it follows would wait until it left the ISR.
-        A leader alone in the ISR cannot be replaced: it stays, and reads go on.
+        Kafka's broker takes the directory offline then, and stops if it has no other. If this broker went on, the partitions that it
+        leads would take no records until someone made room, and producers to the partitions that it follows would wait until it left
+        their ISR. A leader alone in the ISR cannot be replaced, so it goes on and serves reads.
         """
         stop, self.on_disk_failure = self.on_disk_failure, None
         if stop is not None:
@@ -303,7 +303,7 @@ class ReplicaManager:
     def high_watermark_moved(self, partition: Partition) -> None:
         """Wake the producers that wait for the commit, and the consumers that wait for records.
 
-        Followers learn of it from the answer to their next fetch, or when their present one has waited long enough: woken now they would
+        Followers learn of it from the answer to their next fetch, or when their waiting fetch expires. If they were woken now, they would
         fetch twice as often (KAFKA-9731).
         """
         self.delayed_produces.notify(partition)
@@ -386,7 +386,7 @@ class ReplicaManager:
                 traffic.failed_produces += 1
             raise
         except RecordsToOpen:
-            traffic.produces -= 1  # It is tried again.
+            traffic.produces -= 1  # The caller appends again.
             raise
         traffic.bytes_in += len(records)
         traffic.messages_in += info.last_offset - info.base_offset + 1
@@ -476,8 +476,8 @@ class ReplicaManager:
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
         """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.
 
-        A coordinator reads also above the high watermark: the records there may be committed a moment later, and it reads only once. It
-        uses what it has read when that is committed (`commit_of_internal`).
+        A coordinator also reads above the high watermark, because it reads only once, and the records there may be committed a moment
+        later. It uses them when they are committed (`commit_of_internal`).
 
         Raises:
             KafkaError: the replica is not here, or reading the log failed.

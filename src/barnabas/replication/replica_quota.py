@@ -1,9 +1,9 @@
-"""What replication asks a quota: may the copies of a partition that are behind get more now.
+"""What replication asks a quota: whether the replicas that are behind may get more records now.
 
     leader      read for a follower that is not in sync ──► is_throttled and is_exceeded ──► an answer without records
     follower    next Fetch request                      ──► is_throttled and is_exceeded ──► the partition is not in it
 
-Both sides `record` the bytes of all throttled partitions, those of in-sync replicas too, but an in-sync replica is never held up.
+Both sides `record` the bytes of all throttled partitions, those of in-sync replicas too, but an in-sync replica is never throttled.
 
 Source: Kafka's `ReplicaQuota`, `UnboundedQuota`, `ReplicaManager.shouldLeaderThrottle`; KIP-73.
 """

@@ -1,11 +1,11 @@
 """Which replica a consumer should read from: one in its own rack (KIP-392).
 
-The leader names it in its answer to a Fetch, without records, and the consumer goes there. A follower is named only if it is in the ISR and
-its log has the fetch offset. Of several the one with the largest log end is named, then the one that was caught up last. A consumer in
-the leader's rack stays.
+The leader answers a Fetch with the replica's id and no records, and the consumer then reads from that replica. The leader names a follower
+only if it is in the ISR and its log has the fetch offset. Of several it names the one with the largest log end, then the one that was
+caught up last. A consumer in the leader's rack stays at the leader.
 
-Kafka loads any class that `replica.selector.class` names. Here the two that come with Kafka are known: `RackAwareReplicaSelector`, and
-`LeaderSelector`, which is the same as none.
+Kafka loads any class that `replica.selector.class` names. Here it may name one of the two classes that come with Kafka:
+`RackAwareReplicaSelector`, or `LeaderSelector`, which means the same as no class.
 
 Source: Kafka's `RackAwareReplicaSelector`, `ReplicaManager.findPreferredReadReplica`.
 """

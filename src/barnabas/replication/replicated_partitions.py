@@ -5,12 +5,13 @@
     a follower's fetch ──► try_to_expand ──────────▲
     a timer ──► every partition that it leads ─────┘
 
-- A follower that lags for replica.lag.time.max.ms leaves the ISR. A timer looks for such ones twice in this time, in slices.
-- A follower joins when it has fetched all that is committed. Its fetch may come too early: its broker is still fenced here, or another
-  change is open. It may then fetch nothing new for long, and its fetch session does not name the partition. So new metadata of the
-  partition or of brokers tries again, and the timer does. (In Kafka each fetch tries for all partitions of its session.)
+- A follower that lags for replica.lag.time.max.ms leaves the ISR. A timer looks for such followers twice in this time, in slices.
+- A follower joins when it has fetched all that is committed. Its fetch may come too early: its broker is still fenced in the metadata
+  of the leader, or another change is open. It may then fetch nothing new for long, and its fetch session does not name the partition. So
+  the leader tries again when the metadata of the partition or of brokers changes, and on the timer. (In Kafka each fetch tries for all
+  partitions of its session.)
 
-A broker without such replicas does not make this object, and does not import its modules.
+A broker without such replicas neither makes this object nor imports this module and those that it needs.
 
 Source: Kafka's `ReplicaManager.maybeShrinkIsr`, `Partition.maybeExpandIsr`, `Partition.maybeShrinkIsr`.
 """

@@ -11,7 +11,7 @@ from tests.cluster.waiting import wait_for
 def bounce(cluster: Cluster, node: NodeProcess, *, is_clean: bool) -> None:
     """Restart a node, and wait until nothing is under-replicated.
 
-    One that is killed is started again when the others know that it is gone.
+    A killed node is started again when the others know that it is gone.
     """
     take_down(cluster, node, is_clean=is_clean)
     cluster.start_again(node)
@@ -29,7 +29,7 @@ def wipe(cluster: Cluster, node: NodeProcess, *, is_clean: bool) -> None:
 
 
 def pause(cluster: Cluster, node: NodeProcess) -> None:
-    """Let a node stand still until the others have replaced it; then it goes on, as a leader that it is no more."""
+    """Pause a node until the others have replaced it; then it goes on, and still believes that it leads."""
     node.pause()
     wait_for(
         f"node {node.node_id} is fenced",

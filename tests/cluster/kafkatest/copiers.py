@@ -8,7 +8,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.kafkatest.java_program import Event, JavaProgram
 
 TIMEOUT_MS = 40_000
-"""Of a transaction: what a killed copier left open ends then, if no successor ends it."""
+"""The timeout of a transaction that a killed copier left open, if no successor ends it before."""
 
 
 class Copier(JavaProgram):

@@ -10,7 +10,7 @@ from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 
 SESSION_MS = {"classic": 300_000, "consumer": 60_000}
-"""Longer than a broker or a member takes to return, on a busy machine too; a broker allows members of the consumer protocol no more."""
+"""Longer than a broker or a member takes to return, even on a busy machine; the consumer protocol allows no more than its value here."""
 RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
 
 
@@ -51,7 +51,7 @@ class Group:
         return f"<Group {self.name} {self.protocol} {len(self.joined)} of {len(self.members)} joined>"
 
     def keep_sessions(self, cluster: Cluster, tools: ToolProcess) -> None:
-        """Give members of the consumer protocol, whose session timeout is the broker's matter, the same one."""
+        """Set the session timeout of a group of the consumer protocol, whose members cannot set their own."""
         printed = tools.run(
             "configs", "--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "groups",
             "--entity-name", self.name, "--add-config", f"consumer.session.timeout.ms={SESSION_MS[self.protocol]}",
@@ -93,7 +93,7 @@ class Group:
         wait_for(f"{self} reads {count} more records", lambda: self.consumed >= goal)
 
     def stop(self) -> None:
-        """End all, in good order, and check what each has seen."""
+        """End all cleanly, and check what each has seen."""
         for each in self.members:
             each.stop()
         for each in self.members:
@@ -104,6 +104,6 @@ class Group:
             each.stop(is_clean=False)
 
     def check_read_once(self) -> None:
-        """After clean ends no record of the partition was read twice, and each that was read is committed."""
+        """Check that, after clean ends, no record of the partition was read twice, and each record that was read is committed."""
         committed = max(each.committed.get(0, 0) for each in self.members)
         assert committed == self.consumed, f"{self} has read {self.consumed} records, and committed {committed}"

@@ -44,7 +44,7 @@ class JavaProgram:
         return f"<{type(self).__name__} {self.name} {'up' if self.is_up else 'down'} {len(self.events)} events>"
 
     def _java(self, *command: str) -> list[str]:
-        """Return the command of a JVM that starts with little work."""
+        """Return the command of a JVM that starts quickly."""
         log4j = f"-Dlog4j2.configurationFile={apache_kafka.home() / 'tools-log4j2.properties'}"
         flags = (f"-Xmx{self.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", log4j)
         return ["java", *flags, "-cp", self.class_path(), *command]

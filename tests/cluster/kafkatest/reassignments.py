@@ -1,4 +1,4 @@
-"""kafka-reassign-partitions as an operator calls it: moves are executed, and verified until they are done."""
+"""kafka-reassign-partitions as an operator uses it: it executes moves, and verifies them until they are done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Moves = dict[tuple[str, int], list[int]]
 
 
 def shuffled(cluster: Cluster, rng: random.Random, topic: str) -> Moves:
-    """Give each partition of a topic the replicas of another, as kafkatest does; with as many different sets as the seed finds."""
+    """Give each partition of a topic the replicas of another one, as kafkatest does; some may keep their own."""
     partitions = cluster.partitions(topic)
     order = rng.sample(range(len(partitions)), len(partitions))
     return {(topic, each.partition): list(partitions[order[each.partition]].replicas) for each in partitions}
@@ -62,7 +62,7 @@ class Reassignment:
         return "Successfully started" in self._call("--execute", "--additional", *self._throttle)
 
     def is_done(self) -> bool:
-        """Whether the tool says that each move is complete; then it has taken away the throttle."""
+        """Return whether the tool says that each move is complete; it has then removed the throttle."""
         printed = self._call("--verify")
         return printed.startswith("exit 0") and printed.count(" is completed") == len(self.moves)
 

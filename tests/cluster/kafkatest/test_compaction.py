@@ -1,6 +1,6 @@
 """`log_compaction_test` of kafkatest: `LogCompactionTester` finds the last value of each key, and no deleted one, in a compacted log.
 
-The leader is killed when the log is compacted, and returns.
+When the log is compacted, the leader is killed and started again.
 """
 
 from __future__ import annotations

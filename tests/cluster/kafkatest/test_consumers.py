@@ -1,7 +1,7 @@
-"""`consumer_test` of kafkatest: three members of a group read one partition while brokers and members bounce, as it is written.
+"""`consumer_test` of kafkatest: three members of a group read one partition, which is written meanwhile, while brokers and members bounce.
 
-Bounces of brokers cause no rebalance; clean ends of members, no record read twice; bounces of static members, no revocation; and who comes
-with the `group.instance.id` of another is admitted or not, as its protocol says.
+Bounces of brokers cause no rebalance. After clean ends of members no record is read twice. Bounces of static members revoke nothing. A
+member with the `group.instance.id` of another is admitted or not, as its protocol says.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def bounce_members(group: Group, bounced: str, *, kept: int = 0) -> None:
 def test_a_static_member_that_returns_takes_nothing_from_the_others(
     stage: Stage, are_static: bool, bounced: str
 ) -> None:
-    """With eager assignment; a dynamic one that leaves takes everything from everybody."""
+    """With eager assignment: when a dynamic member leaves, all members lose all partitions for a moment."""
     group = stage.stable_group("classic", are_static=are_static)
     before = group.members[0].revoked_count
     for _ in range(ROUNDS):
@@ -148,7 +148,7 @@ def test_a_static_members_new_id_outlives_its_coordinator(stage: Stage, protocol
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_who_comes_with_the_instance_id_of_another(stage: Stage, protocol: str) -> None:
-    """Classic: the newcomers have the ids, the others are fenced. Consumer: the newcomers end, until the others have left."""
+    """Classic: the newcomers take the ids, and the old members are fenced. Consumer: the newcomers end until the old members have left."""
     group = stage.stable_group(protocol, are_static=True)
     others = stage.group(protocol, are_static=True, tag="other", count=2)
     before = group.rebalances
@@ -175,7 +175,7 @@ def test_who_comes_with_the_instance_id_of_another(stage: Stage, protocol: str) 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "hard"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_broker_that_stays_away_is_no_rebalance(stage: Stage, protocol: str, is_clean: bool) -> None:
-    """The one that is lost is the group's coordinator."""
+    """The broker is the group's coordinator."""
     group = stage.stable_group(protocol)
     before = group.rebalances
     coordinator = stage.cluster.leader_of(

@@ -1,7 +1,7 @@
 """`transactions_test` and `group_mode_transactions_test` of kafkatest: a topic is copied in transactions while brokers or copiers die.
 
-Readers of committed records, those that read meanwhile and one that reads afterwards, find in each partition of the copy what is in the
-same partition of the original: every record, once, in order.
+One consumer reads committed records during the copy, and another one after it. In each partition of the copy both find what is in the same
+partition of the original: every record, once, in order.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def begin(stack: ExitStack, kind: str, folder: Path, shape: Shape, nodes: int = 
 
 
 def bounce_brokers(copying: Copying, *, is_clean: bool) -> int:
-    """Bounce one broker after the other; return how many died while there was something to copy."""
+    """Bounce one broker after the other; return how many ended while there was something to copy."""
     count = 0
     for node in copying.cluster.brokers:
         count += not copying.is_done
@@ -189,7 +189,7 @@ SHAPES = {
 
 
 def test_a_copy_has_every_record_once_though_its_coordinator_dies(stack: ExitStack, tmp_path: Path) -> None:
-    """The short one of these: half of a partition is copied when the transaction coordinator is killed."""
+    """The shortest of these tests: half of a partition is copied when the transaction coordinator is killed."""
     copying = begin(stack, "barnabas", tmp_path, SHORT)
     cluster = copying.cluster
     coordinator = partition_for("copier-0", len(cluster.partitions("__transaction_state")))
@@ -216,7 +216,7 @@ def test_a_copy_has_every_record_once(
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_copy_has_every_record_once_though_brokers_stand_still(stack: ExitStack, tmp_path: Path, kind: str) -> None:
-    """Not of kafkatest: each broker is paused until the others have fenced it."""
+    """Not in kafkatest: each broker is paused until the others have fenced it."""
     copying = begin(stack, kind, tmp_path, SHAPES["group"])
     for node in copying.cluster.brokers:
         pause(copying.cluster, node)
@@ -230,7 +230,7 @@ def test_a_copy_has_every_record_once_though_brokers_stand_still(stack: ExitStac
 def test_a_copy_has_every_record_once_though_everything_moves(
     stack: ExitStack, tmp_path: Path, tools: ToolProcess, kind: str, is_clean: bool
 ) -> None:
-    """Not of kafkatest: input, output, offsets and transactions move among four brokers, which bounce, while a group copies."""
+    """Not in kafkatest: input, output, offsets and transactions move among four brokers, which bounce, while a group copies."""
     copying = begin(stack, kind, tmp_path, SHAPES["group"], nodes=4)
     cluster, rng = copying.cluster, random.Random(3)
     bounced = 0

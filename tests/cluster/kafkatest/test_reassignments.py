@@ -1,7 +1,7 @@
 """`reassign_partitions_test` of kafkatest: twenty partitions move among four brokers while they are written and read, and brokers bounce.
 
 Every replica must be in sync for a write (`min.insync.replicas` 3), so a move or a bounce that loses one stops the producer. No
-acknowledged record is lost, repeated or disordered, and a group that reads meanwhile misses none. The logs begin at offset 0, or where
+acknowledged record is lost, repeated or out of order, and a group that reads meanwhile misses none. The logs begin at offset 0, or where
 retention or DeleteRecords has moved their start.
 """
 
@@ -34,7 +34,7 @@ TOPIC = "reassigned"
 PARTITIONS = 20
 PER_SECOND = 500
 OLD_MS = 1000
-"""A time that retention ends at once."""
+"""The time of records that retention deletes at once."""
 OLD_RECORDS = 20_000
 SETTINGS = {"log.roll.ms": "3000", "log.retention.check.interval.ms": "2000"}
 
@@ -49,7 +49,7 @@ def bounds(cluster: Cluster, topic: str) -> list[tuple[int, int]]:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "looks", **QUICK})
 
     def of(index: int) -> tuple[int, int] | None:
-        """A leader of a new topic may not know yet that it leads."""
+        """Return them; None while the leader of a new topic does not know yet that it leads."""
         try:
             return consumer.get_watermark_offsets(TopicPartition(topic, index), timeout=30, cached=False)  # type: ignore[no-any-return]
         except KafkaException:
@@ -64,7 +64,7 @@ def bounds(cluster: Cluster, topic: str) -> list[tuple[int, int]]:
 
 
 def expire(cluster: Cluster, folder: Path, tools: ToolProcess) -> None:
-    """Move the start of each log by retention, as kafkatest does: of records that are older than any limit nothing stays."""
+    """Move the start of each log by retention, as kafkatest does: all records are older than any limit, so none stays."""
     old = VerifiableProducer(
         cluster, folder, TOPIC, count=OLD_RECORDS, keys=100, created_ms=OLD_MS, name="old-producer"
     )

@@ -1,7 +1,7 @@
 """`share_consumer_test` of kafkatest, with brokers that bounce: every record reaches the share group, and is acknowledged.
 
-Of an acknowledgement whose answer is lost with its broker a member does not know what became of it; at the end the group's start offsets
-say so.
+If the answer to an acknowledgement is lost with its broker, the member does not know whether the broker took it. The lag of the group shows
+it at the end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ShareConsumer(JavaProgram):
     """`VerifiableShareConsumer`.
 
     Attributes:
-        consumed, acknowledged: the (partition, offset) of records, each time; also if the member was told of an error.
+        consumed, acknowledged: the (partition, offset) of records, once for each event; also of events with an error.
     """
 
     def __init__(self, cluster: Cluster, folder: Path, topic: str, group: str, number: int, mode: str) -> None:

@@ -1,7 +1,7 @@
 """`streams_smoke_test` and `streams_broker_bounce_test` of kafkatest, exactly once: Kafka Streams' own smoke test while brokers die.
 
-Its driver writes for a minute and a half, its application aggregates in windows, tables and joins, and the driver compares all that came
-out with what must. Exactly once, every figure is right, whatever bounced: brokers, or the application.
+Its driver writes for a minute and a half. Its application aggregates in windows, tables and joins, and the driver compares all results with
+what they must be. With exactly-once every result is right, whether brokers or the application bounced.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def test_moves_take_what_the_throttle_allows(
     took = time.monotonic() - began
     print(f"{took:.1f} s for {EXPECTED_SECONDS} s of bytes")
     assert took >= 0.9 * EXPECTED_SECONDS
-    # A bounce, and a busy machine, have times of their own.
+    # A bounce, and a busy machine, take additional time.
     assert is_bounced or took <= 2 * EXPECTED_SECONDS + 10
     described = tools.run(
         "configs", "--bootstrap-server", filled.bootstrap_servers, "--describe", "--entity-type", "topics", "--entity-name", TOPIC

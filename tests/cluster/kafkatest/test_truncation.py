@@ -1,4 +1,4 @@
-"""`truncation_test` of kafkatest: an unclean election takes away records that a consumer has read; it goes on where the logs part.
+"""`truncation_test` of kafkatest: an unclean election truncates records that a consumer has read; it goes on where the logs diverge.
 
 The consumer reads no record twice, and does not start again from the beginning. A later consumer finds fewer records.
 """

@@ -1,4 +1,4 @@
-"""Kafka's `VerifiableProducer` and `VerifiableConsumer`, and what kafkatest believes of what they say."""
+"""Kafka's `VerifiableProducer` and `VerifiableConsumer`, and what kafkatest concludes from their output."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class VerifiableProducer(JavaProgram):
 
 
 def check_acked_are_there(producer: VerifiableProducer, there: dict[int, list[tuple[int, int]]]) -> None:
-    """Hold what a producer was told against all that a topic has.
+    """Compare what a producer was told with all that a topic has.
 
     Args:
         there: (offset, value) of each partition, in order.
@@ -139,7 +139,7 @@ class VerifiableConsumer(JavaProgram):
         committed: the last offset of each partition that was committed.
         consumed: records, in all its runs.
         assigned_count, revoked_count: how often partitions were.
-        problems: what no member may see: a commit or a position that goes back, records of partitions that it does not have.
+        problems: what no member may see: a commit or a position that goes back, or records of partitions that are not assigned to it.
     """
 
     def __init__(

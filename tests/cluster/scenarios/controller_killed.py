@@ -41,7 +41,7 @@ class Creator:
             try:
                 asked[name].result(ANSWER_SECONDS)
             except KafkaException:
-                # Perhaps it was created: nothing is promised about it.
+                # Perhaps the topic was created, but nothing is promised about it.
                 continue
             self.created.append(name)
 

@@ -123,7 +123,7 @@ def play(cluster: Cluster, name: str, protocol: dict[str, str | int]) -> None:
             read_on(load)
             coordinator = coordinator_of(cluster, name)
             before = dict(members.committed)
-            # Else nobody may follow it.
+            # Otherwise no other replica may lead after it.
             cluster.await_in_sync([name, "__consumer_offsets"])
             coordinator.kill()
             read_on(load)

@@ -1,4 +1,4 @@
-"""The leader of a partition stands still, is fenced, and goes on believing that it leads: nothing it then says may count."""
+"""The leader of a partition is paused and fenced, and then goes on, believing that it still leads: nothing that it answers may count."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ CALL_SECONDS = 30.0
 
 @dataclass
 class Transaction:
-    """What was tried, and what the producer was told: True for done, False for failed."""
+    """A transaction that was tried, how it was to end, and whether the end was acknowledged."""
 
     number: int
     is_commit: bool
@@ -78,7 +78,7 @@ class Transactions:
                 fault()
             self._end(producer, transaction)
         except KafkaException:
-            # Whatever became of it, the next producer ends it.
+            # Whatever became of the transaction, the next producer ends it.
             self._producer = None
         return transaction
 

@@ -1,7 +1,7 @@
-"""A coordinator that answers with a committed offset keeps its word: no later coordinator of the group answers with a smaller one.
+"""When a coordinator has answered with a committed offset, no coordinator of the group answers later with a smaller one.
 
-A smaller offset is allowed if no commit of it was acknowledged: the client has given that commit up, and the broker may still write it,
-after a newer one. It does so once: an offset that was replaced never comes back.
+A smaller offset is allowed if no commit of it was acknowledged: the client has given up that commit, and the broker may still write it
+after a newer one. This happens at most once: an offset that was replaced never comes back.
 """
 
 from __future__ import annotations

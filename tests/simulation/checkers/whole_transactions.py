@@ -1,6 +1,6 @@
-"""A transaction is seen by read_committed readers in every partition that it wrote to, or in none; as acknowledged, and with its offset.
+"""read_committed readers see a transaction in every partition that it wrote to, or in none; as acknowledged, and with its offset.
 
-Judged is what a promise stands for: after a power cut that took unflushed writes, a commit may have lost a part of itself.
+Nothing is judged after a power cut that took unflushed writes, because a commit may then have lost a part of itself.
 """
 
 from __future__ import annotations
