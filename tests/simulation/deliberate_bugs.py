@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from inspect import iscoroutinefunction, signature
 from typing import Any
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
@@ -22,7 +23,14 @@ from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
 @contextmanager
 def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
+    """Replace a method, which must be called as before: else any run would fail, whatever the bug does."""
     original = getattr(owner, name)
+    if callable(original):
+        parameters = signature(original).parameters.values()
+        named = {each.name: None for each in parameters if each.kind is each.KEYWORD_ONLY}
+        positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+        signature(by).bind(*positional, **named)
+        assert iscoroutinefunction(by) == iscoroutinefunction(original), f"{name} returns no coroutine, or a new one"
     setattr(owner, name, by)
     try:
         yield
@@ -91,12 +99,12 @@ def skip_an_offset() -> Iterator[None]:
 def commit_without_log() -> Iterator[None]:
     """A group's commit is answered from memory and never written. Caught by committed_offsets, after any crash."""
 
-    def append(self: CoordinatorRuntime[Any], context: Any, result: Any, finish: Any, transaction: Any = None) -> None:
+    def append(self: CoordinatorRuntime[Any], context: Any, result: Any, transaction: Any) -> None:
+        producer_id, _, _ = transaction
         for record in result.records:
             if result.replay:
-                context.shard.replay(record, context.next_offset, -1)
+                context.shard.replay(record, context.next_offset, producer_id)
             context.next_offset += 1
-        finish(None)
 
     with replaced(CoordinatorRuntime, "_append", append):
         yield

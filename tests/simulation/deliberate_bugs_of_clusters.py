@@ -116,13 +116,13 @@ def keep_former_metadata() -> Iterator[None]:
     original = BrokerServer._on_metadata
     count = 0
 
-    def on_metadata(self: BrokerServer, delta: Any, image: Any) -> None:
+    async def on_metadata(self: BrokerServer, delta: Any, image: Any) -> None:
         nonlocal count
         count += 1
         if count % 5 == 0 and self.image.provenance.offset >= 0:
             self.image = image
             return
-        original(self, delta, image)
+        await original(self, delta, image)
 
     with replaced(BrokerServer, "_on_metadata", on_metadata):
         yield
@@ -192,7 +192,7 @@ def vote_without_sync() -> Iterator[None]:
 @contextmanager
 def commit_metadata_alone() -> Iterator[None]:
     """The controller's records are committed when it has them itself. Caught by equal_images, or by created_topics."""
-    with replaced(quorum, "commit_index", max):
+    with replaced(quorum, "commit_index", lambda end_offsets: max(end_offsets)):
         yield
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import count, islice
 
 import pytest
@@ -31,6 +32,13 @@ def test_each_deliberate_bug_is_caught(name: str) -> None:
     bug = BUGS[name]
     seeds = list(islice(seeds_for(bug), bug.seeds))
     assert any(not run(seed, name).passed for seed in seeds), f"{name} went unnoticed in the seeds {seeds}"
+
+
+@pytest.mark.parametrize("switch", [*OF_ONE_BROKER.values(), *(bug.switch for bug in BUGS.values())])
+def test_each_deliberate_bug_fits_what_it_replaces(switch: Callable[[], AbstractContextManager[None]]) -> None:
+    """Two did not, since what they replace had changed: every run failed with them, and showed nothing of the checkers."""
+    with switch():
+        pass
 
 
 def test_there_are_enough_deliberate_bugs() -> None:
