@@ -1,7 +1,7 @@
 """Faults of the broker that only tests can switch on, one for each way the checkers must be able to fail.
 
-Each is a context manager that replaces one method of the broker while it is open. A simulator that does not notice them would not notice
-the real ones either: `test_simulation.py` demands that each is caught within a few seeds.
+Each returns a context manager that replaces one method of the broker while it is open. A simulator that does not notice them would not
+notice the real ones either: `test_simulation.py` demands that each is caught within a few seeds.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from barnabas.records.record_batch import BatchHeader, read_header
 from barnabas.server.metadata_log import MetadataLog
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
+Switch = AbstractContextManager[None]
+
 
 @contextmanager
 def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
-    """Replace a method, which must be called as before: else any run would fail, whatever the bug does."""
+    """Replace a method by one that is called in the same way: otherwise every run would fail, whatever the bug does."""
     original = getattr(owner, name)
     if callable(original):
         parameters = signature(original).parameters.values()
         named = {each.name: None for each in parameters if each.kind is each.KEYWORD_ONLY}
         positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
         signature(by).bind(*positional, **named)
-        assert iscoroutinefunction(by) == iscoroutinefunction(original), f"{name} returns no coroutine, or a new one"
+        assert iscoroutinefunction(by) == iscoroutinefunction(original), f"{name}: both or neither are coroutines"
     setattr(owner, name, by)
     try:
         yield
@@ -38,26 +40,21 @@ def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
         setattr(owner, name, original)
 
 
-@contextmanager
-def flush_without_sync() -> Iterator[None]:
+def flush_without_sync() -> Switch:
     """The log believes its bytes are on the disk when nobody told the disk. Caught by durability, after a power cut."""
 
     def flush(self: LogFlusher, log_end_offset: int, now_ms: int) -> None:
         self.recovery_point = log_end_offset
 
-    with replaced(LogFlusher, "flush", flush):
-        yield
+    return replaced(LogFlusher, "flush", flush)
 
 
-@contextmanager
-def forget_sequences() -> Iterator[None]:
+def forget_sequences() -> Switch:
     """Every retry is taken for something new. Caught by exactly_once_in_order, when an answer is lost."""
-    with replaced(ProducerStateManager, "check", lambda self, *args, **kwargs: None):
-        yield
+    return replaced(ProducerStateManager, "check", lambda self, *args, **kwargs: None)
 
 
-@contextmanager
-def restart_without_producers() -> Iterator[None]:
+def restart_without_producers() -> Switch:
     """Producers are known until the restart only: a retry across it is appended again. Caught by exactly_once_in_order."""
     initialise = PartitionLog.__init__
 
@@ -65,23 +62,19 @@ def restart_without_producers() -> Iterator[None]:
         initialise(self, *args, **kwargs)
         self._producers.producers.clear()
 
-    with replaced(PartitionLog, "__init__", forget):
-        yield
+    return replaced(PartitionLog, "__init__", forget)
 
 
-@contextmanager
-def recover_without_checksums() -> Iterator[None]:
+def recover_without_checksums() -> Switch:
     """Recovery believes a batch by its length alone, so that a torn one is served. Caught by what readers then fail to read."""
 
     def believe(buffer: Any, position: int = 0) -> BatchHeader:
         return read_header(buffer, position)
 
-    with replaced(log_segment, "check_batch", believe):
-        yield
+    return replaced(log_segment, "check_batch", believe)
 
 
-@contextmanager
-def skip_an_offset() -> Iterator[None]:
+def skip_an_offset() -> Switch:
     """One batch in seven starts an offset too late. Caught by dense_offsets, and by durability."""
     original = log_appender.patch
     count = 0
@@ -91,12 +84,10 @@ def skip_an_offset() -> Iterator[None]:
         count += 1
         original(buffer, position, base_offset + (count % 7 == 0), leader_epoch)
 
-    with replaced(log_appender, "patch", patch):
-        yield
+    return replaced(log_appender, "patch", patch)
 
 
-@contextmanager
-def commit_without_log() -> Iterator[None]:
+def commit_without_log() -> Switch:
     """A group's commit is answered from memory and never written. Caught by committed_offsets, after any crash."""
 
     def append(self: CoordinatorRuntime[Any], context: Any, result: Any, transaction: Any) -> None:
@@ -106,12 +97,10 @@ def commit_without_log() -> Iterator[None]:
                 context.shard.replay(record, context.next_offset, producer_id)
             context.next_offset += 1
 
-    with replaced(CoordinatorRuntime, "_append", append):
-        yield
+    return replaced(CoordinatorRuntime, "_append", append)
 
 
-@contextmanager
-def forget_what_was_decided() -> Iterator[None]:
+def forget_what_was_decided() -> Switch:
     """A coordinator that starts leaves decided transactions alone. Caught by whole_transactions, after a crash between two markers."""
 
     def on_loaded(self: TransactionCoordinatorShard) -> None:
@@ -119,19 +108,15 @@ def forget_what_was_decided() -> Iterator[None]:
             if metadata.state.is_prepared:
                 del self.transactions[transactional_id]
 
-    with replaced(TransactionCoordinatorShard, "on_loaded", on_loaded):
-        yield
+    return replaced(TransactionCoordinatorShard, "on_loaded", on_loaded)
 
 
-@contextmanager
-def read_beyond_the_stable_offset() -> Iterator[None]:
+def read_beyond_the_stable_offset() -> Switch:
     """Open transactions do not hold readers back. Caught by whole_transactions, when one is aborted after it was read."""
-    with replaced(PartitionLog, "last_stable_offset", property(lambda self: self.high_watermark)):
-        yield
+    return replaced(PartitionLog, "last_stable_offset", property(lambda self: self.high_watermark))
 
 
-@contextmanager
-def commit_before_the_flush() -> Iterator[None]:
+def commit_before_the_flush() -> Switch:
     """The controller answers when the flush of its log has begun. Caught by created_topics, after a power cut."""
     original = MetadataLog.flush
 
@@ -139,11 +124,10 @@ def commit_before_the_flush() -> Iterator[None]:
         original(self, lambda: None)
         done()
 
-    with replaced(MetadataLog, "flush", flush):
-        yield
+    return replaced(MetadataLog, "flush", flush)
 
 
-BUGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
+BUGS: dict[str, Callable[[], Switch]] = {
     "flush_without_sync": flush_without_sync,
     "forget_sequences": forget_sequences,
     "restart_without_producers": restart_without_producers,

@@ -7,8 +7,7 @@ of seeds that stands beside it. `aimed_faults` has the faults that show those wh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
@@ -25,40 +24,33 @@ from barnabas.replication.partition_state import CommittedPartitionState
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.server.broker import BrokerServer
 from barnabas.server.metadata_log import QuorumStateFile
-from tests.simulation.deliberate_bugs import replaced
+from tests.simulation.deliberate_bugs import Switch, replaced
 
 
-@contextmanager
-def commit_alone() -> Iterator[None]:
+def commit_alone() -> Switch:
     """The high watermark is the leader's own end. Caught by durability, when the leader dies."""
-    with replaced(Followers, "smallest_end", lambda self, leader_end_offset, maximal_isr: leader_end_offset):
-        yield
+    return replaced(Followers, "smallest_end", lambda self, leader_end_offset, maximal_isr: leader_end_offset)
 
 
-@contextmanager
-def elect_anybody() -> Iterator[None]:
+def elect_anybody() -> Switch:
     """Any replica in service may lead, in sync or not. Caught by durability."""
 
     def may_lead(self: Any, replica: int) -> bool:
         return bool(self._rules.is_acceptable(replica))
 
-    with replaced(PartitionChangeBuilder, "_may_lead", may_lead):
-        yield
+    return replaced(PartitionChangeBuilder, "_may_lead", may_lead)
 
 
-@contextmanager
-def never_truncate() -> Iterator[None]:
+def never_truncate() -> Switch:
     """A follower keeps what its leader does not have. Caught by identical_replicas, or by progress."""
 
     def keep(log: PartitionLog, offset: int) -> None:
         return None
 
-    with replaced(follower_log, "_truncate", keep):
-        yield
+    return replaced(follower_log, "_truncate", keep)
 
 
-@contextmanager
-def count_before_the_check() -> Iterator[None]:
+def count_before_the_check() -> Switch:
     """A follower that diverges counts as one that has the records. Caught by durability, or by identical_replicas."""
     original = fetch_reader._Reading.read
 
@@ -67,51 +59,39 @@ def count_before_the_check() -> Iterator[None]:
             partition.update_follower(self._replica_id, wanted.fetch_offset, wanted.log_start_offset, -1)
         return original(self, wanted, partition)
 
-    with replaced(fetch_reader._Reading, "read", read):
-        yield
+    return replaced(fetch_reader._Reading, "read", read)
 
 
-@contextmanager
-def join_too_early() -> Iterator[None]:
+def join_too_early() -> Switch:
     """A follower joins the in-sync replicas wherever its log ends. Caught by durability."""
-    with replaced(Followers, "may_join", lambda self, replica_id, from_offset: replica_id in self):
-        yield
+    return replaced(Followers, "may_join", lambda self, replica_id, from_offset: replica_id in self)
 
 
-@contextmanager
-def never_shrink() -> Iterator[None]:
+def never_shrink() -> Switch:
     """A follower that lags stays in the in-sync replicas. Caught by progress, while a cut lasts that the controller does not see."""
-    with replaced(ReplicatedPartitions, "_shrink", lambda self, partition: None):
-        yield
+    return replaced(ReplicatedPartitions, "_shrink", lambda self, partition: None)
 
 
-@contextmanager
-def forget_the_vote() -> Iterator[None]:
+def forget_the_vote() -> Switch:
     """A node that restarts does not know whom it voted for, nor in which epoch. Caught by single_leader."""
-    with replaced(QuorumStateFile, "write", lambda self, state: None):
-        yield
+    return replaced(QuorumStateFile, "write", lambda self, state: None)
 
 
-@contextmanager
-def vote_twice() -> Iterator[None]:
+def vote_twice() -> Switch:
     """A node gives its vote to everybody who asks. Caught by single_leader."""
 
     def grants(candidate: Any, voted: Any, leader_id: int, *, is_up_to_date: bool, pre_vote: bool) -> bool:
         return True
 
-    with replaced(unattached, "grants_without_leader", grants):
-        yield
+    return replaced(unattached, "grants_without_leader", grants)
 
 
-@contextmanager
-def answer_before_the_commit() -> Iterator[None]:
+def answer_before_the_commit() -> Switch:
     """A coordinator that has read its log answers from records that are not committed. Caught by steady_commits."""
-    with replaced(ShardLoader, "_is_committed", lambda self, context: True):
-        yield
+    return replaced(ShardLoader, "_is_committed", lambda self, context: True)
 
 
-@contextmanager
-def keep_former_metadata() -> Iterator[None]:
+def keep_former_metadata() -> Switch:
     """One change of metadata in five reaches no replica. Caught by progress, or by durability."""
     original = BrokerServer._on_metadata
     count = 0
@@ -124,19 +104,15 @@ def keep_former_metadata() -> Iterator[None]:
             return
         await original(self, delta, image)
 
-    with replaced(BrokerServer, "_on_metadata", on_metadata):
-        yield
+    return replaced(BrokerServer, "_on_metadata", on_metadata)
 
 
-@contextmanager
-def answer_from_the_former_shard() -> Iterator[None]:
+def answer_from_the_former_shard() -> Switch:
     """A coordinator that is replaced keeps its shard, and answers from it when it is elected again. Caught by steady_commits."""
-    with replaced(CoordinatorRuntime, "on_resigned", lambda self, partition, epoch=None: None):
-        yield
+    return replaced(CoordinatorRuntime, "on_resigned", lambda self, partition, epoch=None: None)
 
 
-@contextmanager
-def commit_below_min_isr() -> Iterator[None]:
+def commit_below_min_isr() -> Switch:
     """The high watermark moves also below min.insync.replicas. Caught by monotonic_ends, when an eligible replica leads next."""
     advance = Partition._advance_high_watermark
 
@@ -147,12 +123,10 @@ def commit_below_min_isr() -> Iterator[None]:
         finally:
             self._min_isr = known
 
-    with replaced(Partition, "_advance_high_watermark", advance_anyway):
-        yield
+    return replaced(Partition, "_advance_high_watermark", advance_anyway)
 
 
-@contextmanager
-def shrink_before_the_answer() -> Iterator[None]:
+def shrink_before_the_answer() -> Switch:
     """The leader no longer waits for a follower that it only proposes to remove. Caught by durability, when that one is elected."""
     original = CommittedPartitionState.shrink
 
@@ -160,40 +134,31 @@ def shrink_before_the_answer() -> Iterator[None]:
         change = original(self, replica_ids, leader_epoch, broker_epochs)
         return dataclasses.replace(change, maximal_isr=tuple(each for each in self.isr if each not in replica_ids))
 
-    with replaced(CommittedPartitionState, "shrink", shrink):
-        yield
+    return replaced(CommittedPartitionState, "shrink", shrink)
 
 
-@contextmanager
-def name_the_end_too_early() -> Iterator[None]:
+def name_the_end_too_early() -> Switch:
     """A new leader names its high watermark as the end before it knows its predecessor's (KIP-207). Caught by monotonic_ends."""
-    with replaced(Partition, "check_high_watermark_is_known", lambda self: None):
-        yield
+    return replaced(Partition, "check_high_watermark_is_known", lambda self: None)
 
 
-@contextmanager
-def trust_a_crashed_disk() -> Iterator[None]:
+def trust_a_crashed_disk() -> Switch:
     """A broker that restarts after a power cut stays eligible to lead. Caught by durability."""
-    with replaced(cluster_control, "on_broker_crashed", cluster_control.on_broker_gone):
-        yield
+    return replaced(cluster_control, "on_broker_crashed", cluster_control.on_broker_gone)
 
 
-@contextmanager
-def vote_without_sync() -> Iterator[None]:
+def vote_without_sync() -> Switch:
     """A vote may be lost with the power. Caught by single_leader, or by recovery, when the file is torn."""
 
     def write(self: QuorumStateFile, state: ElectionState) -> None:
         self._disk.write_file_atomic(self._path, state.to_bytes(), sync=False)
 
-    with replaced(QuorumStateFile, "write", write):
-        yield
+    return replaced(QuorumStateFile, "write", write)
 
 
-@contextmanager
-def commit_metadata_alone() -> Iterator[None]:
+def commit_metadata_alone() -> Switch:
     """The controller's records are committed when it has them itself. Caught by equal_images, or by created_topics."""
-    with replaced(quorum, "commit_index", lambda end_offsets: max(end_offsets)):
-        yield
+    return replaced(quorum, "commit_index", lambda end_offsets: max(end_offsets))
 
 
 class Bug(NamedTuple):
@@ -204,7 +169,7 @@ class Bug(NamedTuple):
         shown_by: the aimed fault that shows it, only the seeds with it count; `LASTING_CUT` for those that end with one; None for all.
     """
 
-    switch: Callable[[], AbstractContextManager[None]]
+    switch: Callable[[], Switch]
     seeds: int
     shown_by: str | None = None
 

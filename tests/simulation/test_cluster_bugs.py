@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from itertools import count, islice
 
 import pytest
 
 from tests.simulation.cluster import ClusterPlan, run
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
+from tests.simulation.deliberate_bugs import Switch
 from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, Bug
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -35,7 +35,7 @@ def test_each_deliberate_bug_is_caught(name: str) -> None:
 
 
 @pytest.mark.parametrize("switch", [*OF_ONE_BROKER.values(), *(bug.switch for bug in BUGS.values())])
-def test_each_deliberate_bug_fits_what_it_replaces(switch: Callable[[], AbstractContextManager[None]]) -> None:
+def test_each_deliberate_bug_fits_what_it_replaces(switch: Callable[[], Switch]) -> None:
     """Two did not, since what they replace had changed: every run failed with them, and showed nothing of the checkers."""
     with switch():
         pass
