@@ -56,12 +56,6 @@ class MemoryServer:
             del self._network.listeners[self._address]
         self.sockets = []
 
-    async def wait_closed(self) -> None:
-        return None
-
-    def is_serving(self) -> bool:
-        return self._network.listeners.get(self._address) is self
-
     def accept(self, transport: MemoryTransport) -> None:
         transport.begin(self.factory())
 
@@ -69,11 +63,8 @@ class MemoryServer:
 class Network:
     """All listeners and connections of one world."""
 
-    def __init__(
-        self, loop: VirtualLoop, rng: random.Random, timeline: Timeline, *, max_delay: float = MAX_DELAY
-    ) -> None:
+    def __init__(self, loop: VirtualLoop, rng: random.Random, timeline: Timeline) -> None:
         self.loop, self.timeline = loop, timeline
-        self.max_delay = max_delay
         self.listeners: dict[tuple[str, int], MemoryServer] = {}
         self._rng = rng
         self._ports = FIRST_FREE_PORT
@@ -100,7 +91,7 @@ class Network:
     def delay(self, source: str, target: str, port: int) -> float:
         """Return the seconds that a segment of a service's connection travels."""
         slower = self._slow.get((source, target, None), 0.0) + self._slow.get((source, target, port), 0.0)
-        return self._rng.random() * self.max_delay + slower
+        return self._rng.random() * MAX_DELAY + slower
 
     def piece(self, size: int) -> int:
         """Return how many bytes of a write travel together: mostly all of them."""

@@ -71,9 +71,6 @@ class _Timer(_Handle, asyncio.TimerHandle):
         self._when = when
         self._scheduled = True
 
-    def _run(self) -> None:
-        self._loop.run(self)
-
 
 class NodeLoop(asyncio.AbstractEventLoop):
     """One incarnation of a node's process.

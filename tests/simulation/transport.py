@@ -137,9 +137,6 @@ class MemoryTransport(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return self._unsent
 
-    def get_write_buffer_limits(self) -> tuple[int, int]:
-        return self._low, self._high
-
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._high = HIGH_WATER if high is None else high
         self._low = self._high // 4 if low is None else low
@@ -192,9 +189,6 @@ class MemoryTransport(asyncio.Transport):
         self._reading_paused = False
         self.loop.call_soon(self._read)
 
-    def is_reading(self) -> bool:
-        return not self._reading_paused and not self._lost
-
     # Ending
 
     def close(self) -> None:
@@ -242,12 +236,3 @@ class MemoryTransport(asyncio.Transport):
             self._network.forget(self)
             if self._protocol is not None:
                 self.loop.call_soon(self._protocol.connection_lost, error)
-
-    def get_protocol(self) -> Any:
-        return self._protocol
-
-    def set_protocol(self, protocol: Any) -> None:
-        self._protocol = protocol
-
-    def can_write_eof(self) -> bool:
-        return False

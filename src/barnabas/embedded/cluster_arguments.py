@@ -32,7 +32,6 @@ CLUSTER_DEFAULTS = {
     "broker.heartbeat.interval.ms": "200",
     "controller.quorum.fetch.timeout.ms": "1000",
     "controller.quorum.election.timeout.ms": "200",
-    "controller.quorum.election.backoff.max.ms": "200",
     "replica.lag.time.max.ms": "2000",
     # Only a test moves leaders.
     "auto.leader.rebalance.enable": "false",

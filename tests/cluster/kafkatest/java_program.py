@@ -25,9 +25,6 @@ class JavaProgram:
         name: of its files.
         main_class: with its package.
         folder: for what it prints.
-
-    Attributes:
-        events: what it printed as JSON, of all its runs.
     """
 
     heap = "256m"
@@ -36,12 +33,11 @@ class JavaProgram:
         self.name = name
         self._command = self._java(main_class, *args)
         self._log = folder / f"{name}.log"
-        self.events: list[Event] = []
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name} {'up' if self.is_up else 'down'} {len(self.events)} events>"
+        return f"<{type(self).__name__} {self.name} {'up' if self.is_up else 'down'}>"
 
     def _java(self, *command: str) -> list[str]:
         """Return the command of a JVM that starts quickly."""
@@ -84,15 +80,10 @@ class JavaProgram:
         with contextlib.suppress(ValueError):
             event = json.loads(text)
             if isinstance(event, dict):
-                self.events.append(event)
                 self.event(event)
 
     def event(self, event: Event) -> None:
         """Take in an event; called in the thread that reads."""
-
-    def named(self, name: str) -> list[Event]:
-        """Return its events of one name."""
-        return [each for each in list(self.events) if each.get("name") == name]
 
     def await_that(self, what: str, is_so: Any, seconds: float = END_SECONDS) -> None:
         """Wait for a condition while it runs.

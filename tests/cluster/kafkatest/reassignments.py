@@ -57,10 +57,6 @@ class Reassignment:
         printed = self._call("--execute", *self._throttle)
         assert "Successfully started partition reassignment" in printed, printed
 
-    def try_execute(self) -> bool:
-        """Begin the moves if the cluster takes them now, though a broker may be down."""
-        return "Successfully started" in self._call("--execute", "--additional", *self._throttle)
-
     def is_done(self) -> bool:
         """Return whether the tool says that each move is complete; it has then removed the throttle."""
         printed = self._call("--verify")

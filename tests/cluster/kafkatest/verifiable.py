@@ -86,10 +86,6 @@ class VerifiableProducer(JavaProgram):
         self.await_that(f"{count} more records are acknowledged", lambda: len(self.acked) >= goal, seconds)
         assert not self.errors, f"{self} gave up: {self.errors[:3]}"
 
-    def acked_of(self, partition: int) -> list[int]:
-        """Return the acknowledged values of a partition by offset."""
-        return [each.value for each in sorted(self.acked, key=lambda each: each.offset) if each.partition == partition]
-
 
 def check_acked_are_there(producer: VerifiableProducer, there: dict[int, list[tuple[int, int]]]) -> None:
     """Compare what a producer was told with all that a topic has.
