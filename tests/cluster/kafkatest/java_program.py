@@ -122,3 +122,22 @@ class JavaProgram:
         """Return what it printed last, to either stream."""
         lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
         return "\n".join(lines[-count:])
+
+
+class TalkingProgram(JavaProgram):
+    """A program whose lines are no events.
+
+    Attributes:
+        lines: that it printed.
+    """
+
+    def __init__(self, name: str, main_class: str, folder: Path, *args: str) -> None:
+        super().__init__(name, main_class, folder, *args)
+        self.lines: list[str] = []
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def has_said(self, what: str, *, since: int = 0) -> bool:
+        """Return whether one of its lines has these words, from the line with this number on."""
+        return any(what in each for each in self.lines[since:])

@@ -5,7 +5,6 @@ When the log is compacted, the leader is killed and started again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.kafkatest.bounces import bounce
-from tests.cluster.kafkatest.java_program import JavaProgram
+from tests.cluster.kafkatest.java_program import TalkingProgram
 from tests.cluster.node_process import KINDS
 from tests.cluster.records import read_partition
 from tests.cluster.waiting import wait_for
@@ -24,31 +23,14 @@ MESSAGES = 100_000
 SETTINGS = {"log.segment.bytes": "1048576", "log.cleaner.backoff.ms": "1000"}
 
 
-class CompactionTester(JavaProgram):
-    """`LogCompactionTester`.
-
-    Attributes:
-        lines: that it printed.
-    """
+class CompactionTester(TalkingProgram):
+    """`LogCompactionTester`."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
-        self.lines: list[str] = []
         super().__init__(
             "tester", "org.apache.kafka.tools.LogCompactionTester", folder, "--bootstrap-server", cluster.bootstrap_servers,
             "--messages", str(MESSAGES), "--sleep", "30", "--duplicates", "10", "--percent-deletes", "10",
         )  # fmt: skip
-
-    def line(self, text: str) -> None:
-        self.lines.append(text)
-
-    def has_said(self, what: str) -> bool:
-        return any(what in each for each in self.lines)
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as made:
-        yield made
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

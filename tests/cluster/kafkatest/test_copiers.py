@@ -7,7 +7,7 @@ partition of the original: every record, once, in order.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,12 +134,6 @@ def check_same(where: str, found: list[int], wanted: list[int]) -> None:
     assert not more, f"{where}: {len(more)} records are foreign: {more[:10]}"
     assert len(found) == len(set(found)), f"{where}: {len(found) - len(set(found))} records are there twice"
     assert found == wanted, f"{where}: records are out of order"
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as made:
-        yield made
 
 
 def begin(stack: ExitStack, kind: str, folder: Path, shape: Shape, nodes: int = 3) -> Copying:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -91,12 +90,6 @@ def delete_records(cluster: Cluster, folder: Path, tools: ToolProcess) -> None:
 
 
 STARTS = {"from zero": None, "expired": expire, "deleted": delete_records}
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as made:
-        yield made
 
 
 @pytest.mark.parametrize("start", list(STARTS))

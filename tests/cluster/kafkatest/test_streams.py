@@ -15,7 +15,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.kafkatest.bounces import bounce
-from tests.cluster.kafkatest.java_program import JavaProgram
+from tests.cluster.kafkatest.java_program import TalkingProgram
 from tests.cluster.kafkatest.verifiable import write_properties
 from tests.cluster.node_process import KINDS
 from tests.cluster.topics import create_safe_topics
@@ -30,12 +30,8 @@ TOPICS = (
 VERIFIED_SECONDS = 600.0
 
 
-class SmokeTest(JavaProgram):
-    """The driver (`run`) or the application (`process`).
-
-    Attributes:
-        lines: that it printed.
-    """
+class SmokeTest(TalkingProgram):
+    """The driver (`run`) or the application (`process`)."""
 
     heap = "512m"
 
@@ -46,18 +42,11 @@ class SmokeTest(JavaProgram):
             "state.dir": str(folder / "state" / name), "acceptable.recovery.lag": "9223372036854775807",
             "session.timeout.ms": "10000",
         }  # fmt: skip
-        self.lines: list[str] = []
         super().__init__(name, SMOKE_TEST, folder, write_properties(folder / f"{name}.properties", settings), command)
 
     def class_path(self) -> str:
         own = apache_kafka.library("streams-tests", "kafka-streams:test", "kafka-clients:test", "kafka-streams")
         return f"{own}:{apache_kafka.classpath()}"
-
-    def line(self, text: str) -> None:
-        self.lines.append(text)
-
-    def has_said(self, what: str, *, since: int = 0) -> bool:
-        return any(what in each for each in self.lines[since:])
 
 
 class Smoke:

@@ -5,7 +5,6 @@ The consumer reads no record twice, and does not start again from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,12 +23,6 @@ pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(900)]
 TOPIC = "truncated"
 SOME = 20
 SETTINGS = {"unclean.leader.election.interval.ms": "500"}
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as made:
-        yield made
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
