@@ -9,6 +9,7 @@
 - `timeline`: what happened when and to whom, to be read, and as a hash that equal runs share.
 - `workload`: producers, readers and group members that write down all they were told; `transactions` and `creator` hold more of them.
 - `checkers`: one property a module, judged on what was written down.
+- `result`: plays a run's story, and has the checkers judge it.
 - `one_broker`: draws a run of one broker from a seed, and plays it.
 - `cluster`: draws a run of a cluster from a seed, and plays it: `cluster_node`, `cluster_faults`, `cluster_client` are its parts.
 - `aimed_faults`: faults that wait for a weak moment of a cluster.

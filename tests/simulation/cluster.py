@@ -15,12 +15,12 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from barnabas.coordinator.partition_for import partition_for
-from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.simulation import checkers, end_watcher, offset_watcher, recreator
+from barnabas.protocol.errors import ErrorCode
+from tests.simulation import end_watcher, offset_watcher, recreator
 from tests.simulation.aimed_faults import AIMED, AimedFaults
 from tests.simulation.broker_node import PORT
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
@@ -36,9 +36,8 @@ from tests.simulation.mover import Mover
 from tests.simulation.node import NodeDied
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
-from tests.simulation.timeline import Timeline
-from tests.simulation.transactions import CommittedReader, Refused, Transactor
-from tests.simulation.virtual_loop import Stuck
+from tests.simulation.result import Result, played
+from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World, without_collections
@@ -251,27 +250,6 @@ class ClusterPlan:
 def _kinds(nodes: int) -> list[str]:
     """Return the faults that a cluster of so many nodes may have."""
     return [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
-
-
-@dataclass
-class Result:
-    """What came of a run."""
-
-    plan: ClusterPlan
-    history: History
-    timeline: Timeline
-    violations: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        return not self.violations
-
-    def summary(self) -> str:
-        acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
-        outcome = "clean" if self.passed else f"VIOLATED {', '.join(self.violations)}"
-        aimed = [self.plan.aimed] if self.plan.aimed else []
-        faults = ", ".join([*aimed, *self.plan.fault_kinds])
-        return f"seed {self.plan.seed}: {outcome}; {acknowledged} batches acknowledged; {faults}"
 
 
 class SimulatedCluster:
@@ -562,22 +540,7 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
         if bug is not None:
             of_cluster = OF_CLUSTERS.get(bug)
             stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
-        return _played(SimulatedCluster(ClusterPlan.draw(seed, nodes)))
-
-
-def _played(cluster: SimulatedCluster) -> Result:
-    history = cluster.history
-    result = Result(cluster.plan, history, cluster.world.timeline)
-    try:
-        cluster.world.play(cluster.story(), seconds=SECONDS)
-    except Stuck as stuck:
-        history.errors.append(str(stuck))
-    except (AssertionError, KafkaError, Refused, *LOST) as error:
-        history.errors.append(f"the run broke off: {error!r}")
-    history.errors += cluster.world.errors
-    history.errors += history.lost_identities
-    for name, check in checkers.ALL.items():
-        found = check(history)
-        if found:
-            result.violations[name] = found
-    return result
+        cluster = SimulatedCluster(ClusterPlan.draw(seed, nodes))
+        plan = cluster.plan
+        faults = ", ".join([*([plan.aimed] if plan.aimed else []), *plan.fault_kinds])
+        return played(plan, cluster.world, cluster.story(), cluster.history, seconds=SECONDS, met=lambda: faults)

@@ -11,22 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.server.cannot_start import CannotStart
-from tests.simulation import checkers
 from tests.simulation.client import Client
 from tests.simulation.creator import Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
-from tests.simulation.timeline import Timeline
-from tests.simulation.transactions import CommittedReader, Refused, Transactor
-from tests.simulation.virtual_loop import Crash, Stuck
-from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
+from tests.simulation.result import Result, played
+from tests.simulation.transactions import CommittedReader, Transactor
+from tests.simulation.virtual_loop import Crash
+from tests.simulation.workload import NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World
 
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
@@ -78,26 +77,6 @@ class Plan:
             pause_every_seconds=rng.choice((1.0, 1000.0, 1000.0)),
             sync_seconds=rng.choice((0.0, 0.0, 0.005)),
         )
-
-
-@dataclass
-class Result:
-    """What came of a run."""
-
-    plan: Plan
-    history: History
-    timeline: Timeline
-    violations: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        return not self.violations
-
-    def summary(self) -> str:
-        acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
-        outcome = "clean" if self.passed else f"VIOLATED {', '.join(self.violations)}"
-        crashes = ", ".join(self.history.crashes) or "no crash"
-        return f"seed {self.plan.seed}: {outcome}; {acknowledged} batches acknowledged; {crashes}"
 
 
 class OneBroker:
@@ -259,21 +238,19 @@ class OneBroker:
 
 def run(seed: int, bug: str | None = None) -> Result:
     """Play one seed, with one deliberate bug switched on if named, and judge it."""
-    played = OneBroker(Plan.draw(seed))
-    history = played.history
-    result = Result(played.plan, history, played.world.timeline)
-    with ExitStack() as stack:
-        if bug is not None:
-            stack.enter_context(BUGS[bug]())
-        try:
-            played.world.play(played.story(), seconds=SECONDS)
-        except Stuck as stuck:
-            history.errors.append(str(stuck))
-        except (AssertionError, KafkaError, Refused, *LOST) as error:
-            history.errors.append(f"the run broke off: {error!r}")
-    history.errors += played.world.errors
-    for name, check in checkers.ALL.items():
-        found = check(history)
-        if found:
-            result.violations[name] = found
-    return result
+    world = OneBroker(Plan.draw(seed))
+    history = world.history
+
+    def crashes() -> str:
+        return ", ".join(history.crashes) or "no crash"
+
+    with BUGS[bug]() if bug is not None else nullcontext():
+        return played(
+            world.plan,
+            world.world,
+            world.story(),
+            history,
+            seconds=SECONDS,
+            met=crashes,
+            may_forget_producers=True,
+        )
