@@ -20,6 +20,7 @@ import apache_kafka
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.kafkatest.verifiable import PRODUCER, write_properties
 from tests.cluster.load import Load
 from tests.cluster.records import read_partition
 from tests.cluster.topics import create_safe_topic
@@ -30,11 +31,6 @@ pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(1800)]
 PARTITIONS = 3
 MORE = 50
 END_SECONDS = 180.0
-JAVA_PRODUCER = {
-    # kafka-verifiable-producer sets retries to 0 for itself.
-    "retries": "2147483647", "enable.idempotence": "true", "delivery.timeout.ms": "600000", "request.timeout.ms": "10000",
-    "metadata.max.age.ms": "2000",
-}  # fmt: skip
 PRODUCERS = ("kafka-python", "aiokafka", "verifiable-producer")
 CONSUMERS = (
     "kafka-python",
@@ -129,11 +125,10 @@ class Programs:
     def produce(self, name: str, topic: str) -> Program:
         if name != "verifiable-producer":
             return self.python(name, "produce", topic)
-        config = self.folder / "producer.properties"
-        config.write_text("".join(f"{key}={value}\n" for key, value in JAVA_PRODUCER.items()))
+        config = write_properties(self.folder / "producer.properties", PRODUCER)
         return self.start(name, *apache_kafka.tool_command(
             name, "--bootstrap-server", self.cluster.bootstrap_servers, "--topic", topic, "--throughput", "100",
-            "--acks", "-1", "--command-config", str(config),
+            "--acks", "-1", "--command-config", config,
         ))  # fmt: skip
 
     def consume(self, name: str, topic: str) -> Program:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import errno
 import random
 from collections.abc import Callable
+from functools import partial
 
 from barnabas.log.disk import Buffer, DiskLocked, DiskUsage, parent_dir
 
@@ -163,7 +164,7 @@ class SimDisk:
         self._files: dict[str, _File] = {}
         self._dirs: dict[str, None] = {"/": None, ".": None}
         # Per directory: how to undo each change of names since its last sync, oldest first.
-        self._unsynced_names: dict[str, list[Callable[[], None]]] = {}
+        self._unsynced_names: dict[str, list[Callable[[], object]]] = {}
         self._fail_at: int | None = None
 
     def __repr__(self) -> str:
@@ -305,7 +306,7 @@ class SimDisk:
 
     # Disk
 
-    def _named(self, path: str, undo: Callable[[], None]) -> None:
+    def _named(self, path: str, undo: Callable[[], object]) -> None:
         self._unsynced_names.setdefault(parent_dir(path), []).append(undo)
 
     def _file(self, path: str) -> _File:
@@ -313,6 +314,10 @@ class SimDisk:
         if file is None:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         return file
+
+    def _check_dir(self, path: str) -> None:
+        if path not in self._dirs:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
 
     def open(self, path: str, *, create: bool = False) -> SimFile:
         self.called("open", path)
@@ -322,8 +327,7 @@ class SimDisk:
 
     def _create(self, path: str) -> _File:
         self.called("create", path)
-        if parent_dir(path) not in self._dirs:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        self._check_dir(parent_dir(path))
         file = self._files[path] = _File()
         file.modified_ms = self.now_ms()
         self._named(path, lambda: self._undo_create(path, file))
@@ -343,8 +347,7 @@ class SimDisk:
 
     def listdir(self, path: str) -> list[str]:
         self.called("listdir", path)
-        if path not in self._dirs:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        self._check_dir(path)
         prefix = path.rstrip("/") + "/"
         names = [name for name in (*self._files, *self._dirs) if name.startswith(prefix) and name != prefix]
         return sorted({name[len(prefix) :].split("/", 1)[0]: None for name in names})
@@ -353,18 +356,18 @@ class SimDisk:
         self.called("mkdir", path)
         while path not in self._dirs:
             self._dirs[path] = None
-            self._named(path, self._undo_mkdir(path))
+            self._named(path, partial(self._drop_tree, path))
             path = parent_dir(path)
 
-    def _undo_mkdir(self, path: str) -> Callable[[], None]:
-        def undo() -> None:
-            prefix = path + "/"
-            for name in [name for name in self._files if name.startswith(prefix)]:
-                del self._files[name]
-            for name in [name for name in self._dirs if name == path or name.startswith(prefix)]:
-                del self._dirs[name]
-
-        return undo
+    def _drop_tree(self, path: str) -> list[str]:
+        """Drop a directory with all that is below it; return the directories."""
+        prefix = path + "/"
+        for name in [name for name in self._files if name.startswith(prefix)]:
+            del self._files[name]
+        dropped = [name for name in self._dirs if name == path or name.startswith(prefix)]
+        for name in dropped:
+            del self._dirs[name]
+        return dropped
 
     def remove(self, path: str) -> None:
         self.called("remove", path)
@@ -378,13 +381,8 @@ class SimDisk:
 
     def rmtree(self, path: str) -> None:
         self.called("remove", path)
-        if path not in self._dirs:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
-        prefix = path + "/"
-        for name in [name for name in self._files if name.startswith(prefix)]:
-            del self._files[name]
-        for name in [name for name in self._dirs if name == path or name.startswith(prefix)]:
-            del self._dirs[name]
+        self._check_dir(path)
+        for name in self._drop_tree(path):
             self._unsynced_names.pop(name, None)
 
     def rename(self, source: str, target: str) -> None:
@@ -420,8 +418,7 @@ class SimDisk:
 
     def sync_dir(self, path: str) -> None:
         self.called("sync_dir", path)
-        if path not in self._dirs:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        self._check_dir(path)
         self._unsynced_names.pop(path, None)
 
     def sync_file(self, path: str) -> None:
