@@ -21,7 +21,7 @@ class BrokerNode(Node):
     """A broker on its machine, not started.
 
     Args:
-        properties: of `server.properties`, beside or instead of those that the node sets (`node.id`, `listeners`, `log.dirs`).
+        properties: of `server.properties`, added to those that the node sets (`node.id`, `listeners`, `log.dirs`) or replacing them.
 
     Attributes:
         server: that of the present process, or of the last.

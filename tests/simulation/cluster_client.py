@@ -1,10 +1,10 @@
 """A client of several brokers: each request goes to the broker it is for, as clients find it from metadata and FindCoordinator.
 
-It asks once. A failure is the caller's to handle, as with `Client`; after one, or after any error in an answer, the client forgets where it
-has sent the request and asks again. All that it knows at first is addresses.
+It sends a request once. The caller handles a failure, as with `Client`. After a failure, or an error in an answer, the client forgets which
+broker the request was for, and looks it up again. At first it knows only addresses.
 
-Of a partition it remembers the newest leader epoch, as clients do. It does not believe metadata that is older, and names the epoch where a
-request has a place for it: a broker that has led the partition before, and does not know that it leads no longer, rejects the request.
+It remembers the newest leader epoch of each partition, as clients do. It ignores older metadata, and names the epoch where a request has a
+field for it: so a broker that no longer leads the partition, and does not know it, rejects the request.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ClusterClient:
 
     Args:
         addresses: of all brokers.
-        rng: which broker is asked when any will do.
+        rng: chooses the broker when any will do.
         timeout_seconds: how long it waits for an answer.
 
     Attributes:
@@ -116,7 +116,7 @@ class ClusterClient:
         """Send one request to the broker that it is for, and return the answer.
 
         Raises:
-            ConnectionError, asyncio.TimeoutError, asyncio.IncompleteReadError: nobody is known to ask, or the answer did not come.
+            ConnectionError, asyncio.TimeoutError, asyncio.IncompleteReadError: no broker for it is known, or the answer did not come.
         """
         where = WHERE[key](message)
         address = await self._find(where) if where is not None else self._any()

@@ -13,7 +13,7 @@ from tests.simulation.history import History, Partition
 from tests.simulation.workload import LOST
 
 CONSUMER = -1
-"""As replica id: followers are told more than is committed."""
+"""The replica id of a consumer: a follower would also be told what is not committed."""
 LATEST = -1
 WATCHER = "watcher"
 """Its name in the history."""

@@ -2,8 +2,8 @@
 
     submit ── waits for a thread ──► begins ── some of its time ──► is done, in one step ── the rest ──► its result is known
 
-The step is at a moment of the work's time that the seed picks. A process that ends before it has not done the work; one that ends
-after it has done the work and does not know it. While the node is paused its threads are paused too.
+The seed picks the moment of the step. A process that ends before the step has not done the work; one that ends after it has done the
+work, but does not know it. While the node is paused its threads are paused too.
 
 Limit: work is one step. It sees no change of the node while it runs, and makes none that the node sees half done.
 """
@@ -74,7 +74,7 @@ class Executor:
 
     def _do(self, work: Work, future: asyncio.Future[Any], rest_seconds: float) -> None:
         result, failure = None, None
-        # What its caller has waited for the disk is not this work's time, and the other way round.
+        # The time that the caller has waited for the disk does not count for this work, and the other way round.
         before, self._disk.seconds_spent = self._disk.seconds_spent, 0.0
         # No loop runs in the thread of an executor.
         running = asyncio._get_running_loop()

@@ -80,7 +80,7 @@ class FinalReading:
         return records
 
     async def _read_transactions(self, transactors: Sequence[Transactor], transacted: Iterable[Partition]) -> None:
-        """What read_committed readers see once every transactional id has been taken over, which aborts what is open."""
+        """Read what read_committed readers see after each transactional id was taken over, which aborts open transactions."""
         if self._history.lost_unflushed_writes:
             return  # a partition may remember a transaction that its coordinator has lost, and wait for ever
         for transactor in transactors:

@@ -79,7 +79,7 @@ class Network:
         return f"<Network listeners={len(self.listeners)} connections={len(self._open) // 2} cut={sorted(self._cut)}>"
 
     def name(self, host: str, name: str) -> None:
-        """Say who has an address, for the timeline."""
+        """Name the node that has an address, for the timeline."""
         self._names[host] = name
 
     def _note(self, what: str, *hosts: str, port: int | None = None) -> None:

@@ -78,7 +78,7 @@ class Node:
         return int((self._world.loop.time() + self.disk.seconds_spent) * 1e9)
 
     def slow_threads(self, max_seconds: float) -> None:
-        """Let work for threads take up to so many seconds, in this process and those after it."""
+        """Let work for threads take up to this many seconds, in this process and in later ones."""
         self._executor_seconds = self.executor.max_seconds = max_seconds
 
     # What it runs

@@ -1,4 +1,4 @@
-"""kill -9 at every write of the transactional protocol: before it, in its midst, and after it.
+"""kill -9 at every write of the transactional protocol: before it, in the middle of it, and after it.
 
 The story: a producer commits, aborts and commits transactions over two partitions and a group's offset; then one is left open and
 fenced by a second producer of the same name, which commits in turn. Every write to a log that belongs to it (`__transaction_state`,

@@ -2,7 +2,7 @@
 
 - Each resource succeeds or fails as a whole: one bad value rejects all changes of its resource, and of no other.
 - SET and DELETE replace a value; APPEND and SUBTRACT change a list, starting from the value in force.
-- The legacy AlterConfigs replaces the whole set: what it does not name is removed.
+- The legacy AlterConfigs replaces the whole set: settings that it does not name are removed.
 - A broker resource with an empty name is the cluster-wide default; a setting that is only per broker is rejected
   there, and one that is only read at the start is rejected everywhere.
 - A broker setting that asks for protection (TLS, logins, ACLs) is rejected: this broker has none (`security_settings`).
@@ -83,7 +83,7 @@ def incremental_alter(
 def alter_configs(
     view: ControllerView, request: messages.AlterConfigsRequest
 ) -> ControllerResult[messages.AlterConfigsResponse]:
-    """Answer one AlterConfigs request: the values given are all the resource has afterwards."""
+    """Answer one AlterConfigs request: it replaces all values of a resource."""
 
     def changes(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> list[Alteration]:
         given = [_alteration(config.name, AlterOperation.SET, config.value) for config in resource.configs]

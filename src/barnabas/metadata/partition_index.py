@@ -6,7 +6,7 @@
     NOT_PREFERRED          those that their first replica does not lead
     REASSIGNING            those with a reassignment in progress
 
-- The index is a part of the image: a `TopicsDelta` makes the next one, and shares with the one before what did not change.
+- The index is a part of the image: a `TopicsDelta` makes the next index, which shares what did not change with the one before.
 - It is a function of the partitions: two images with equal partitions have equal indexes. No empty key or topic is kept.
 - Partitions of a topic are in the order of their ids; topics are in the order in which they came to a key.
 

@@ -6,7 +6,7 @@ must be cut off, made durable, appended, applied, sent and answered, in that ord
 
     quorum_state      the role of the moment, and its moves; a module per role: `unattached`, `prospective`, `candidate`,
                       `leader`, `resigned`, `follower`; `roles` is the table of the moves that are allowed
-    local_log         where the log ends, what of it is durable, where it differs from another
+    local_log         where the log ends, how far it is durable, where it differs from another log
     peer_messages     what voters ask and answer; `request_manager` keeps one request under way to each
     request_messages  the same as Kafka's messages, and back; `answer_messages` for the answers, `snapshot_messages` for snapshots
     request_checks    which error a request has for a node of a role
@@ -23,7 +23,7 @@ Invariants (each asserted where it could break)
 - An epoch has at most one leader; a leader never alters what its log already holds.
 - A leader begins its epoch with a LeaderChange record and counts nothing as committed before that record is.
 - The high watermark never goes back, and is at most the end that a majority has flushed.
-- A flush counts for the log as it was when the flush began; after a truncation it counts for nothing.
+- A flush covers the log as it was when the flush began; after a truncation it covers nothing.
 - Election state is durable before anything that relies on it leaves the node.
 
 - A voter set is in force as soon as it is in the log, and a truncation takes it back; a change begins only when the last one is committed.

@@ -27,7 +27,7 @@ def grants_without_leader(
 
 
 class Ballot:
-    """Who has granted and who has rejected; the own vote of a node that is a voter is granted from the beginning."""
+    """The voters that have granted and rejected. If the node itself is a voter, its own vote is granted from the beginning."""
 
     def __init__(self, voters: Iterable[int], own_id: int) -> None:
         self._votes: dict[int, bool | None] = dict.fromkeys(voters)

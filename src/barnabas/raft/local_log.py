@@ -1,7 +1,7 @@
-"""Where a node's log ends, what of it is durable, and which voters it names; the log itself is the host's.
+"""Where a node's log ends, how far it is durable, and which voters it names. The host has the log itself.
 
 - The host appends and truncates what `Ready` says before the next input, so this and the log agree whenever an input comes.
-- A truncation takes back the voters that the records cut off had named (KIP-853), and makes a flush that began before it count for nothing.
+- A truncation takes back the voters that the truncated records had named (KIP-853). A flush that began before it covers nothing.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class QuorumTimeouts(NamedTuple):
 
     Attributes:
         election: a voter without a leader waits between this and twice this before it stands for election.
-        fetch: a follower that has not heard its leader for so long stands for election.
+        fetch: a follower that has not heard its leader for this long stands for election.
     """
 
     election: int = 1_000

@@ -41,7 +41,7 @@ class Ready(NamedTuple):
 
 
 class FlushToken(NamedTuple):
-    """What a flush makes durable: the log up to `end_offset`, as it is after so many truncations."""
+    """What a flush makes durable: the log up to `end_offset`, as it is after this number of truncations."""
 
     end_offset: int
     truncations: int

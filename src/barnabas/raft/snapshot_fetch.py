@@ -6,7 +6,7 @@
 
 - A snapshot replaces the log only while the node still wants it: under another leader the node may have promised records that the
   snapshot does not hold.
-- One snapshot is under way. Another one, or the end of the role that wanted it, ends the one before.
+- One snapshot is under way at a time. A newer one, or the end of the role that wanted it, cancels it.
 - A disk that fails while pieces are written costs a pause; one that fails while the log is replaced ends this node's part.
 
 Source: Kafka's `KafkaRaftClient.handleFetchSnapshotResponse`; KIP-630.

@@ -40,13 +40,13 @@ class AwaitedOffset:
 
 
 def settle_all(awaited: Sequence[AwaitedOffset]) -> bool:
-    """Check each again, also those after an open one; return whether every outcome is known."""
+    """Check each again, even after one that is still open; return whether every outcome is known."""
     unsettled = sum(not each.settle() for each in awaited)
     return unsettled == 0
 
 
 def time_out(awaited: Sequence[AwaitedOffset]) -> None:
-    """Check each a last time; what is not reached ends with REQUEST_TIMED_OUT."""
+    """Check each a last time; those whose offset is not reached end with REQUEST_TIMED_OUT."""
     for each in awaited:
         if not each.settle():
             each.error_code = ErrorCode.REQUEST_TIMED_OUT
