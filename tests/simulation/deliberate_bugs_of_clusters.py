@@ -116,13 +116,13 @@ def keep_former_metadata() -> Iterator[None]:
     original = BrokerServer._on_metadata
     count = 0
 
-    def on_metadata(self: BrokerServer, delta: Any, image: Any) -> None:
+    async def on_metadata(self: BrokerServer, delta: Any, image: Any) -> None:
         nonlocal count
         count += 1
         if count % 5 == 0 and self.image.provenance.offset >= 0:
             self.image = image
             return
-        original(self, delta, image)
+        await original(self, delta, image)
 
     with replaced(BrokerServer, "_on_metadata", on_metadata):
         yield
@@ -212,20 +212,20 @@ class Bug(NamedTuple):
 LASTING_CUT = "lasting cut"
 BUGS: dict[str, Bug] = {
     "commit_alone": Bug(commit_alone, 6, "kill_leader_with_a_new_end"),
-    "elect_anybody": Bug(elect_anybody, 12, "forget_in_short_isr"),
-    "never_truncate": Bug(never_truncate, 120),
+    "elect_anybody": Bug(elect_anybody, 24, "forget_in_short_isr"),
+    "never_truncate": Bug(never_truncate, 60),
     "count_before_the_check": Bug(count_before_the_check, 6, "cut_leader_from_controller"),
-    "vote_twice": Bug(vote_twice, 40),
-    "keep_former_metadata": Bug(keep_former_metadata, 20),
-    "join_too_early": Bug(join_too_early, 15, "kill_at_join"),
+    "vote_twice": Bug(vote_twice, 60),
+    "keep_former_metadata": Bug(keep_former_metadata, 12),
+    "join_too_early": Bug(join_too_early, 18, "kill_at_join"),
     "never_shrink": Bug(never_shrink, 6, LASTING_CUT),
-    "forget_the_vote": Bug(forget_the_vote, 6, "crash_voter"),
-    "shrink_before_the_answer": Bug(shrink_before_the_answer, 6, "cut_leader_from_controller"),
-    "commit_below_min_isr": Bug(commit_below_min_isr, 6, "leave_leader_alone"),
-    "trust_a_crashed_disk": Bug(trust_a_crashed_disk, 6, "forget_in_short_isr"),
-    "answer_before_the_commit": Bug(answer_before_the_commit, 24, "move_coordinator_twice"),
-    "vote_without_sync": Bug(vote_without_sync, 12, "crash_voter"),
-    "answer_from_the_former_shard": Bug(answer_from_the_former_shard, 6, "move_coordinator_back"),
+    "forget_the_vote": Bug(forget_the_vote, 40, "crash_voter"),
+    "shrink_before_the_answer": Bug(shrink_before_the_answer, 30, "cut_leader_from_controller"),
+    "commit_below_min_isr": Bug(commit_below_min_isr, 15, "leave_leader_alone"),
+    "trust_a_crashed_disk": Bug(trust_a_crashed_disk, 60, "forget_in_short_isr"),
+    "answer_before_the_commit": Bug(answer_before_the_commit, 36, "move_coordinator_twice"),
+    "vote_without_sync": Bug(vote_without_sync, 30, "crash_voter"),
+    "answer_from_the_former_shard": Bug(answer_from_the_former_shard, 12, "move_coordinator_back"),
     "name_the_end_too_early": Bug(name_the_end_too_early, 6, "kill_leader_with_a_new_end"),
-    "commit_metadata_alone": Bug(commit_metadata_alone, 6, "leave_controller_alone"),
+    "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }
