@@ -77,7 +77,8 @@ class FinalReading:
                 break
             records += found
             offset = found[-1][0] + 1
-        return records
+        # The last request of a client that has ended may be on its way still, and is appended behind the end.
+        return [record for record in records if record[0] < end]
 
     async def _read_transactions(self, transactors: Sequence[Transactor], transacted: Iterable[Partition]) -> None:
         """Read what read_committed readers see after each transactional id was taken over, which aborts open transactions."""
