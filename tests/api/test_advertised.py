@@ -114,7 +114,7 @@ def test_describe_topic_partitions_finds_the_same_leaders(cluster: Hosting) -> N
     request = DescribeTopicPartitionsRequest(
         topics=[DescribeTopicPartitionsRequest.TopicRequest(name="t")], response_partition_limit=100
     )
-    answer = describe_topic_partitions.handle(context(cluster, 75, 0, "PLAINTEXT"), request)
+    answer: Any = step(describe_topic_partitions.handle(context(cluster, 75, 0, "PLAINTEXT"), request), cluster.loop)
     parts = answer.topics[0].partitions
     assert [(part.error_code, part.leader_id) for part in parts] == [
         (ErrorCode.NONE, 1),

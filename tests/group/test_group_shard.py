@@ -74,3 +74,17 @@ def test_offsets_of_the_oldest_type_are_read() -> None:
     value = b"\x00\x00" + messages.LegacyOffsetCommitValue(offset=4, metadata="m", commit_timestamp=9).encode(0)
     runner.log.append(0, build_batch([(0, key, value, [])]))
     assert "fetch NONE t:0=4(m)" in runner.run("> fetch all\n")
+
+
+def test_a_shard_whose_groups_consume_nothing_does_not_look_at_changed_topics() -> None:
+    class Unread(list[str]):
+        def __iter__(self) -> Any:
+            raise AssertionError("ten thousand names for each of fifty shards")
+
+    runner = ScriptRunner()
+    runner.run("> join a version=3\n")
+    shard = shard_of(runner)
+    shard.on_topics_changed(Unread(["t"]), has_new=False)
+    shard.environment.subscribers.add("g", "t")
+    with pytest.raises(AssertionError, match="ten thousand"):
+        shard.on_topics_changed(Unread(["t"]), has_new=False)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.log import housekeeping, offset_checkpoints
+from barnabas.log import housekeeping, log_manager, offset_checkpoints
+from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from tests.log.small_log import Clock
@@ -53,6 +54,51 @@ def test_each_step_looks_at_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     # The last log of one round and the first three of the next, with what each round asks of a log.
     assert max(looked_at) <= 12, looked_at
     assert sum(looked_at) >= 30
+
+
+def test_a_step_flushes_fewer_logs_than_it_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    _, opened = many(monkeypatch, clock)
+    monkeypatch.setattr(housekeeping, "LOGS_PER_STEP", 20)
+    for log in opened.logs.values():
+        log.reconfigure(LogConfig(flush_ms=1000))
+    clock.ms += 1_000
+    flushed_then = [
+        sum(log.recovery_point == log.log_end_offset for log in opened.logs.values())
+        for _ in opened.housekeeping_stepwise()
+    ]
+    assert flushed_then[:6] == [2, 4, 6, 8, 10, 10]
+
+
+def test_a_step_writes_the_indexes_of_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    _, opened = many(monkeypatch, clock)
+    monkeypatch.setattr(housekeeping, "LOGS_PER_STEP", 20)
+    wrote: list[int] = [0]
+    write = PartitionLog.write_index_entries
+
+    def counted(log: PartitionLog) -> bool:
+        wrote[-1] += 1
+        write(log)
+        return True
+
+    monkeypatch.setattr(PartitionLog, "write_index_entries", counted)
+    for _ in opened.housekeeping_stepwise():
+        wrote.append(0)
+    assert [count for count in wrote if count] == [2, 2, 2, 2, 2]
+
+
+def test_the_files_of_few_deleted_logs_go_in_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_manager, "LOGS_PER_TURN", 4)
+    clock = Clock()
+    disk, opened = many(monkeypatch, clock)
+    for partition in range(10):
+        opened.delete(TOPIC, partition)
+    clock.ms += 600_000
+    left = [len([name for name in disk.listdir(ROOT) if "orders" in name]) for _ in opened.housekeeping_stepwise()]
+    assert [each for number, each in enumerate(left) if number == 0 or each != left[number - 1]] == [10, 6, 2]
+    opened.housekeeping()
+    assert not [name for name in disk.listdir(ROOT) if "orders" in name]
 
 
 def test_it_ends_when_the_logs_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import re
 from collections.abc import Callable
 
 import pytest
 
+from barnabas.log import log_manager
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
@@ -128,6 +130,41 @@ def test_log_that_cannot_be_closed_prevents_the_marker() -> None:
     disk.on_call = lambda call, path: OSError(errno.EIO, "lost") if call == "sync" and path.endswith(".log") else None
     opened.close()
     assert not disk.exists(MARKER)
+
+
+def test_logs_are_closed_in_slices_and_one_that_opens_meanwhile_is_closed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_manager, "LOGS_PER_TURN", 2)
+    disk = SimDisk()
+    opened = manager(disk)
+    logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(5)]
+    for log in logs:
+        append(log, 1)
+    closed_then = []
+    for _ in opened.close_stepwise():
+        closed_then.append(sum(log._local.is_closed for log in logs))
+        if not closed_then[1:]:
+            late = opened.get_or_create(TOPIC, 5, TOPIC_ID, CONFIG)
+            append(late, 3)
+            with pytest.raises(KafkaStorageError):
+                append(logs[0], 1)
+    assert closed_then == [2, 4]
+    disk.kill()
+    again = manager(disk)
+    assert again.had_clean_shutdown
+    assert [again.get(TOPIC, partition).log_end_offset for partition in range(6)] == [2, 2, 2, 2, 2, 6]
+
+
+def test_logs_are_listed_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_manager, "LOGS_PER_TURN", 2)
+    disk = SimDisk()
+    opened = manager(disk)
+    for partition in range(5):
+        append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 1)
+    opened.close()
+    again = LogManager(disk, ROOT, now_ms=Clock())
+    listed = [0, *(len(again._unopened) for _ in again.open_stepwise())]
+    assert listed[-1] == 5
+    assert max(after - before for before, after in itertools.pairwise(listed)) == 2
 
 
 def test_quorum_log_and_foreign_names_are_left_alone() -> None:

@@ -350,6 +350,21 @@ def test_a_change_of_many_records_is_prepared_apart(apart: ControllerHarness) ->
     assert len(apart.controller.image.topics.by_name["a"].partitions) == 1_000
 
 
+@pytest.mark.parametrize("of_each", [1_001, 501])
+def test_the_deletion_of_many_partitions_is_prepared_apart(apart: ControllerHarness, of_each: int) -> None:
+    for name in ("a", "b"):
+        apart.later(ApiKey.CREATE_TOPICS, create(name, partitions=of_each))
+        let_go(apart)
+    apart.loop.held = []
+    small = messages.DeleteTopicsRequest(topic_names=["unknown"], timeout_ms=1000)
+    assert apart.later(ApiKey.DELETE_TOPICS, small).done()
+    future = apart.later(ApiKey.DELETE_TOPICS, messages.DeleteTopicsRequest(topic_names=["a", "b"], timeout_ms=1000))
+    assert not future.done()
+    let_go(apart)
+    assert [each.error_code for each in future.result().responses] == [ErrorCode.NONE] * 2
+    assert not apart.controller.image.topics.by_name
+
+
 def test_a_change_of_too_many_records_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = registered()
     monkeypatch.setattr(quorum_controller, "MAX_RECORDS_PER_REQUEST", 5)

@@ -72,6 +72,30 @@ def test_few_take_one_turn(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) ->
     assert in_turns(hosting, monkeypatch, *created("a", 1, PER_TURN - 1)) == [PER_TURN - 1]
 
 
+def test_topics_without_a_partition_here_count_too(hosting: Hosting) -> None:
+    elsewhere = [created(f"t{number}", number, 1) for number in range(25)]
+    for _, partition in elsewhere:
+        partition.replicas = partition.isr = [NODE + 1]
+        partition.leader = NODE + 1
+    hosting.loop.run_until_complete(begin(hosting, *(record for topic in elsewhere for record in topic)))
+    broker_setting = ConfigRecord(resource_type=4, resource_name="", name="log.retention.ms", value="1")
+    assert turns(hosting, broker_setting) == 3
+    assert turns(hosting, *(RemoveTopicRecord(topic_id=topic_id(number)) for number in range(25))) == 3
+
+
+def turns(hosting: Hosting, *records: MetadataRecord) -> int:
+    """Return how many turns of the loop it takes to apply records."""
+
+    async def story() -> int:
+        applying, count = begin(hosting, *records), 1
+        while not applying.done():
+            await asyncio.sleep(0)
+            count += 1
+        return count
+
+    return hosting.loop.run_until_complete(story())
+
+
 def test_deleted_and_changed_partitions_are_counted_together(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
     hosting.loop.run_until_complete(begin(hosting, *created("a", 1, 15)))
     records = [RemoveTopicRecord(topic_id=topic_id(1)), *created("a", 2, 8)]

@@ -12,6 +12,7 @@ Version 0 is flexible (KIP-966).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from barnabas.api.advertised import advertised_endpoint
@@ -19,21 +20,36 @@ from barnabas.api.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
 from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
+from barnabas.metadata.slices import Running, SliceCount, Slices
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from barnabas.steps import PIECE, turn
 
 _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 _Partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition
 
 
-def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+async def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     image = context.services.image()
-    live = {broker.id for broker in image.cluster.live_brokers() if advertised_endpoint(context, broker.id) is not None}
+    find = partial(_names, image, request)
+    is_long = max(len(image.topics.by_name), len(request.topics)) > PIECE
+    names = await context.services.loop.run_in_executor(None, find) if is_long else find()
+    making = Running(_page(context, request, image, names))
+    for _ in making:
+        await turn()
+    return making.result
+
+
+def _page(
+    context: RequestContext, request: DescribeTopicPartitionsRequest, image: MetadataImage, names: list[str]
+) -> Slices[DescribeTopicPartitionsResponse]:
+    alive = {broker.id for broker in image.cluster.live_brokers()}
+    live = {broker_id for broker_id in alive if advertised_endpoint(context, broker_id) is not None}
     cursor = request.cursor
-    names = _names(image, request)
     limit = context.services.config.int_value("max.request.partition.size.limit")
     left = max(min(limit, request.response_partition_limit), 1)
     response = DescribeTopicPartitionsResponse()
+    count = SliceCount()
     for name in names:
         if left <= 0:
             response.next_cursor = _cursor(name, 0)
@@ -42,13 +58,21 @@ def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> 
         topic = image.topics.by_name.get(name)
         if topic is None:
             response.topics.append(_unknown(name))
+            if count.ends():
+                yield
             continue
-        page = [item for item in topic.partitions.items() if item[0] >= first]
-        response.topics.append(_topic(image, live, topic, page[:left]))
-        if len(page) > left:
-            response.next_cursor = _cursor(name, page[left][0])
-            break
-        left -= len(page)
+        described = _topic(topic)
+        response.topics.append(described)
+        for index, partition in topic.partitions.items():
+            if index < first:
+                continue
+            if left <= 0:
+                response.next_cursor = _cursor(name, index)
+                return response
+            left -= 1
+            described.partitions.append(_partition(index, partition, live, partition.leader in alive))
+            if count.ends():
+                yield
     return response
 
 
@@ -83,15 +107,11 @@ def _unknown(name: str) -> Any:
     )
 
 
-def _topic(
-    image: MetadataImage, live: set[int], topic: TopicImage, page: list[tuple[int, PartitionRegistration]]
-) -> Any:
-    alive = {broker.id for broker in image.cluster.live_brokers()}
+def _topic(topic: TopicImage) -> Any:
     return _Topic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic_names.is_internal(topic.name),
-        partitions=[_partition(index, partition, live, partition.leader in alive) for index, partition in page],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 

@@ -83,6 +83,9 @@ _LISTS = frozenset(
         ApiKey.LIST_TRANSACTIONS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        ApiKey.LIST_CONFIG_RESOURCES,
     }
 )
 """APIs with responses that may be far longer than their requests."""
@@ -92,9 +95,7 @@ _READERS = frozenset(
         ApiKey.CREATE_ACLS,
         ApiKey.DELETE_ACLS,
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
-        ApiKey.LIST_CONFIG_RESOURCES,
         ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
     }
 )
@@ -351,7 +352,11 @@ class Dispatcher:
 
     async def _answer_list(self, context: AnyContext, handled: Any) -> Any:
         response = await handled if isinstance(handled, Awaitable) else handled
-        return await self._encode_apart(context, response) if _elements(response) > LARGE_RESPONSE else response
+        if _elements(response) <= LARGE_RESPONSE:
+            return response
+        encoded = await self._encode_apart(context, response)
+        await let_go(response)
+        return encoded
 
     async def _encode_apart(self, context: AnyContext, response: Any) -> _Encoded:
         self._charge(context, response)

@@ -14,23 +14,24 @@ from barnabas.api.context import RequestContext
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
+from barnabas.steps import PIECE, in_pieces, in_slices
 
 _TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
 _KINDS = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP)
 
 
-def handle(context: RequestContext, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
-    kinds = [_CLIENT_METRICS] if context.version == 0 else request.resource_types or list(_KINDS)
+async def handle(context: RequestContext, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+    kinds: dict[int, None] = {}
+    async for piece in in_pieces([_CLIENT_METRICS] if context.version == 0 else request.resource_types or _KINDS):
+        kinds.update(dict.fromkeys(piece))
     if any(kind not in _KINDS for kind in kinds):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     image = context.services.image()
-    return ListConfigResourcesResponse(
-        config_resources=[
-            ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind)
-            for kind in dict.fromkeys(kinds)
-            for name in _names(image, kind)
-        ]
-    )
+    resources = []
+    for kind in kinds:
+        async for name in in_slices(_names(image, kind), per_turn=PIECE):
+            resources.append(ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind))
+    return ListConfigResourcesResponse(config_resources=resources)
 
 
 def _names(image: MetadataImage, kind: int) -> list[str]:

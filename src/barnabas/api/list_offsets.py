@@ -22,7 +22,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.offset_lookup import FoundOffset, find_offset
-from barnabas.steps import in_pieces, in_slices
+from barnabas.steps import PIECE, in_slices
 
 LEADER_EPOCH_VERSION = 4
 OFFSET_NOT_AVAILABLE_VERSION = 5
@@ -35,8 +35,10 @@ _Partition = ListOffsetsResponse.ListOffsetsPartitionResponse
 async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Look up one offset per partition."""
     named: Counter[tuple[str, int]] = Counter()
-    async for piece in in_pieces(request.topics):
-        named.update((topic.name, asked.partition_index) for topic in piece for asked in topic.partitions)
+    counting = in_slices(request.topics, per_turn=PIECE)
+    async for topic in counting:
+        async for asked in in_slices(topic.partitions, counting):
+            named[topic.name, asked.partition_index] += 1
     response = ListOffsetsResponse()
     topics = in_slices(request.topics)
     async for topic in topics:

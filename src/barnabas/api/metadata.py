@@ -30,10 +30,11 @@ from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import begin_creation, create_topics
 from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
+from barnabas.metadata.slices import Running, SliceCount, Slices
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from barnabas.steps import PIECE, in_slices
+from barnabas.steps import PIECE, in_slices, turn
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
@@ -88,15 +89,14 @@ async def _response(
     brokers = _brokers(context, image)
     live = {broker.node_id for broker in brokers}
     found = _Topics(context, image, live, creation_codes, gone, request.include_topic_authorized_operations)
-    if wanted is None:
-        topics = [found.topic(topic) async for topic in in_slices(image.topics.by_name.values())]
-    else:
-        topics = [found.asked(topic) async for topic in in_slices(_distinct(wanted))]
+    making = Running(found.of(image.topics.by_name.values()) if wanted is None else found.asked(_distinct(wanted)))
+    for _ in making:
+        await turn()
     return MetadataResponse(
         brokers=brokers,
         cluster_id=context.services.cluster_id,
         controller_id=_controller_id(context, live),
-        topics=topics,
+        topics=making.result,
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
         ),
@@ -126,8 +126,11 @@ def _controller_id(context: RequestContext, live: set[int]) -> int:
     return min(live, default=-1)
 
 
+_Topic = MetadataResponse.MetadataResponseTopic
+
+
 class _Topics:
-    """Make topics of one response from topics of the image."""
+    """Make topics of one response from topics of the image, in slices of partitions."""
 
     def __init__(
         self,
@@ -145,25 +148,42 @@ class _Topics:
         self._gone = gone
         self._operations = TOPIC_OPERATIONS if include_operations else NOT_ASKED
         self._version = context.version
+        self._count = SliceCount()
 
-    def asked(self, topic: MetadataRequest.MetadataRequestTopic) -> MetadataResponse.MetadataResponseTopic:
+    def of(self, topics: Iterable[TopicImage]) -> Slices[list[_Topic]]:
+        made = []
+        for topic in topics:
+            made.append((yield from self._topic(topic)))
+        return made
+
+    def asked(self, topics: Iterable[MetadataRequest.MetadataRequestTopic]) -> Slices[list[_Topic]]:
+        made = []
+        for topic in topics:
+            found = self._find(topic)
+            if isinstance(found, TopicImage):
+                found = yield from self._topic(found)
+            elif self._count.ends():
+                yield
+            made.append(found)
+        return made
+
+    def _find(self, topic: MetadataRequest.MetadataRequestTopic) -> TopicImage | _Topic:
+        """Return a topic that the request names, or the response's error for it."""
         if topic.topic_id != ZERO_UUID:
             by_id = self._image.topics.by_id.get(topic.topic_id)
             if by_id is None:
                 return self._failed(None, ErrorCode.UNKNOWN_TOPIC_ID, Uuid(topic.topic_id))
-            return self.topic(by_id)
+            return by_id
         name = topic.name or ""
         found = self._image.topics.by_name.get(name)
         if found is not None and name not in self._gone:
-            return self.topic(found)
+            return found
         if topic_names.fault(name):
             return self._failed(name, ErrorCode.INVALID_TOPIC_EXCEPTION)
         return self._failed(name, self._creation_codes.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
-    def _failed(
-        self, name: str | None, code: int, topic_id: Uuid = ZERO_UUID
-    ) -> MetadataResponse.MetadataResponseTopic:
-        return MetadataResponse.MetadataResponseTopic(
+    def _failed(self, name: str | None, code: int, topic_id: Uuid = ZERO_UUID) -> _Topic:
+        return _Topic(
             error_code=code,
             name=name if name is not None or self._version >= 12 else "",
             topic_id=topic_id,
@@ -171,12 +191,17 @@ class _Topics:
             topic_authorized_operations=self._operations,
         )
 
-    def topic(self, topic: TopicImage) -> MetadataResponse.MetadataResponseTopic:
-        return MetadataResponse.MetadataResponseTopic(
+    def _topic(self, topic: TopicImage) -> Slices[_Topic]:
+        partitions = []
+        for index, partition in topic.partitions.items():
+            partitions.append(self._partition(index, partition))
+            if self._count.ends():
+                yield
+        return _Topic(
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=topic.name in topic_names.INTERNAL_TOPICS,
-            partitions=[self._partition(index, partition) for index, partition in topic.partitions.items()],
+            partitions=partitions,
             topic_authorized_operations=self._operations,
         )
 

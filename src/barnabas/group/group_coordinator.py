@@ -102,7 +102,9 @@ class GroupCoordinator:
 
     def on_topics_changed(self, delta: TopicsDelta) -> None:
         """Tell the groups that topics were created, changed or deleted."""
-        self._write_all(lambda shard: shard.on_topics_changed(delta))
+        names = [topic.name for topics in (delta.changed, delta.deleted) for topic in topics.values()]
+        has_new = any(topic.is_new for topic in delta.changed.values())
+        self._write_all(lambda shard: shard.on_topics_changed(names, has_new=has_new))
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> None:
         """Delete the offsets of deleted topics (name to id); offsets that cannot be deleted now expire later."""

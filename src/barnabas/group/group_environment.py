@@ -35,6 +35,13 @@ class TopicSubscribers:
     def __repr__(self) -> str:
         return f"<TopicSubscribers {len(self._by_topic)} topics>"
 
+    def __len__(self) -> int:
+        """Return how many topics are consumed."""
+        return len(self._by_topic)
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._by_topic
+
     def add(self, group_id: str, topic: str) -> None:
         """Note that a group consumes a topic."""
         self._by_topic.setdefault(topic, {})[group_id] = None

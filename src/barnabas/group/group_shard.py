@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,7 +40,6 @@ from barnabas.group.offset_store import OffsetAndMetadata, OffsetStore, TopicOff
 from barnabas.group.rebalance_history import RebalanceHistory, RebalanceRecord
 from barnabas.group.sender import Sender
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     HeartbeatRequest,
@@ -290,19 +289,29 @@ class GroupCoordinatorShard:
 
     # The cluster's metadata
 
-    def on_topics_changed(self, delta: TopicsDelta) -> CoordinatorResult[None]:
-        """Have the groups that consume changed topics check them at their next heartbeat."""
+    def on_topics_changed(self, names: Collection[str], *, has_new: bool) -> CoordinatorResult[None]:
+        """Have the groups that consume changed topics check them at their next heartbeat.
+
+        Args:
+            has_new: whether one of the topics was created.
+        """
         environment = self.environment
-        if delta.created():
+        if has_new:
             environment.last_new_topics_version = environment.image().provenance.offset
-        changed = [topic.name for topic in delta.changed.values()]
-        for name in (*changed, *(topic.name for topic in delta.deleted.values())):
-            environment.topic_hashes.pop(name, None)
-            for group_id in environment.subscribers.of(name):
-                group = self.groups.get(group_id)
-                if group is not None:
-                    group.request_metadata_refresh()
+        hashes, subscribers = environment.topic_hashes, environment.subscribers
+        # Ten thousand names may be for each of fifty shards, in one turn of the loop.
+        for name in names if hashes or subscribers else ():
+            if name in hashes:
+                del hashes[name]
+            if name in subscribers:
+                self._refresh(subscribers.of(name))
         return CoordinatorResult(None)
+
+    def _refresh(self, group_ids: Iterable[str]) -> None:
+        for group_id in group_ids:
+            group = self.groups.get(group_id)
+            if group is not None:
+                group.request_metadata_refresh()
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> CoordinatorResult[None]:
         """Delete the offsets of deleted topics (name to id), and what groups keep about these topics."""

@@ -1,7 +1,7 @@
 """What recurs for the logs of a directory: flushes, retention, index files, checkpoints, deleted segments.
 
 About once a second the server runs the generator `steps`, and gives the loop a turn after each step. A step looks at up to a
-thousand logs, and opens at most 20. A failing disk is logged, and its log skipped.
+thousand logs, writes files of at most 100, and opens at most 20. A failing disk is logged, and its log skipped.
 
 Source: the scheduled tasks of Kafka's `LogManager`.
 """
@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 LOGS_PER_ROUND_STEP = 200
 """How many logs one call applies retention to, and as many whose silent producers it forgets: some 10 ms."""
+WRITTEN_LOG_COUNTS = 10
+"""A log that a step flushes, or writes files of, counts as so many that it only looks at: a tenth of a millisecond."""
 LOGS_OPENED_PER_STEP = 20
 """How many logs a step opens: half a millisecond each, on a fast disk."""
 INDEX_WRITE_INTERVAL_MS = 5_000
@@ -104,16 +106,17 @@ class Housekeeping:
         yield from self._write_checkpoints(now_ms)
         yield from self._each_log(self._remove_deleted_segments)
 
-    def _each_log(self, work: Callable[[PartitionLog], None]) -> Iterator[None]:
-        """Do some work for each open log; yield after each few."""
-        for number, (key, log) in enumerate(list(self._logs.items()), start=1):
-            if self._logs.get(key) is log:
-                work(log)
-            if number % LOGS_PER_STEP == 0:
+    def _each_log(self, work: Callable[[PartitionLog], bool]) -> Iterator[None]:
+        """Do some work for each open log; yield after each few, or fewer if there was something to do."""
+        cost = 0
+        for key, log in list(self._logs.items()):
+            cost += WRITTEN_LOG_COUNTS if self._logs.get(key) is log and work(log) else 1
+            if cost >= LOGS_PER_STEP:
+                cost = 0
                 yield
 
-    def _flush_if_due(self, log: PartitionLog) -> None:
-        """Flush a log whose flush.ms has passed since its last flush."""
+    def _flush_if_due(self, log: PartitionLog) -> bool:
+        """Flush a log whose flush.ms has passed since its last flush; return whether it was due, as the next ones do for theirs."""
         if (
             log.config.flush_ms != INT64_MAX
             and log.recovery_point < log.log_end_offset
@@ -121,6 +124,8 @@ class Housekeeping:
         ):
             with self._logged(f"flush {log.name}"):
                 log.flush_elsewhere()
+            return True
+        return False
 
     def _retain(self, now_ms: int) -> Iterator[None]:
         """Apply retention to the next logs of the round; one that nobody has used since the start is opened for it."""
@@ -148,9 +153,10 @@ class Housekeeping:
                 log.expire_producers()
         del self._producer_round[:LOGS_PER_ROUND_STEP]
 
-    def _write_index_entries(self, log: PartitionLog) -> None:
+    def _write_index_entries(self, log: PartitionLog) -> bool:
         with self._logged(f"write the index entries of {log.name}"):
-            log.write_index_entries()
+            return log.write_index_entries()
+        return True
 
     def _write_checkpoints(self, now_ms: int) -> Iterator[None]:
         """Write the checkpoints that are due; those that could not be written because of a truncation are due at once."""
@@ -176,10 +182,12 @@ class Housekeeping:
             self._failure.succeeded()
         return is_written
 
-    def _remove_deleted_segments(self, log: PartitionLog) -> None:
-        if log.has_deleted_files:
-            with self._logged(f"remove deleted segments of {log.name}"):
-                log.remove_deleted_files()
+    def _remove_deleted_segments(self, log: PartitionLog) -> bool:
+        if not log.has_deleted_files:
+            return False
+        with self._logged(f"remove deleted segments of {log.name}"):
+            log.remove_deleted_files()
+        return True
 
     @contextlib.contextmanager
     def _logged(self, what: str) -> Iterator[None]:

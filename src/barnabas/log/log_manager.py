@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 LOCK_FILE = ".lock"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 LOGS_PER_TURN = 200
-"""How many small files are read in one turn of the loop."""
+"""How many small files are read, or logs closed, in one turn of the loop."""
 STRAYS_NAMED = 5
 """How many strays the log's one line about them names."""
 
@@ -149,6 +149,7 @@ class LogManager:
         # Renamed directories with the time their files may go.
         self._doomed: list[tuple[int, str]] = []
         self._renames = 0
+        self._is_closing = False
         self.had_clean_shutdown = False
         self.failure = LogDirFailure(root_dir)
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
@@ -216,14 +217,17 @@ class LogManager:
             self._release()
             raise
 
-    def open_stepwise(self) -> Iterator[Recovery]:
+    def open_stepwise(self) -> Iterator[Recovery | None]:
         """As `open`, but yield before the recovery, and after each log that had to be recovered: how far it is.
+
+        Before that it yields None after each few directories that it has listed.
 
         After an error the directory is still locked: the caller must `close` it.
         """
         self.lock()
+        self._is_closing = False
         try:
-            self._take_over()
+            yield from self._take_over()
             recovery = Recovery(len(self._unopened))
             yield recovery
             if not self.had_clean_shutdown:
@@ -237,7 +241,8 @@ class LogManager:
             self._lock.release()
             self._lock = None
 
-    def _take_over(self) -> None:
+    def _take_over(self) -> Iterator[None]:
+        """Read the checkpoints, and list the logs."""
         marker = f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}"
         self.had_clean_shutdown = self._disk.exists(marker)
         if self.had_clean_shutdown:
@@ -246,7 +251,9 @@ class LogManager:
             self._disk.sync_dir(self.root_dir)
         self._checkpoints.load()
         self.cleaner.load()
-        for name in self._disk.listdir(self.root_dir):
+        for number, name in enumerate(self._disk.listdir(self.root_dir), start=1):
+            if number % LOGS_PER_TURN == 0:
+                yield
             path = f"{self.root_dir}/{name}"
             if name.endswith(log_files.DELETE_DIR_SUFFIX):
                 self._doomed.append((self._now_ms(), path))
@@ -446,19 +453,22 @@ class LogManager:
         """
         for _ in self._housekeeping.steps():
             yield
-            if not self.is_locked:
+            if self._is_closing:
                 return
-        self._remove_deleted_logs()
-        self.cleaner.poll()
+        yield from self._remove_deleted_logs()
+        if not self._is_closing:
+            self.cleaner.poll()
 
-    def _remove_deleted_logs(self) -> None:
+    def _remove_deleted_logs(self) -> Iterator[None]:
         """Remove the files of deleted logs whose delay has passed."""
         now_ms = self._now_ms()
         due = [path for when, path in self._doomed if when <= now_ms]
         if due:
             self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
-            for path in due:
+            for number, path in enumerate(due, start=1):
                 self._remove_tree(path)
+                if number % LOGS_PER_TURN == 0:
+                    yield
 
     def apply_retention(self) -> int:
         """Apply retention to every log at once; return how many segments were deleted."""
@@ -505,14 +515,21 @@ class LogManager:
         Args:
             clean: False leaves the directory as a crash would.
         """
-        all_clean = clean
+        for _ in self.close_stepwise(clean=clean):
+            pass
+
+    def close_stepwise(self, *, clean: bool = True) -> Iterator[None]:
+        """As `close`, but yield after each few logs; the housekeeping ends."""
+        self._is_closing = True
         self.cleaner.close()
+        all_clean = clean
+        for number, log in enumerate(list(self._logs.values()), start=1):
+            all_clean &= _closes(log, clean)
+            if number % LOGS_PER_TURN == 0:
+                yield
         for log in self._logs.values():
-            try:
-                log.close(clean=clean)
-            except (KafkaStorageError, OSError) as error:
-                all_clean = False
-                logger.error("%s: closed without flushing: %s", log.directory, in_words(error))
+            # One may have been opened meanwhile. To the others this does nothing.
+            all_clean &= _closes(log, clean)
         if all_clean:
             try:
                 self.checkpoint(sync=True)
@@ -523,3 +540,13 @@ class LogManager:
         self._logs.clear()
         self._unopened.clear()
         self._release()
+
+
+def _closes(log: PartitionLog, clean: bool) -> bool:
+    """Close a log; return False if the disk failed."""
+    try:
+        log.close(clean=clean)
+    except (KafkaStorageError, OSError) as error:
+        logger.error("%s: closed without flushing: %s", log.directory, in_words(error))
+        return False
+    return True

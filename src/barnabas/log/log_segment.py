@@ -239,11 +239,11 @@ class LogSegment:
         self.transaction_index.write_pending()
         self._positions.clear()
 
-    def write_index_entries(self) -> None:
-        """Write the index entries that are only in memory; nothing is synced."""
-        self.offset_index.write_pending()
-        self.time_index.write_pending()
+    def write_index_entries(self) -> bool:
+        """Write the index entries that are only in memory, and return whether there were any; nothing is synced."""
+        has_written = [self.offset_index.write_pending(), self.time_index.write_pending()]
         self.transaction_index.write_pending()
+        return any(has_written)
 
     def write_indexes(self) -> None:
         """Write all index entries and the last timestamp, as before a close."""

@@ -538,14 +538,13 @@ class PartitionLog:
         finally:
             self._local.close()
 
-    def write_index_entries(self) -> None:
-        """Write the active segment's index entries, for tools that read the files of a running broker.
+    def write_index_entries(self) -> bool:
+        """Write the active segment's new index entries, for tools that read the files of a running broker; return whether there were any.
 
         Raises:
             OSError: the disk failed; the entries stay in memory for the next time.
         """
-        if not self._local.is_closed:
-            self._segments.active.write_index_entries()
+        return not self._local.is_closed and self._segments.active.write_index_entries()
 
     def _close_cleanly(self) -> None:
         if self._flusher.failure is not None:

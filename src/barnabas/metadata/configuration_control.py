@@ -30,6 +30,8 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.group_config_bounds import check_group_bounds
 from barnabas.metadata.listener_values import check_listeners
+from barnabas.metadata.partition_index import WITHOUT_LEADER
+from barnabas.metadata.partition_leaders import indexed
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.protocol import messages
@@ -137,14 +139,12 @@ def clear_elr(view: ControllerView, configs: Iterable[MetadataRecord]) -> list[M
 
 
 def _last_known_leaders(view: ControllerView, name: str) -> list[MetadataRecord]:
-    topics = view.image.topics.by_name
     return [
         messages.PartitionChangeRecord(
-            partition_id=index, topic_id=topic.topic_id, last_known_elr=list(partition.last_known_elr)
+            partition_id=at.partition_id, topic_id=at.topic.topic_id, last_known_elr=list(at.partition.last_known_elr)
         )
-        for topic in (topics.values() if not name else [topics[name]] if name in topics else [])
-        for index, partition in topic.partitions.items()
-        if partition.last_known_elr and not partition.isr
+        for at in indexed(view, WITHOUT_LEADER)
+        if name in ("", at.topic.name) and at.partition.last_known_elr and not at.partition.isr
     ]
 
 

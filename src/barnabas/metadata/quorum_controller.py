@@ -52,6 +52,7 @@ from barnabas.metadata.metadata_loader import MetadataLoader, OwnChange
 from barnabas.metadata.no_op_records import NoOpRecords
 from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
+from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECORDS_PER_TURN = 1_000
-"""The executor replays and encodes the records of a change with more of them."""
+"""The executor replays and encodes the records of a change with more of them, or with records that change so many partitions."""
 
 
 class _Pending(NamedTuple):
@@ -120,6 +121,17 @@ def _change(view: ControllerView, result: ControllerResult[Any]) -> _Change:
     metadata_version = image.features.metadata_version
     assert metadata_version is not None, "the first record of a log finalizes metadata.version"
     return _Change(result, delta, image, [encode_record(record, metadata_version) for record in result.records])
+
+
+def _is_long(view: ControllerView, records: list[MetadataRecord]) -> bool:
+    """Return whether the replay of a change looks at many records or partitions."""
+    weight, topics = len(records), view.image.topics.by_id
+    for record in records:
+        if isinstance(record, messages.RemoveTopicRecord):
+            weight += len(topics[record.topic_id].partitions)
+        elif isinstance(record, messages.ClearElrRecord) and not record.topic_name:
+            return True  # It is for every topic.
+    return weight > RECORDS_PER_TURN
 
 
 def _bounded(result: ControllerResult[Any]) -> ControllerResult[Any]:
@@ -231,7 +243,7 @@ class QuorumController:
             result = _bounded(manager(view, request.body))
             if result.batches is not None:
                 run_on_the_spot(self._answer_in_batches(request, result.response, result.batches), self._loop)
-            elif len(result.records) > RECORDS_PER_TURN and self._loop is not None:
+            elif self._loop is not None and _is_long(view, result.records):
                 in_background(self._answer_apart(request, lambda *_: result, self._loop), self._loop)
             else:
                 self._finish(request, _change(view, result))

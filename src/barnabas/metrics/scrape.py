@@ -36,42 +36,44 @@ class Scraper:
         self._node = NodeFamilies(source, monotonic_ns)
         self._groups = GroupFamilies(source)
         self._more = more
-        self._under_way: asyncio.Future[bytes] | None = None
+        self._under_way: asyncio.Future[bytearray] | None = None
 
-    async def text(self) -> bytes:
+    async def text(self) -> bytearray:
         """Make the text; concurrent scrapes share one."""
         if self._under_way is None:
             self._under_way = asyncio.ensure_future(self._make())
             self._under_way.add_done_callback(self._made)
         return await asyncio.shield(self._under_way)
 
-    def _made(self, future: asyncio.Future[bytes]) -> None:
+    def _made(self, future: asyncio.Future[bytearray]) -> None:
         self._under_way = None
         if not future.cancelled():
             future.exception()
 
-    async def _make(self) -> bytes:
-        parts: list[Family] = []
+    async def _make(self) -> bytearray:
+        # It grows to a hundred megabytes, which to join and encode at the end would take long.
+        text = bytearray()
         until = self._monotonic_ns() + SLICE_NS
         for part in self._families():
-            if part:
-                parts.append(part)
+            text += part.encode()
             if self._monotonic_ns() >= until:
                 await asyncio.sleep(0)
                 until = self._monotonic_ns() + SLICE_NS
-        return "".join(parts).encode()
+        return text
 
     def _families(self) -> Iterator[Family]:
         """Yield families, and empty texts where the loop may get a turn."""
         rows: list[PartitionRow] = []
+        by_place: dict[tuple[str, int], PartitionRow] = {}
         for row in partition_rows(self._source.services):
             rows.append(row)
+            by_place[row.topic, row.number] = row
             yield ""
         cluster_name = self._source.services.cluster_id
         yield from self._node.families()
         yield from replica_families.families(self._source.services.replica_manager, rows)
         yield from topic_families.families(self._source, rows, cluster_name)
-        yield from self._groups.families({(row.topic, row.number): row for row in rows}, cluster_name)
+        yield from self._groups.families(by_place, cluster_name)
         yield from self._coordinators(rows)
         if self._more is not None:
             yield from self._more()

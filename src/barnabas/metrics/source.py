@@ -83,10 +83,11 @@ class PartitionRow(NamedTuple):
 def partition_rows(services: BrokerServices) -> Iterator[PartitionRow]:
     """Yield each partition of the cluster, by topic name; a step may open a log's files."""
     replicas = services.replica_manager
-    for name, topic in sorted(services.image().topics.by_name.items()):
+    by_name = services.image().topics.by_name
+    for name in sorted(by_name):
         hosted = replicas.topics.get(name)
         prefix = labels({"topic": name})
-        for index, registration in sorted(topic.partitions.items()):
+        for index, registration in by_name[name].partitions.items():
             replica = None if hosted is None else hosted.partitions.get(index)
             yield PartitionRow(
                 name,

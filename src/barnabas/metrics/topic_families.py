@@ -21,6 +21,9 @@ from barnabas.replication.topic_traffic import TopicTraffic
 
 __all__ = ["families"]
 
+TOPICS_PER_SLICE = 1_000
+"""How many topics are looked at between two turns of the loop: a millisecond or two."""
+
 _TRAFFIC: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
     ("messagesin", "Records appended.", lambda t: t.messages_in),
     ("bytesin", "Bytes of batches appended.", lambda t: t.bytes_in),
@@ -56,15 +59,19 @@ def _traffic(source: Source) -> Iterator[Family]:
     replicas = source.services.replica_manager
     total = TopicTraffic()
     total.add(replicas.departed_traffic)
-    by_topic = []
-    for name, topic in sorted(replicas.topics.items()):
+    with_traffic: dict[str, TopicTraffic] = {}
+    for number, (name, topic) in enumerate(list(replicas.topics.items()), start=1):
         total.add(topic.traffic)
         if topic.traffic.produces or topic.traffic.fetches:
-            by_topic.append((labels({"topic": name}), topic.traffic))
+            with_traffic[name] = topic.traffic
+        if number % TOPICS_PER_SLICE == 0:
+            yield ""
+    by_topic = [("", total), *((labels({"topic": name}), with_traffic[name]) for name in sorted(with_traffic))]
     for name, text, of in _TRAFFIC:
-        samples = [("", of(total)), *((tags, of(traffic)) for tags, traffic in by_topic)]
         for suffix in ("", "persec"):
-            yield family(f"kafka_server_brokertopicmetrics_{name}{suffix}_total", "counter", text, samples)
+            samples = ((tags, of(traffic)) for tags, traffic in by_topic)
+            whole = f"kafka_server_brokertopicmetrics_{name}{suffix}_total"
+            yield from family_in_pieces(whole, "counter", text, samples)
 
 
 def _replicas(rows: Sequence[PartitionRow]) -> Iterator[Family]:
@@ -109,14 +116,14 @@ def _exporter(source: Source, rows: Sequence[PartitionRow]) -> Iterator[Family]:
             for endpoint in broker.listeners[:1]
         ),
     )
-    topics = sorted(source.services.image().topics.by_name.items())
+    by_name = source.services.image().topics.by_name
     yield from family_in_pieces(
         "kafka_topic_partitions",
         "gauge",
         "Partitions of a topic.",
-        ((labels({"topic": name}), len(topic.partitions)) for name, topic in topics),
+        ((labels({"topic": name}), len(by_name[name].partitions)) for name in sorted(by_name)),
     )
-    by_name: tuple[tuple[str, str, Callable[[PartitionRow], int]], ...] = (
+    of_partitions: tuple[tuple[str, str, Callable[[PartitionRow], int]], ...] = (
         ("current_offset", "High watermark of a partition.", _latest),
         ("oldest_offset", "Log start offset of a partition.", _earliest),
         ("in_sync_replica", "In-sync replicas of a partition.", lambda row: len(row.registration.isr)),
@@ -133,7 +140,7 @@ def _exporter(source: Source, rows: Sequence[PartitionRow]) -> Iterator[Family]:
             lambda row: int(len(row.registration.isr) < len(row.registration.replicas)),
         ),
     )
-    for name, text, of in by_name:
+    for name, text, of in of_partitions:
         yield from family_in_pieces(
             f"kafka_topic_partition_{name}", "gauge", text, ((row.labels, of(row)) for row in rows)
         )

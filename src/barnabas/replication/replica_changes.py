@@ -33,7 +33,7 @@ BROKER_RESOURCE = 4
 
 
 def changes(replicas: ReplicaManager, delta: MetadataDelta) -> Iterator[None]:
-    """Apply a delta to the replicas; yield after each partition."""
+    """Apply a delta to the replicas; yield after each partition, and after a topic that has none here."""
     if delta.topics is not None:
         for topic_id in delta.topics.deleted:
             yield from _delete_topic(replicas, topic_id)
@@ -81,6 +81,8 @@ def _delete_topic(replicas: ReplicaManager, topic_id: bytes) -> Iterator[None]:
     replicas.departed_traffic.add(topic.traffic)
     if replicas.topics.get(topic.name) is topic:
         del replicas.topics[topic.name]
+    if not topic.partitions:
+        yield
     for partition in list(topic.partitions.values()):
         _delete_partition(replicas, topic, partition)
         yield
@@ -111,6 +113,8 @@ def _reconfigured(replicas: ReplicaManager, changed: Iterable[tuple[int, str]]) 
 
 def _config_changed(replicas: ReplicaManager, topic: HostedTopic) -> Iterator[None]:
     topic.config_changed()
+    if not topic.partitions:
+        yield
     for partition in list(topic.partitions.values()):
         partition.config_changed()
         replicas.notify_changed(partition)  # A smaller min.insync.replicas may have moved the high watermark.

@@ -194,7 +194,9 @@ class DataDirectory:
     async def _recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
         report = RecoveryReport(monotonic_ns)
         for recovery in log_manager.open_stepwise():
-            if recovery.done:
+            if recovery is None:
+                pass
+            elif recovery.done:
                 report.add(recovery)
             elif self.was_formatted:
                 say_start(self, recovery, was_clean=log_manager.had_clean_shutdown)

@@ -48,7 +48,7 @@ class Answer(NamedTuple):
     """A route's answer."""
 
     content_type: str
-    body: bytes
+    body: bytes | bytearray
     status: HTTPStatus = HTTPStatus.OK
 
 
@@ -280,7 +280,12 @@ class _Connection(asyncio.BufferedProtocol):
             lines.append("Allow: GET, HEAD")
         head = "\r\n".join(lines).encode() + _END
         self._expect(WRITE_SECONDS)
-        self._transport.write(head if head_only else head + answer.body)
+        if head_only or len(answer.body) <= HEAD_BYTES:
+            self._transport.write(head if head_only else head + answer.body)
+        else:
+            # Tens of megabytes are not copied for the sake of their head.
+            self._transport.write(head)
+            self._transport.write(memoryview(answer.body))
         if not keep:
             self._is_closing = True
             self._transport.close()

@@ -57,7 +57,7 @@ from barnabas.server.metadata_quorum import MetadataQuorum
 from barnabas.server.runtime import Runtime
 from barnabas.server.start_report import warn_of_onlookers, warn_of_readers, warn_of_strangers
 from barnabas.server.timers import Timers
-from barnabas.steps import in_background, turn
+from barnabas.steps import in_background, in_slices, turn
 
 if TYPE_CHECKING:
     from barnabas.api.context import Controller
@@ -72,6 +72,8 @@ __all__ = ["CannotStart", "Node"]
 logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
+# How many logs a stop begins to flush in one turn of the loop.
+_FLUSHED_PER_TURN = 100
 
 _LATE = 8
 """A controller that looks after its sessions this part of a session too late has stood still."""
@@ -423,7 +425,8 @@ class Node:
         if self.failure is None:
             await self._flush_logs()
         self.quorum.close(clean=self.failure is None)
-        self.log_manager.close(clean=self.failure is None)
+        for _ in self.log_manager.close_stepwise(clean=self.failure is None):
+            await turn()
         self._close_http()
         logger.info("Stopped in %.1f s", (self._runtime.monotonic_ns() - began) / 1e9)
 
@@ -438,7 +441,7 @@ class Node:
 
         Closing flushes the logs one after the other; a log that is already flushed costs nothing then.
         """
-        for _, partition_log in self.log_manager:
+        async for _, partition_log in in_slices(self.log_manager, per_turn=_FLUSHED_PER_TURN):
             partition_log.flush_elsewhere()
         while self._blocking:
             await asyncio.wait(list(self._blocking))
