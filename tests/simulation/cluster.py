@@ -242,7 +242,8 @@ class ClusterPlan:
             "replica.lag.time.max.ms": str(self.lag_time_ms),
             # With few bytes snapshots are written often, and the log before them is deleted: a node that has fallen behind needs one.
             "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
-            "internal.metadata.log.segment.bytes": str(self.snapshot_bytes),
+            # Larger than any batch of the controller's, as Kafka's lower bound of 8 MB is.
+            "internal.metadata.log.segment.bytes": str(max(self.snapshot_bytes, 8_192)),
             "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
         }
 
