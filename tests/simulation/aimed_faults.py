@@ -221,9 +221,7 @@ class AimedFaults(Faults):
         await asyncio.sleep(self._rng.choice((0.0, 0.03, 0.1)) * self._rng.random())
         forgets = self._rng.random() < 0.5
         if forgets and self._may_lose_power(voter):
-            self._forgetful = voter
-            voter.lose_power()
-            self._history.crashes.append(f"power cut of {voter.name}")
+            self._cut_power(voter)
         elif not self._crash(voter):
             return
         network.heal(controller.host, voter.host, CONTROLLER_PORT)
@@ -345,9 +343,7 @@ class AimedFaults(Faults):
         await asyncio.sleep(2.0 * self._rng.random())
         if not self._may_lose_power(forgetful):
             return
-        self._forgetful = forgetful
-        forgetful.lose_power()
-        self._history.crashes.append(f"power cut of {forgetful.name}")
+        self._cut_power(forgetful)
         await asyncio.sleep(self._rng.choice((0.1, 2.0, 12.0)))
         self._start(forgetful)
         await asyncio.sleep(1.0)
