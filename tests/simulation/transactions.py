@@ -41,15 +41,12 @@ from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.simulation.client import Asks, Connect
+from tests.simulation.cluster_client import GROUP, TRANSACTION
 from tests.simulation.history import History, Partition, Transaction
 from tests.simulation.workload import LOST, NOT_YET
 
-GROUP = 0
-TRANSACTION = 1
 READ_COMMITTED = 1
 _AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
-
-
 _PATIENCE = 500
 
 
