@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from barnabas.coordinator.partition_for import partition_for
@@ -430,10 +431,13 @@ class SimulatedCluster:
     def _further(self, names: Iterable[str]) -> dict[str, Callable[[], bool]]:
         """Return, by what is said if not, whether each worker has got further than it is now."""
         return {
-            f"{name} gets no further than {count}": (lambda name=name, count=count: self._counts()[name] > count)  # type: ignore[misc]
+            f"{name} gets no further than {count}": partial(self._is_beyond, name, count)
             for name, count in self._counts().items()
             if name in names
         }
+
+    def _is_beyond(self, name: str, count: int) -> bool:
+        return self._counts()[name] > count
 
     async def _await_all(self, wanted: dict[str, Callable[[], bool]], since: str, work: asyncio.Future[None]) -> None:
         deadline = self.world.loop.time() + PROGRESS_SECONDS
