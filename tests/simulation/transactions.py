@@ -21,8 +21,6 @@ from barnabas.protocol.messages import (
     DescribeTransactionsResponse,
     EndTxnRequest,
     EndTxnResponse,
-    FetchRequest,
-    FetchResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     InitProducerIdRequest,
@@ -43,7 +41,7 @@ from barnabas.records.record_batch import iter_batches
 from tests.simulation.client import Asks, Connect
 from tests.simulation.cluster_client import GROUP, TRANSACTION
 from tests.simulation.history import History, Partition, Transaction
-from tests.simulation.workload import LOST, NOT_YET
+from tests.simulation.workload import LOST, NOT_YET, fetch_batches
 
 READ_COMMITTED = 1
 _AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
@@ -307,18 +305,9 @@ async def read_committed(client: Asks, topic: str, index: int) -> list[bytes]:
     offset, values = 0, []
     end = await end_offset(client, topic, index, READ_COMMITTED)
     while offset < end:
-        wanted = FetchRequest.FetchPartition(
-            partition=index, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=-1
+        result = await fetch_batches(
+            client, Partition(topic, index), offset, max_bytes=1 << 20, isolation_level=READ_COMMITTED
         )
-        request = FetchRequest(
-            max_wait_ms=0,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            isolation_level=READ_COMMITTED,
-            topics=[FetchRequest.FetchTopic(topic=topic, partitions=[wanted])],
-        )
-        answer = await client.request(ApiKey.FETCH, 11, request, FetchResponse)
-        result = answer.responses[0].partitions[0]
         if result.error_code:
             raise Refused(result.error_code)
         aborted = sorted((found.first_offset, found.producer_id) for found in result.aborted_transactions or ())
