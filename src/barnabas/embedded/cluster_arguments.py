@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from barnabas.embedded.broker_arguments import checked_config, setting_texts
 from barnabas.server.config import ConfigError
@@ -10,6 +10,7 @@ from barnabas.server.local_cluster import NODES_MAX, OWN_SETTINGS
 
 __all__ = [
     "CLUSTER_DEFAULTS",
+    "both_ways",
     "checked_brokers",
     "checked_seconds",
     "cluster_settings",
@@ -70,3 +71,8 @@ def checked_seconds(seconds: float) -> float:
 def ordered_pairs(sources: Iterable[int], targets: Iterable[int]) -> set[tuple[int, int]]:
     """Return every way from one of the first nodes to one of the second ones."""
     return {(source, target) for source in sources for target in targets if source != target}
+
+
+def both_ways(left: Collection[int], right: Collection[int]) -> set[tuple[int, int]]:
+    """Return every way between one of the first nodes and one of the second ones."""
+    return ordered_pairs(left, right) | ordered_pairs(right, left)
