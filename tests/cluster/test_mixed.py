@@ -36,7 +36,7 @@ def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_both_kinds_lead_follow_die_and_return(mixed: Cluster, tools: ToolProcess) -> None:
     create_safe_topic(mixed, TOPIC)
-    with Load(mixed.bootstrap_servers, TOPIC, 3).running() as load:
+    with Load(mixed.bootstrap_servers, TOPIC, 3) as load:
         load.await_more(RECORDS)
         for node in (mixed[GUEST], mixed[1]):
             node.kill()

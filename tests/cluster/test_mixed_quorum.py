@@ -49,7 +49,7 @@ def kill_active_controller(cluster: Cluster) -> NodeProcess:
 
 def test_it_leads_and_follows_and_so_do_they(mixed: Cluster, tools: ToolProcess) -> None:
     create_safe_topic(mixed, TOPIC)
-    with Load(mixed.bootstrap_servers, TOPIC, 3).running() as load:
+    with Load(mixed.bootstrap_servers, TOPIC, 3) as load:
         load.await_more(RECORDS)
         for node in (mixed[GUEST], mixed[1], mixed[2], mixed[GUEST]):
             node.kill()
@@ -65,7 +65,7 @@ def test_it_leads_and_follows_and_so_do_they(mixed: Cluster, tools: ToolProcess)
 def test_it_follows_one_active_controller_after_the_other(mixed: Cluster, tools: ToolProcess) -> None:
     topic = "through-elections"
     create_safe_topic(mixed, topic)
-    with Load(mixed.bootstrap_servers, topic, 3).running() as load:
+    with Load(mixed.bootstrap_servers, topic, 3) as load:
         for number in range(3):
             killed = kill_active_controller(mixed)
             load.await_more(RECORDS)

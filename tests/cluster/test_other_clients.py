@@ -208,7 +208,7 @@ def test_producers_lose_repeat_and_disorder_nothing(programs: Programs) -> None:
 def test_groups_of_every_protocol_go_on_and_miss_nothing(programs: Programs) -> None:
     topic = "read"
     create_safe_topic(programs.cluster, topic)
-    with Load(programs.cluster.bootstrap_servers, topic, PARTITIONS, per_second=200).running() as load:
+    with Load(programs.cluster.bootstrap_servers, topic, PARTITIONS, per_second=200) as load:
         for name in CONSUMERS:
             programs.consume(name, topic)
         kill_each_node(programs)

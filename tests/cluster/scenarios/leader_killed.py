@@ -16,7 +16,7 @@ RECORDS = 200
 
 def play(cluster: Cluster, tools: ToolProcess) -> None:
     create_safe_topic(cluster, TOPIC)
-    with Load(cluster.bootstrap_servers, TOPIC, 3).running() as load:
+    with Load(cluster.bootstrap_servers, TOPIC, 3) as load:
         load.await_more(RECORDS)
         leader = cluster.leader_of(TOPIC, 0)
         epoch = cluster.partition(TOPIC, 0).leader_epoch

@@ -15,7 +15,7 @@ RECORDS = 100
 
 def play(cluster: Cluster, tools: ToolProcess) -> None:
     create_safe_topic(cluster, TOPIC)
-    with Load(cluster.bootstrap_servers, TOPIC, 3).running() as load:
+    with Load(cluster.bootstrap_servers, TOPIC, 3) as load:
         for node in list(cluster.nodes.values()):
             load.await_more(RECORDS)
             node.stop()

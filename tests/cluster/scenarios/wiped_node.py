@@ -17,7 +17,7 @@ def play(cluster: Cluster, tools: ToolProcess) -> None:
     # One partition, so that the follower leads nothing. A small segment: what it copies has several.
     create_topic(cluster, TOPIC, [[1, 2, 3]], {"min.insync.replicas": "2", "segment.bytes": "1048576"})
     follower = cluster[2]
-    with Load(cluster.bootstrap_servers, TOPIC, 1).running() as load:
+    with Load(cluster.bootstrap_servers, TOPIC, 1) as load:
         load.await_more(RECORDS)
         follower.kill()
         follower.wipe()
