@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
-from tests.cluster.records import check_exactly_once
-from tests.cluster.replicas import check_replicas_identical
+from tests.cluster.replicas import check_load
 from tests.cluster.topics import create_safe_topic
 from tests.conform.tool_process import ToolProcess
 
@@ -24,6 +23,4 @@ def play(cluster: Cluster, tools: ToolProcess) -> None:
         leader.go_on()
         cluster.await_in_sync([TOPIC])
         load.await_more(RECORDS)
-    cluster.await_in_sync([TOPIC])
-    check_exactly_once(cluster.bootstrap_servers, load)
-    check_replicas_identical(tools, cluster, TOPIC)
+    check_load(tools, cluster, load)
