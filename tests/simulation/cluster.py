@@ -27,7 +27,7 @@ from tests.simulation.broker_node import PORT
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.cluster_node import CLUSTER_ID, ClusterNode
-from tests.simulation.creator import Creator, create_topic
+from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
@@ -45,7 +45,6 @@ from tests.simulation.world import World, without_collections
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""
-CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 SECONDS = 600.0
