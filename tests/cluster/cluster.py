@@ -6,6 +6,7 @@ import base64
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from barnabas.client.cluster_metadata import PartitionMetadata
@@ -162,11 +163,11 @@ class Cluster:
             if node.answers:
                 wait_for(
                     f"node {node.node_id} knows brokers {sorted(expected)}",
-                    lambda node=node: self._brokers_of(node) == expected,  # type: ignore[misc]
+                    partial(self._knows, node, expected),
                 )
 
-    def _brokers_of(self, node: NodeProcess) -> set[int]:
-        return set(views.metadata(node.address).brokers)
+    def _knows(self, node: NodeProcess, brokers: set[int]) -> bool:
+        return set(views.metadata(node.address).brokers) == brokers
 
     def any_address(self, *, but: int | None = None) -> views.Address:
         """Return the address of a broker that answers, and is not the one with this id."""
@@ -208,7 +209,7 @@ class Cluster:
             if node.answers:
                 wait_for(
                     f"node {node.node_id} sees all replicas of {', '.join(topics)} in sync",
-                    lambda node=node: self._are_in_sync(node, topics),  # type: ignore[misc]
+                    partial(self._are_in_sync, node, topics),
                 )
 
     def _are_in_sync(self, node: NodeProcess, topics: Sequence[str]) -> bool:
@@ -238,7 +239,9 @@ class Cluster:
             if node.is_paused:
                 node.go_on()
         self.start()
-        self.await_in_sync(sorted(wait_for("the topics are listed", lambda: [*self.all_topics(), ""])[:-1]))
+        # In a tuple, which is true even if there are no topics.
+        (topics,) = wait_for("the topics are listed", lambda: (self.all_topics(),))
+        self.await_in_sync(sorted(topics))
 
     # The quorum
 

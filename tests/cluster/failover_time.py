@@ -18,7 +18,6 @@ import json
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -33,6 +32,7 @@ from tests.cluster.network import Network
 from tests.cluster.node_process import KINDS, NodeProcess
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
+from tests.cluster.worker import Worker
 
 # Scenarios make these shorter; here they are Kafka's defaults.
 DEFAULTS = {
@@ -46,18 +46,17 @@ ROUND_SECONDS = 120.0
 IMPATIENT = {"request.timeout.ms": 2000, "socket.timeout.ms": 2500}
 
 
-class Writer:
+class Writer(Worker):
     """Sends one record after the other and keeps when each was sent and acknowledged, on the monotonic clock."""
 
     def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        super().__init__()
         self._topic = topic
         self._producer = Producer({
             "bootstrap.servers": bootstrap_servers, "acks": "all", "enable.idempotence": True, "linger.ms": 0,
             "message.timeout.ms": 300_000, **QUICK, **IMPATIENT,
         })  # fmt: skip
         self.written: list[tuple[float, float]] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -72,13 +71,8 @@ class Writer:
         if error is None:
             self.written.append((sent, time.monotonic()))
 
-    def __enter__(self) -> Writer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
+    def __exit__(self, kind: object, *_: object) -> None:
+        super().__exit__(kind)
         self._producer.flush(ROUND_SECONDS)
 
     def first_after(self, moment: float) -> float:

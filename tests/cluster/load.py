@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 
 from tests.cluster.waiting import wait_for
+from tests.cluster.worker import Worker
 
 FLUSH_SECONDS = 120.0
 QUICK = {
@@ -27,8 +25,8 @@ class Acknowledged(NamedTuple):
     offset: int
 
 
-class Load:
-    """Sends numbers to the partitions of a topic in turn, with acks=all.
+class Load(Worker):
+    """Sends numbers to the partitions of a topic in turn, with acks=all. A block that ends well waits until all are acknowledged.
 
     Attributes:
         acknowledged: in the order in which it was told.
@@ -36,6 +34,7 @@ class Load:
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, partitions: int, per_second: int = 2000) -> None:
+        super().__init__()
         self.topic, self.partitions = topic, partitions
         self.producer = Producer({
             "bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "acks": "all", "linger.ms": 2,
@@ -45,8 +44,6 @@ class Load:
         self.failures: list[str] = []
         self.sent = 0
         self._pause = 20 / per_second
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
@@ -66,17 +63,11 @@ class Load:
             if not self.sent % 20:
                 self.producer.poll(self._pause)
 
-    @contextmanager
-    def running(self) -> Iterator[Load]:
-        """Send while the block runs; then wait until all that was sent is acknowledged."""
-        self._thread.start()
-        try:
-            yield self
-        finally:
-            self._stopping.set()
-            self._thread.join()
-        left = self.producer.flush(FLUSH_SECONDS)
-        assert not left, f"{left} of {self.sent} records are not acknowledged"
+    def __exit__(self, kind: object, *_: object) -> None:
+        super().__exit__(kind)
+        if kind is None:
+            left = self.producer.flush(FLUSH_SECONDS)
+            assert not left, f"{left} of {self.sent} records are not acknowledged"
 
     def await_more(self, count: int) -> None:
         """Wait until so many more records of each partition are acknowledged than now."""

@@ -30,7 +30,6 @@ import os
 import random
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +43,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.network import Network, NoNetwork
 from tests.cluster.node_process import NodeProcess
 from tests.cluster.waiting import NeverCame, wait_for
+from tests.cluster.worker import Worker
 
 DISK_BYTES = 768 << 20
 ENDS_SECONDS = 20.0
@@ -305,7 +305,7 @@ class Nemesis:
         return f"away from node {leaves} and back"
 
 
-class Mover:
+class Mover(Worker):
     """A thread that every few seconds changes the order of replicas and elects other leaders, whatever else happens.
 
     Args:
@@ -315,11 +315,12 @@ class Mover:
         moved: how many partitions got another order.
     """
 
+    patience_seconds = 60.0
+
     def __init__(self, cluster: Cluster, rng: random.Random, topics: list[str], every_s: float) -> None:
+        super().__init__()
         self.moved = 0
         self._cluster, self._rng, self._topics, self._every_s = cluster, rng, topics, every_s
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
         while not self._stopping.wait(self._every_s * self._rng.uniform(0.5, 1.5)):
@@ -338,11 +339,3 @@ class Mover:
                 order = {chosen: self._rng.sample(ids, len(ids))}
                 self.moved += sum(error is None for error in admin.reassign(order, at_once=1).values())
                 admin.elect_preferred_leaders([chosen])
-
-    def __enter__(self) -> Mover:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(60)

@@ -5,16 +5,15 @@ The workload beside it shows whether a promise is broken. It does not show a par
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from types import TracebackType
 from typing import Any
 
 from confluent_kafka import Producer
 
 from tests.cluster.load import QUICK, Acknowledged
+from tests.cluster.worker import Worker
 
 EVERY_SECONDS = 0.02
 MOST_WAITING = 400
@@ -22,7 +21,7 @@ MOST_WAITING = 400
 FLUSH_SECONDS = 180.0
 
 
-class Probe:
+class Probe(Worker):
     """An idempotent producer that never gives up, in a thread.
 
     Attributes:
@@ -31,6 +30,7 @@ class Probe:
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, partitions: int) -> None:
+        super().__init__()
         self.topic, self.partitions = topic, partitions
         self.acknowledged: list[Acknowledged] = []
         self.failures: list[str] = []
@@ -40,8 +40,6 @@ class Probe:
             "bootstrap.servers": bootstrap_servers, "acks": "all", "enable.idempotence": True, "linger.ms": 0,
             "message.timeout.ms": 900_000, "request.timeout.ms": 5000, "socket.timeout.ms": 6000, **QUICK,
         })  # fmt: skip
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
         number = 0
@@ -62,16 +60,6 @@ class Probe:
         else:
             self._told_at[message.partition()].append(time.monotonic())
             self.acknowledged.append(Acknowledged(message.partition(), int(message.value()), message.offset()))
-
-    def __enter__(self) -> Probe:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stopping.set()
-        self._thread.join()
 
     def flush(self) -> None:
         """Wait until all that was sent is acknowledged."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.load import Load
+from tests.cluster.records import check_exactly_once
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 
@@ -49,3 +51,10 @@ def check_replicas_identical(tools: ToolProcess, cluster: Cluster, topic: str) -
         first, *others = (dumped(tools, cluster, replica, topic, each.partition) for replica in each.replicas)
         assert first, f"{where} is empty"
         assert all(other == first for other in others), f"kafka-dump-log prints different replicas of {where}"
+
+
+def check_load(tools: ToolProcess, cluster: Cluster, load: Load) -> None:
+    """All replicas of a load's topic come in sync, are identical, and have every acknowledged record exactly once."""
+    cluster.await_in_sync([load.topic])
+    check_exactly_once(cluster.bootstrap_servers, load)
+    check_replicas_identical(tools, cluster, load.topic)

@@ -12,8 +12,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
-from tests.cluster.records import check_exactly_once
-from tests.cluster.replicas import check_replicas_identical
+from tests.cluster.replicas import check_load
 from tests.cluster.topics import create_safe_topic
 from tests.conform.tool_process import ToolProcess
 
@@ -36,7 +35,7 @@ def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_both_kinds_lead_follow_die_and_return(mixed: Cluster, tools: ToolProcess) -> None:
     create_safe_topic(mixed, TOPIC)
-    with Load(mixed.bootstrap_servers, TOPIC, 3).running() as load:
+    with Load(mixed.bootstrap_servers, TOPIC, 3) as load:
         load.await_more(RECORDS)
         for node in (mixed[GUEST], mixed[1]):
             node.kill()
@@ -44,7 +43,5 @@ def test_both_kinds_lead_follow_die_and_return(mixed: Cluster, tools: ToolProces
             mixed.start_again(node)
             mixed.await_in_sync([TOPIC])
             load.await_more(RECORDS)
-    mixed.await_in_sync([TOPIC])
-    check_exactly_once(mixed.bootstrap_servers, load)
-    check_replicas_identical(tools, mixed, TOPIC)
+    check_load(tools, mixed, load)
     assert {each.leader for each in mixed.partitions(TOPIC)} <= {1, 2, GUEST}

@@ -14,8 +14,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
 from tests.cluster.node_process import NodeProcess
-from tests.cluster.records import check_exactly_once
-from tests.cluster.replicas import check_replicas_identical
+from tests.cluster.replicas import check_load, check_replicas_identical
 from tests.cluster.scenarios import group_coordinator_killed, transactions
 from tests.cluster.topics import create_safe_topic, create_topic
 from tests.cluster.waiting import wait_for
@@ -49,7 +48,7 @@ def kill_active_controller(cluster: Cluster) -> NodeProcess:
 
 def test_it_leads_and_follows_and_so_do_they(mixed: Cluster, tools: ToolProcess) -> None:
     create_safe_topic(mixed, TOPIC)
-    with Load(mixed.bootstrap_servers, TOPIC, 3).running() as load:
+    with Load(mixed.bootstrap_servers, TOPIC, 3) as load:
         load.await_more(RECORDS)
         for node in (mixed[GUEST], mixed[1], mixed[2], mixed[GUEST]):
             node.kill()
@@ -57,15 +56,13 @@ def test_it_leads_and_follows_and_so_do_they(mixed: Cluster, tools: ToolProcess)
             mixed.start_again(node)
             mixed.await_in_sync([TOPIC])
             load.await_more(RECORDS)
-    mixed.await_in_sync([TOPIC])
-    check_exactly_once(mixed.bootstrap_servers, load)
-    check_replicas_identical(tools, mixed, TOPIC)
+    check_load(tools, mixed, load)
 
 
 def test_it_follows_one_active_controller_after_the_other(mixed: Cluster, tools: ToolProcess) -> None:
     topic = "through-elections"
     create_safe_topic(mixed, topic)
-    with Load(mixed.bootstrap_servers, topic, 3).running() as load:
+    with Load(mixed.bootstrap_servers, topic, 3) as load:
         for number in range(3):
             killed = kill_active_controller(mixed)
             load.await_more(RECORDS)
@@ -77,9 +74,7 @@ def test_it_follows_one_active_controller_after_the_other(mixed: Cluster, tools:
             mixed.start_again(killed)
             mixed.await_in_sync([topic, f"after-election-{number}"])
             load.await_more(RECORDS)
-    mixed.await_in_sync([topic])
-    check_exactly_once(mixed.bootstrap_servers, load)
-    check_replicas_identical(tools, mixed, topic)
+    check_load(tools, mixed, load)
 
 
 def test_transactions_and_their_coordinators(mixed: Cluster, tools: ToolProcess) -> None:

@@ -6,11 +6,7 @@ repeat and disorder nothing; members of groups of each protocol must go on and m
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,15 +18,15 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.kafkatest.verifiable import PRODUCER, write_properties
 from tests.cluster.load import Load
+from tests.cluster.program import END_SECONDS, Event, Program
 from tests.cluster.records import read_partition
 from tests.cluster.topics import create_safe_topic
-from tests.cluster.waiting import wait_for
+from tests.cluster.waiting import PATIENCE_SECONDS, wait_for
 
 pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(1800)]
 
 PARTITIONS = 3
 MORE = 50
-END_SECONDS = 180.0
 PRODUCERS = ("kafka-python", "aiokafka", "verifiable-producer")
 CONSUMERS = (
     "kafka-python",
@@ -41,67 +37,36 @@ CONSUMERS = (
 )
 
 
-class Program:
-    """A program that goes on until it is asked to end, and the lines that it has printed.
+class Client(Program):
+    """A client that goes on until it is asked to end.
 
     Attributes:
         values: the values that it acknowledged or read, in order, with their partitions.
         errors: of records that it gave up.
     """
 
-    def __init__(self, name: str, command: list[str], log: Path) -> None:
-        self.name, self.log = name, log
+    def __init__(self, name: str, command: list[str], folder: Path) -> None:
+        super().__init__(name, command, folder)
         self.values: list[tuple[str, int]] = []
-        self.errors: list[str] = []
-        with log.open("wb") as errors:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            )  # fmt: skip
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self.errors: list[Event] = []
 
-    def __repr__(self) -> str:
-        return f"<Program {self.name} {len(self.values)} values>"
+    def line(self, text: str) -> None:
+        if text.isdigit():  # console-share-consumer prints values alone
+            self.values.append((text, -1))
+        else:
+            super().line(text)
 
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            try:
-                said = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(said, int):  # console-share-consumer prints values alone
-                said = {"name": "record_data", "value": str(said)}
-            name = said.get("name")
-            if name in ("producer_send_success", "record_data"):
-                self.values.append((said["value"], said.get("partition", -1)))
-            elif name == "producer_send_error":
-                self.errors.append(line)
+    def event(self, event: Event) -> None:
+        name = event.get("name")
+        if name in ("producer_send_success", "record_data"):
+            self.values.append((event["value"], event.get("partition", -1)))
+        elif name == "producer_send_error":
+            self.errors.append(event)
 
     def more(self) -> Callable[[], bool]:
-        """Return what is true when it has got further."""
+        """Return what is true when it has got further, and still runs."""
         goal = len(self.values) + MORE
-
-        def is_further() -> bool:
-            assert self.process.poll() is None, f"{self} has ended: {self.log.read_text()[-2000:]}"
-            return len(self.values) >= goal
-
-        return is_further
-
-    def end(self) -> None:
-        """Ask it to end, and wait for that."""
-        self.process.terminate()
-        try:
-            self.process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            pytest.fail(f"{self} does not end: {self.log.read_text()[-2000:]}")
-        self._reader.join()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        return lambda: self.is_up and len(self.values) >= goal
 
 
 class Programs:
@@ -109,20 +74,21 @@ class Programs:
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster, self.folder = cluster, folder
-        self.running: list[Program] = []
+        self.running: list[Client] = []
 
-    def start(self, name: str, *command: str) -> Program:
-        made = Program(name, list(command), self.folder / f"{name.replace(' ', '-')}.log")
+    def start(self, name: str, *command: str) -> Client:
+        made = Client(name.replace(" ", "-"), list(command), self.folder)
         self.running.append(made)
+        made.start()
         return made
 
-    def python(self, library: str, role: str, topic: str) -> Program:
+    def python(self, library: str, role: str, topic: str) -> Client:
         return self.start(
             f"{library} {role}", sys.executable, "-m", "tests.cluster.programs", library, role,
             self.cluster.bootstrap_servers, topic, str(PARTITIONS), f"{topic}-{library}",
         )  # fmt: skip
 
-    def produce(self, name: str, topic: str) -> Program:
+    def produce(self, name: str, topic: str) -> Client:
         if name != "verifiable-producer":
             return self.python(name, "produce", topic)
         config = write_properties(self.folder / "producer.properties", PRODUCER)
@@ -131,7 +97,7 @@ class Programs:
             "--acks", "-1", "--command-config", config,
         ))  # fmt: skip
 
-    def consume(self, name: str, topic: str) -> Program:
+    def consume(self, name: str, topic: str) -> Client:
         if " " not in name:
             return self.python(name, "consume", topic)
         protocol, tool = name.split()
@@ -158,7 +124,7 @@ class Programs:
     def go_on(self, what: str) -> None:
         """Wait until each has got further."""
         for each, is_further in [(each, each.more()) for each in self.running]:
-            wait_for(f"{each} goes on {what}", is_further)
+            each.await_that(f"it goes on {what}", is_further, PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -166,7 +132,7 @@ def programs(kind: str, tmp_path: Path) -> Iterator[Programs]:
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(kind, tmp_path / "nodes"))
         made = Programs(cluster, tmp_path)
-        stack.callback(lambda: [each.kill() for each in made.running])
+        stack.callback(lambda: [each.stop(is_clean=False) for each in made.running])
         yield made
 
 
@@ -194,7 +160,7 @@ def test_producers_lose_repeat_and_disorder_nothing(programs: Programs) -> None:
         programs.produce(name, f"by-{name}")
     kill_each_node(programs)
     for program, name in zip(programs.running, PRODUCERS, strict=True):
-        program.end()
+        program.stop()
         assert not program.errors, f"{name} gave up: {program.errors[:3]}"
         found = values_of(programs.cluster, f"by-{name}")
         for index, values in enumerate(found):
@@ -208,7 +174,7 @@ def test_producers_lose_repeat_and_disorder_nothing(programs: Programs) -> None:
 def test_groups_of_every_protocol_go_on_and_miss_nothing(programs: Programs) -> None:
     topic = "read"
     create_safe_topic(programs.cluster, topic)
-    with Load(programs.cluster.bootstrap_servers, topic, PARTITIONS, per_second=200).running() as load:
+    with Load(programs.cluster.bootstrap_servers, topic, PARTITIONS, per_second=200) as load:
         for name in CONSUMERS:
             programs.consume(name, topic)
         kill_each_node(programs)

@@ -197,12 +197,10 @@ class AimedFaults(Faults):
         aims = [aim for aim in self._aims([*self.written, *self.coordinated]) if aim.leader is not controller]
         if controller is None or not aims:
             return
-        aim, network = self._rng.choice(aims), self._world.network
+        aim = self._rng.choice(aims)
         self._starve(aim.leader, aim.next)
-        for other in self._nodes:
-            if other is not aim.leader:
-                network.cut(aim.leader.host, other.host, CONTROLLER_PORT)
-                network.cut(other.host, aim.leader.host, CONTROLLER_PORT)
+        others = [other.host for other in self._nodes if other is not aim.leader]
+        self._world.network.part([aim.leader.host], others, CONTROLLER_PORT)
         await self._until(lambda: not self._leads(aim, aim.leader))
         await asyncio.sleep(self._rng.choice((0.2, 3.0)) * self._rng.random())
 
@@ -212,18 +210,14 @@ class AimedFaults(Faults):
         if controller is None or len(voters) < 2:
             return
         epoch = controller.raft.epoch
-        for voter in voters:
-            for ends in ((controller, voter), (voter, controller)):
-                network.cut(ends[0].host, ends[1].host, CONTROLLER_PORT)
+        network.part([controller.host], [voter.host for voter in voters], CONTROLLER_PORT)
         if not await self._until(lambda: any(self._voted_for(voter, epoch) is not None for voter in voters)):
             return
         voter = next(voter for voter in voters if self._voted_for(voter, epoch) is not None)
         await asyncio.sleep(self._rng.choice((0.0, 0.03, 0.1)) * self._rng.random())
         forgets = self._rng.random() < 0.5
         if forgets and self._may_lose_power(voter):
-            self._forgetful = voter
-            voter.lose_power()
-            self._history.crashes.append(f"power cut of {voter.name}")
+            self._cut_power(voter)
         elif not self._crash(voter):
             return
         network.heal(controller.host, voter.host, CONTROLLER_PORT)
@@ -312,8 +306,7 @@ class AimedFaults(Faults):
         self._starve(aim.leader, aim.next, aim.last)
         if self._crash(aim.leader):
             # The new leader learns what is committed when a follower has fetched all of it.
-            network.cut(aim.next.host, aim.last.host, PORT)
-            network.cut(aim.last.host, aim.next.host, PORT)
+            network.part([aim.next.host], [aim.last.host], PORT)
             await self._until(lambda: not self._leads(aim, aim.leader))
             await asyncio.sleep(0.5 + 1.5 * self._rng.random())
             self._heal()
@@ -345,9 +338,7 @@ class AimedFaults(Faults):
         await asyncio.sleep(2.0 * self._rng.random())
         if not self._may_lose_power(forgetful):
             return
-        self._forgetful = forgetful
-        forgetful.lose_power()
-        self._history.crashes.append(f"power cut of {forgetful.name}")
+        self._cut_power(forgetful)
         await asyncio.sleep(self._rng.choice((0.1, 2.0, 12.0)))
         self._start(forgetful)
         await asyncio.sleep(1.0)

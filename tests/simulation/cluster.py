@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from barnabas.coordinator.partition_for import partition_for
@@ -26,7 +27,7 @@ from tests.simulation.broker_node import PORT
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.cluster_node import CLUSTER_ID, ClusterNode
-from tests.simulation.creator import Creator, create_topic
+from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
@@ -44,7 +45,6 @@ from tests.simulation.world import World, without_collections
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""
-CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 SECONDS = 600.0
@@ -431,10 +431,13 @@ class SimulatedCluster:
     def _further(self, names: Iterable[str]) -> dict[str, Callable[[], bool]]:
         """Return, by what is said if not, whether each worker has got further than it is now."""
         return {
-            f"{name} gets no further than {count}": (lambda name=name, count=count: self._counts()[name] > count)  # type: ignore[misc]
+            f"{name} gets no further than {count}": partial(self._is_beyond, name, count)
             for name, count in self._counts().items()
             if name in names
         }
+
+    def _is_beyond(self, name: str, count: int) -> bool:
+        return self._counts()[name] > count
 
     async def _await_all(self, wanted: dict[str, Callable[[], bool]], since: str, work: asyncio.Future[None]) -> None:
         deadline = self.world.loop.time() + PROGRESS_SECONDS

@@ -119,6 +119,12 @@ class Faults:
         is_another_dying = any(each.is_dying for each in self._nodes)
         return node.serves and not is_another_dying and self._may_crash(node) and self._died <= {node}
 
+    def _cut_power(self, node: ClusterNode) -> None:
+        """Take a node's power, and with it what its disk has not synced; `_may_lose_power` says whether it may."""
+        self._forgetful = node
+        node.lose_power()
+        self._history.crashes.append(f"power cut of {node.name}")
+
     def _to_kill(self, rng: random.Random) -> ClusterNode | None:
         """Return a node that runs and may die now; None if the one that was picked does not."""
         node = self._node(rng)
@@ -160,9 +166,7 @@ class Faults:
     async def lose_power(self, rng: random.Random) -> None:
         node = self._node(rng)
         if node is not None and self._may_lose_power(node):
-            self._forgetful = node
-            node.lose_power()
-            self._history.crashes.append(f"power cut of {node.name}")
+            self._cut_power(node)
             await self._stay_down(node, rng)
 
     async def wipe(self, rng: random.Random) -> None:

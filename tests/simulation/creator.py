@@ -18,6 +18,7 @@ from tests.simulation.client import Asks, Connect
 from tests.simulation.history import History
 from tests.simulation.workload import LOST, NOT_YET
 
+CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 NOT_NOW = {ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.TOPIC_ALREADY_EXISTS}
 """Too few brokers are up for the replicas; or an earlier attempt, whose answer was lost between brokers, has created the topic."""
 

@@ -116,14 +116,14 @@ class Network:
         self._cut.discard((source, target, port))
         self._release()
 
-    def part(self, half: Iterable[str], other_half: Iterable[str]) -> None:
+    def part(self, half: Iterable[str], other_half: Iterable[str], port: int | None = None) -> None:
         """Cut both ways between every host of one half and every host of the other."""
         half, other_half = list(half), list(other_half)
         names = [", ".join(["{}"] * len(hosts)) for hosts in (half, other_half)]
-        self._note(f"{names[0]} and {names[1]} are parted", *half, *other_half)
+        self._note(f"{names[0]} and {names[1]} are parted", *half, *other_half, port=port)
         for one in half:
             for other in other_half:
-                self._cut |= {(one, other, None), (other, one, None)}
+                self._cut |= {(one, other, port), (other, one, port)}
 
     def heal_all(self) -> None:
         self._note("all ways heal")

@@ -18,7 +18,7 @@ from typing import Any
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.cannot_start import CannotStart
 from tests.simulation.client import Client
-from tests.simulation.creator import Creator, create_topic
+from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
@@ -28,7 +28,6 @@ from tests.simulation.virtual_loop import Crash
 from tests.simulation.workload import NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World
 
-CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
 

@@ -21,8 +21,6 @@ from barnabas.protocol.messages import (
     DescribeTransactionsResponse,
     EndTxnRequest,
     EndTxnResponse,
-    FetchRequest,
-    FetchResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     InitProducerIdRequest,
@@ -41,15 +39,14 @@ from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.simulation.client import Asks, Connect
+from tests.simulation.cluster_client import GROUP, TRANSACTION
+from tests.simulation.end_watcher import CONSUMER, LATEST
 from tests.simulation.history import History, Partition, Transaction
-from tests.simulation.workload import LOST, NOT_YET
+from tests.simulation.workload import LOST, NOT_YET, fetch_batches
 
-GROUP = 0
-TRANSACTION = 1
 READ_COMMITTED = 1
+EARLIEST = -2
 _AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
-
-
 _PATIENCE = 500
 
 
@@ -290,11 +287,20 @@ async def state_of(client: Asks, transactional_id: str) -> str:
     return str(answer.transaction_states[0].transaction_state)
 
 
-async def end_offset(client: Asks, topic: str, index: int, isolation: int) -> int:
+async def end_offset(client: Asks, topic: str, index: int, isolation: int = 0) -> int:
     """The high watermark, or with READ_COMMITTED the last stable offset."""
-    wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=index, timestamp=-1)
+    return await _offset_of(client, topic, index, LATEST, isolation)
+
+
+async def start_offset(client: Asks, topic: str, index: int) -> int:
+    """The log start offset."""
+    return await _offset_of(client, topic, index, EARLIEST)
+
+
+async def _offset_of(client: Asks, topic: str, index: int, timestamp: int, isolation: int = 0) -> int:
+    wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=index, timestamp=timestamp)
     request = ListOffsetsRequest(
-        replica_id=-1,
+        replica_id=CONSUMER,
         isolation_level=isolation,
         topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])],
     )
@@ -310,18 +316,9 @@ async def read_committed(client: Asks, topic: str, index: int) -> list[bytes]:
     offset, values = 0, []
     end = await end_offset(client, topic, index, READ_COMMITTED)
     while offset < end:
-        wanted = FetchRequest.FetchPartition(
-            partition=index, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=-1
+        result = await fetch_batches(
+            client, Partition(topic, index), offset, max_bytes=1 << 20, isolation_level=READ_COMMITTED
         )
-        request = FetchRequest(
-            max_wait_ms=0,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            isolation_level=READ_COMMITTED,
-            topics=[FetchRequest.FetchTopic(topic=topic, partitions=[wanted])],
-        )
-        answer = await client.request(ApiKey.FETCH, 11, request, FetchResponse)
-        result = answer.responses[0].partitions[0]
         if result.error_code:
             raise Refused(result.error_code)
         aborted = sorted((found.first_offset, found.producer_id) for found in result.aborted_transactions or ())
@@ -343,13 +340,13 @@ async def read_committed(client: Asks, topic: str, index: int) -> list[bytes]:
     return values
 
 
-async def committed_offset(client: Asks, group: str, topic: str, index: int) -> int:
-    """The group's stable offset, -1 for none; waits while a transaction may still replace it."""
+async def committed_offset(client: Asks, group: str, topic: str, index: int, *, require_stable: bool = True) -> int:
+    """The group's offset, -1 for none; with `require_stable` waits while a transaction may still replace it."""
     wanted = OffsetFetchRequest.OffsetFetchRequestGroup(
         group_id=group,
         topics=[OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=[index])],
     )
-    request = OffsetFetchRequest(groups=[wanted], require_stable=True)
+    request = OffsetFetchRequest(groups=[wanted], require_stable=require_stable)
     answer = await until_accepted(
         lambda: client.request(ApiKey.OFFSET_FETCH, 8, request, OffsetFetchResponse),
         lambda answer: answer.groups[0].error_code or answer.groups[0].topics[0].partitions[0].error_code,

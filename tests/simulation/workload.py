@@ -223,14 +223,8 @@ class Reader:
 async def fetch(
     client: Asks, partition: Partition, offset: int, wait_ms: int = 0
 ) -> tuple[int, list[tuple[int, bytes]]]:
-    """One Fetch of one partition: its error code, and the records from `offset` on."""
-    wanted = FetchRequest.FetchPartition(
-        partition=partition.index, fetch_offset=offset, partition_max_bytes=1 << 16, current_leader_epoch=-1
-    )
-    topic = FetchRequest.FetchTopic(topic=partition.topic, partitions=[wanted])
-    request = FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=[topic])
-    answer = await client.request(ApiKey.FETCH, 11, request, FetchResponse)
-    result = answer.responses[0].partitions[0]
+    """Return the error code of one Fetch of one partition, and the records from `offset` on."""
+    result = await fetch_batches(client, partition, offset, wait_ms=wait_ms, max_bytes=1 << 16)
     found = []
     data = memoryview(result.records or b"")
     for at, header in iter_batches(data):
@@ -239,3 +233,25 @@ async def fetch(
                 (r.offset, r.value or b"") for r in iter_records(data[at : at + header.size]) if r.offset >= offset
             ]
     return result.error_code, found
+
+
+async def fetch_batches(
+    client: Asks, partition: Partition, offset: int, *, wait_ms: int = 0, max_bytes: int, isolation_level: int = 0
+) -> Any:
+    """Return what one Fetch answers of one partition.
+
+    Args:
+        max_bytes: of the partition's batches, but for the first.
+    """
+    wanted = FetchRequest.FetchPartition(
+        partition=partition.index, fetch_offset=offset, partition_max_bytes=max_bytes, current_leader_epoch=-1
+    )
+    request = FetchRequest(
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        isolation_level=isolation_level,
+        topics=[FetchRequest.FetchTopic(topic=partition.topic, partitions=[wanted])],
+    )
+    answer = await client.request(ApiKey.FETCH, 11, request, FetchResponse)
+    return answer.responses[0].partitions[0]

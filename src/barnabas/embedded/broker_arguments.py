@@ -17,7 +17,7 @@ from barnabas.protocol.messages import CreateTopicsRequest
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_table import config_schema
 
-__all__ = ["broker_config", "checked_path", "checked_port", "setting_texts", "topic_request"]
+__all__ = ["broker_config", "checked_config", "checked_path", "checked_port", "setting_texts", "topic_request"]
 
 __tracebackhide__ = True  # pytest's reports end at the caller's line
 
@@ -68,8 +68,17 @@ def broker_config(folder: str, port: int, settings: Mapping[str, str]) -> Broker
     for name in settings.keys() & {"log.dirs", "log.dir"}:
         raise ConfigError(f"{name} is not a setting of an embedded broker: pass data_dir=")
     listeners = {"listeners": f"PLAINTEXT://{_HOST}:{port}"}
+    return checked_config({**listeners, **settings, "log.dirs": folder}, embedded=True)
+
+
+def checked_config(properties: Mapping[str, str], *, embedded: bool = False) -> BrokerConfig:
+    """Return the configuration that properties mean.
+
+    Raises:
+        ConfigError: a setting is unknown or not valid.
+    """
     try:
-        config = BrokerConfig.from_properties({**listeners, **settings, "log.dirs": folder}, embedded=True)
+        config = BrokerConfig.from_properties(properties, embedded=embedded)
     except ConfigError as error:
         raise ConfigError(in_plain_words(str(error)).message) from None
     for name in config.unknown:

@@ -32,6 +32,7 @@ from typing import Any, Self, TypeVar
 
 from barnabas.embedded.broker_arguments import checked_path, topic_request
 from barnabas.embedded.cluster_arguments import (
+    both_ways,
     checked_brokers,
     checked_seconds,
     cluster_settings,
@@ -313,8 +314,7 @@ class Cluster(StartedByWith):
 
     def partition(self, left: _Nodes, right: _Nodes) -> None:
         """Cut the network between two sets of nodes, both ways."""
-        first, second = self._set(left), self._set(right)
-        self._cut(ordered_pairs(first, second) | ordered_pairs(second, first))
+        self._cut(both_ways(self._set(left), self._set(right)))
 
     def cut(self, source: _Nodes, target: _Nodes) -> None:
         """Cut one way: nothing that the first nodes send reaches the second ones."""
@@ -336,14 +336,10 @@ class Cluster(StartedByWith):
         checked_seconds(seconds)
         if isinstance(between, int):
             (one,) = self._set(between)
-            others = set(self.nodes) - {one}
-            pairs, slow = ordered_pairs({one}, others) | ordered_pairs(others, {one}), {one: seconds}
+            pairs, slow = both_ways({one}, self.nodes), {one: seconds}
         else:
             first, second = between
-            pairs = ordered_pairs(self._set(first), self._set(second)) | ordered_pairs(
-                self._set(second), self._set(first)
-            )
-            slow = {}
+            pairs, slow = both_ways(self._set(first), self._set(second)), {}
         with self._lock:
             delays = {**self._plan.delays, **dict.fromkeys(pairs, seconds)}
             self._change(self._plan._replace(delays=delays, slow={**self._plan.slow, **slow}))

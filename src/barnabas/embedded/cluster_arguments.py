@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from barnabas.embedded.broker_arguments import setting_texts
-from barnabas.kafka_words import in_plain_words
-from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.nearest import did_you_mean
-from barnabas.server.config import BrokerConfig, ConfigError
-from barnabas.server.config_table import config_schema
+from barnabas.embedded.broker_arguments import checked_config, setting_texts
+from barnabas.server.config import ConfigError
 from barnabas.server.local_cluster import NODES_MAX, OWN_SETTINGS
 
 __all__ = [
     "CLUSTER_DEFAULTS",
+    "both_ways",
     "checked_brokers",
     "checked_seconds",
     "cluster_settings",
@@ -61,13 +58,7 @@ def cluster_settings(config: Mapping[str, object] | None) -> dict[str, str]:
     for name in settings:
         if name in OWN_SETTINGS:
             raise ConfigError(f"{name} is not a setting of a cluster: each node has its own")
-    try:
-        checked = BrokerConfig.from_properties({**settings, "log.dirs": "/"})
-    except ConfigError as error:
-        raise ConfigError(in_plain_words(str(error)).message) from None
-    for name in checked.unknown:
-        known = config_schema().of(ConfigResourceType.BROKER)
-        raise ConfigError(f"{name} is not a setting of the broker{did_you_mean(name, known)}")
+    checked_config({**settings, "log.dirs": "/"})
     return {**CLUSTER_DEFAULTS, **settings}
 
 
@@ -80,3 +71,8 @@ def checked_seconds(seconds: float) -> float:
 def ordered_pairs(sources: Iterable[int], targets: Iterable[int]) -> set[tuple[int, int]]:
     """Return every way from one of the first nodes to one of the second ones."""
     return {(source, target) for source in sources for target in targets if source != target}
+
+
+def both_ways(left: Collection[int], right: Collection[int]) -> set[tuple[int, int]]:
+    """Return every way between one of the first nodes and one of the second ones."""
+    return ordered_pairs(left, right) | ordered_pairs(right, left)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.kafkatest.java_program import Event, JavaProgram
+from tests.cluster.kafkatest.java_program import JavaProgram
+from tests.cluster.program import Event
 
 TIMEOUT_MS = 40_000
 """The timeout of a transaction that a killed copier left open, if no successor ends it before."""

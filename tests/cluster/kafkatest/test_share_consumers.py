@@ -13,9 +13,10 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.kafkatest.bounces import bounce
-from tests.cluster.kafkatest.java_program import Event, JavaProgram
+from tests.cluster.kafkatest.java_program import JavaProgram
 from tests.cluster.kafkatest.verifiable import VerifiableProducer, write_properties
 from tests.cluster.node_process import KINDS
+from tests.cluster.program import Event
 from tests.cluster.topics import create_safe_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess

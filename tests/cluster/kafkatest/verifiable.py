@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.kafkatest.java_program import Event, JavaProgram
+from tests.cluster.kafkatest.java_program import JavaProgram
+from tests.cluster.program import Event
 from tests.cluster.waiting import PATIENCE_SECONDS
 
 PRODUCER = {

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -13,13 +9,14 @@ from tests.cluster import views
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import QUICK
 from tests.cluster.waiting import wait_for
+from tests.cluster.worker import Worker
 from tests.conform.tool_process import ToolProcess
 
 EACH = 8
 ANSWER_SECONDS = 20.0
 
 
-class Creator:
+class Creator(Worker):
     """Creates topics, one after the other, in a thread.
 
     Attributes:
@@ -27,10 +24,9 @@ class Creator:
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
+        super().__init__()
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, **QUICK})
         self.created: list[str] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
         number = 0
@@ -45,15 +41,6 @@ class Creator:
                 continue
             self.created.append(name)
 
-    @contextmanager
-    def running(self) -> Iterator[Creator]:
-        self._thread.start()
-        try:
-            yield self
-        finally:
-            self._stopping.set()
-            self._thread.join()
-
     def await_more(self) -> None:
         """Wait until several more are acknowledged."""
         goal = len(self.created) + EACH
@@ -61,7 +48,7 @@ class Creator:
 
 
 def play(cluster: Cluster, _: ToolProcess) -> None:
-    with Creator(cluster.bootstrap_servers).running() as creator:
+    with Creator(cluster.bootstrap_servers) as creator:
         creator.await_more()
         controller = cluster.active_controller()
         controller.kill()

@@ -119,7 +119,7 @@ def play(cluster: Cluster, name: str, protocol: dict[str, str | int]) -> None:
         wait_for(f"{name} reads and commits {RECORDS} more", has_read)
 
     try:
-        with Load(cluster.bootstrap_servers, name, 3, per_second=300).running() as load:
+        with Load(cluster.bootstrap_servers, name, 3, per_second=300) as load:
             read_on(load)
             coordinator = coordinator_of(cluster, name)
             before = dict(members.committed)

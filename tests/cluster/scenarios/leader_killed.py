@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
-from tests.cluster.records import check_exactly_once
-from tests.cluster.replicas import check_replicas_identical
+from tests.cluster.replicas import check_load
 from tests.cluster.topics import create_safe_topic
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
@@ -16,7 +15,7 @@ RECORDS = 200
 
 def play(cluster: Cluster, tools: ToolProcess) -> None:
     create_safe_topic(cluster, TOPIC)
-    with Load(cluster.bootstrap_servers, TOPIC, 3).running() as load:
+    with Load(cluster.bootstrap_servers, TOPIC, 3) as load:
         load.await_more(RECORDS)
         leader = cluster.leader_of(TOPIC, 0)
         epoch = cluster.partition(TOPIC, 0).leader_epoch
@@ -31,6 +30,4 @@ def play(cluster: Cluster, tools: ToolProcess) -> None:
         cluster.start_again(leader)
         cluster.await_in_sync([TOPIC])
         load.await_more(RECORDS)
-    cluster.await_in_sync([TOPIC])
-    check_exactly_once(cluster.bootstrap_servers, load)
-    check_replicas_identical(tools, cluster, TOPIC)
+    check_load(tools, cluster, load)

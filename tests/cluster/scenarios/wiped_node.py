@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
-from tests.cluster.records import check_exactly_once
-from tests.cluster.replicas import check_replicas_identical
+from tests.cluster.replicas import check_load
 from tests.cluster.topics import create_topic
 from tests.conform.tool_process import ToolProcess
 
@@ -17,7 +16,7 @@ def play(cluster: Cluster, tools: ToolProcess) -> None:
     # One partition, so that the follower leads nothing. A small segment: what it copies has several.
     create_topic(cluster, TOPIC, [[1, 2, 3]], {"min.insync.replicas": "2", "segment.bytes": "1048576"})
     follower = cluster[2]
-    with Load(cluster.bootstrap_servers, TOPIC, 1).running() as load:
+    with Load(cluster.bootstrap_servers, TOPIC, 1) as load:
         load.await_more(RECORDS)
         follower.kill()
         follower.wipe()
@@ -29,6 +28,4 @@ def play(cluster: Cluster, tools: ToolProcess) -> None:
         leader.kill()
         load.await_more(RECORDS)
         cluster.start_again(leader)
-    cluster.await_in_sync([TOPIC])
-    check_exactly_once(cluster.bootstrap_servers, load)
-    check_replicas_identical(tools, cluster, TOPIC)
+    check_load(tools, cluster, load)
