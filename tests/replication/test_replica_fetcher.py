@@ -473,3 +473,14 @@ def test_an_in_sync_replica_is_not_throttled() -> None:
     pair.leader.append(b"a")
     assert not pair.fetch().forgotten_topics_data
     assert pair.follower.log().log_end_offset == 1
+
+
+def test_a_request_forgets_partitions_in_the_order_in_which_they_went() -> None:
+    """Not in an order that differs between processes: a simulated run is played again in another one."""
+    pair = Pair(partitions=12)
+    pair.fetch()
+    gone = [7, 2, 9, 4, 11, 0, 5, 8, 1]
+    for index in gone:
+        pair.fetcher.remove((ID, index))
+    request = pair.request()
+    assert [index for topic in request.forgotten_topics_data for index in topic.partitions] == gone

@@ -252,7 +252,7 @@ class ReplicaFetcher:
         self._end_delays(now_ms)
         self._hold_back_throttled(now_ms)
         session = self._session
-        forgotten = set(self._to_forget)
+        forgotten = dict.fromkeys(self._to_forget)  # A set has another order in each process.
         if forgotten and len(forgotten) == len(session.requested):
             if not self._to_name:
                 return None  # The session stays as it is; it cannot be empty.
