@@ -40,6 +40,17 @@ def test_idempotent_and_transactional_producers(hosting: Hosting) -> None:
     ] == [(5, 2, 1, now, -1, -1), (6, 0, 9, now, -1, 2)]
 
 
+def test_a_follower_answers_too(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(1, 2))
+    hosting.replicas.append(
+        "t", 0, batch(b"a", timestamp=hosting.now_ms(), producer_id=5, producer_epoch=2, base_sequence=0), 1
+    )
+    hosting.change(id_, leader=2)
+    answered = ask(hosting, "t")
+    assert answered.error_code == ErrorCode.NONE
+    assert [producer.producer_id for producer in answered.active_producers] == [5]
+
+
 def test_unknown(hosting: Hosting) -> None:
     hosting.create_topic("t")
     assert ask(hosting, "t").active_producers == []

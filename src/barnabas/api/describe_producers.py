@@ -2,6 +2,7 @@
 
 - Lists every idempotent producer whose state has not expired: its epoch, last sequence and timestamp, and the first offset of its
   open transaction (-1 without one). Tools find hanging transactions with it.
+- Any replica answers, not the leader only: `kafka-transactions find-hanging --broker-id` asks a broker about all its replicas.
 - An invalid topic name is INVALID_TOPIC_EXCEPTION.
 
 Version 0 is flexible (KIP-664).
@@ -38,7 +39,6 @@ async def handle(context: RequestContext, request: DescribeProducersRequest) -> 
                 continue
             try:
                 partition = context.services.replica_manager.partition(topic.name, index)
-                partition.check_leader()
                 producers = [_described(producer) for producer in partition.log.producers()]
                 answered.append(_Partition(partition_index=index, active_producers=producers))
             except KafkaError as error:
