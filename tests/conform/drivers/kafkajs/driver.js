@@ -26,7 +26,7 @@ let received = []
 let owned = []
 
 function client(clientId) {
-  return new Kafka({ clientId, brokers: [process.argv[2]], logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 8 } })
+  return new Kafka({ clientId, brokers: process.argv[2].split(","), logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 8 } })
 }
 
 async function administrator() {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 )
 
 type driver struct {
-	bootstrap     string
+	bootstrap     []string
 	producer      *kgo.Client
 	consumer      *kgo.Client
 	session       *kgo.GroupTransactSession
@@ -30,7 +31,7 @@ type driver struct {
 }
 
 func main() {
-	d := &driver{bootstrap: os.Args[1]}
+	d := &driver{bootstrap: strings.Split(os.Args[1], ",")}
 	handlers := map[string]loop.Handler{"version": version, "close": d.close}
 	maps.Copy(handlers, d.producing())
 	maps.Copy(handlers, d.consuming())
@@ -56,7 +57,7 @@ func version(*loop.Command) (any, error) {
 }
 
 func (d *driver) client(options ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append(options, kgo.SeedBrokers(d.bootstrap))...)
+	return kgo.NewClient(append(options, kgo.SeedBrokers(d.bootstrap...))...)
 }
 
 func (d *driver) close(*loop.Command) (any, error) {

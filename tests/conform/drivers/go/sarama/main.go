@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"barnabas.test/drivers/loop"
@@ -13,7 +14,7 @@ import (
 )
 
 type driver struct {
-	bootstrap string
+	bootstrap []string
 	producer  sarama.SyncProducer
 	producing *sarama.Config
 	consumer  sarama.Consumer
@@ -26,7 +27,7 @@ type driver struct {
 }
 
 func main() {
-	d := &driver{bootstrap: os.Args[1]}
+	d := &driver{bootstrap: strings.Split(os.Args[1], ",")}
 	handlers := map[string]loop.Handler{"version": version, "close": d.close}
 	maps.Copy(handlers, d.producerCommands())
 	maps.Copy(handlers, d.consumerCommands())
@@ -63,7 +64,7 @@ func config() *sarama.Config {
 }
 
 func (d *driver) addresses() []string {
-	return []string{d.bootstrap}
+	return d.bootstrap
 }
 
 func (d *driver) close(*loop.Command) (any, error) {
