@@ -54,7 +54,8 @@ func (d *driver) describeTopic(c *loop.Command) (any, error) {
 	}
 	rows := [][]any{}
 	for _, p := range found[c.Topic].Partitions.Sorted() {
-		rows = append(rows, []any{p.Partition, p.Leader, p.Replicas, p.ISR})
+		// The library has no slice for a partition that nobody leads just now.
+		rows = append(rows, []any{p.Partition, p.Leader, append([]int32{}, p.Replicas...), append([]int32{}, p.ISR...)})
 	}
 	return rows, err
 }
