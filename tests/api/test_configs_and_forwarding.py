@@ -126,7 +126,7 @@ def test_topics_are_created_extended_and_deleted(serving: Serving) -> None:
         again = serving.ask(CreateTopicsRequest(topics=[topic]), version).topics[0]
         assert again.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
     more = CreatePartitionsRequest.CreatePartitionsTopic(name="grows", count=4, assignments=None)
-    assert serving.ask(CreatePartitionsRequest(topics=[more])).results[0].error_code == 0
+    assert serving.ask(CreatePartitionsRequest(topics=[more], timeout_ms=30_000)).results[0].error_code == 0
     assert len(serving.server.services.image().topics.by_name["grows"].partitions) == 4
     assert (
         serving.ask(DeleteTopicsRequest(topic_names=["grows", "no"], timeout_ms=30_000), 5).responses[1].error_code == 3

@@ -71,7 +71,7 @@ def test_a_request_is_carried_out_and_answered_in_its_version(serving: Serving, 
 
 
 def test_an_error_of_the_request_is_in_its_response(serving: Serving) -> None:
-    request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name="missing")])
+    request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name="missing")], timeout_ms=30_000)
     assert ask(serving, request, 6).responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 

@@ -20,10 +20,10 @@ from barnabas.api.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
 from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
-from barnabas.metadata.slices import Running, SliceCount, Slices
+from barnabas.metadata.slices import SliceCount, Slices, in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from barnabas.steps import PIECE, turn
+from barnabas.steps import PIECE
 
 _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 _Partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition
@@ -34,10 +34,7 @@ async def handle(context: RequestContext, request: DescribeTopicPartitionsReques
     find = partial(_names, image, request)
     is_long = max(len(image.topics.by_name), len(request.topics)) > PIECE
     names = await context.services.loop.run_in_executor(None, find) if is_long else find()
-    making = Running(_page(context, request, image, names))
-    for _ in making:
-        await turn()
-    return making.result
+    return await in_turns(_page(context, request, image, names))
 
 
 def _page(

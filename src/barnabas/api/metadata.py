@@ -30,11 +30,11 @@ from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import begin_creation, create_topics
 from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
-from barnabas.metadata.slices import Running, SliceCount, Slices
+from barnabas.metadata.slices import SliceCount, Slices, in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from barnabas.steps import PIECE, in_slices, turn
+from barnabas.steps import PIECE, in_slices
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
@@ -89,14 +89,12 @@ async def _response(
     brokers = _brokers(context, image)
     live = {broker.node_id for broker in brokers}
     found = _Topics(context, image, live, creation_codes, gone, request.include_topic_authorized_operations)
-    making = Running(found.of(image.topics.by_name.values()) if wanted is None else found.asked(_distinct(wanted)))
-    for _ in making:
-        await turn()
+    topics = found.of(image.topics.by_name.values()) if wanted is None else found.asked(_distinct(wanted))
     return MetadataResponse(
         brokers=brokers,
         cluster_id=context.services.cluster_id,
         controller_id=_controller_id(context, live),
-        topics=making.result,
+        topics=await in_turns(topics),
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
         ),

@@ -103,7 +103,7 @@ class GroupCoordinator:
     def on_topics_changed(self, delta: TopicsDelta) -> None:
         """Tell the groups that topics were created, changed or deleted."""
         names = [topic.name for topics in (delta.changed, delta.deleted) for topic in topics.values()]
-        has_new = any(topic.is_new for topic in delta.changed.values())
+        has_new = bool(delta.created())
         self._write_all(lambda shard: shard.on_topics_changed(names, has_new=has_new))
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> None:

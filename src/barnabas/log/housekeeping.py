@@ -116,7 +116,7 @@ class Housekeeping:
                 yield
 
     def _flush_if_due(self, log: PartitionLog) -> bool:
-        """Flush a log whose flush.ms has passed since its last flush; return whether it was due, as the next ones do for theirs."""
+        """Flush a log whose flush.ms has passed since its last flush; return whether that was so."""
         if (
             log.config.flush_ms != INT64_MAX
             and log.recovery_point < log.log_end_offset

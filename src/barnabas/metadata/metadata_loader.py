@@ -28,14 +28,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.image_difference import difference
 from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.slices import Running, Slices
+from barnabas.metadata.slices import in_turns
 from barnabas.steps import run_on_the_spot, turn
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ OWN_BYTES_PER_TURN = 4_096
 
 Publisher = Callable[[MetadataDelta, MetadataImage], Coroutine[Any, Any, None] | None]
 """Takes a change and the image after it; the loader awaits the coroutine that it returns, if any."""
-
-R = TypeVar("R")
 
 
 class LoaderListener(Protocol):
@@ -142,7 +140,7 @@ class MetadataLoader:
         """Register a publisher at any time; if anything is published already, it first receives the whole image."""
         async with self._publishing:
             if self.is_caught_up:
-                whole = await self._in_turns(difference(MetadataImage(), self.image))
+                whole = await in_turns(difference(MetadataImage(), self.image), self._turn)
                 if (published := publisher(whole, self.image)) is not None:
                     await published
             self._publishers.append(publisher)
@@ -234,7 +232,7 @@ class MetadataLoader:
     async def _publish_read(self, size: int) -> None:
         """Make the image of what has been read, and publish it."""
         delta = self._delta
-        image = await self._in_turns(delta.apply_in_slices(self._provenance))
+        image = await in_turns(delta.apply_in_slices(self._provenance), self._turn)
         if self._closed:
             return
         await self._publish(delta, image, size)
@@ -249,8 +247,8 @@ class MetadataLoader:
         await self._replay(delta, load_snapshot(self._log.read_snapshot(snapshot)))
         # What the snapshot lacks was deleted before it was written.
         if self.is_caught_up:
-            image = await self._in_turns(delta.apply_in_slices())
-            delta = await self._in_turns(difference(self.image, image))
+            image = await in_turns(delta.apply_in_slices(), self._turn)
+            delta = await in_turns(difference(self.image, image), self._turn)
         self._delta = delta
         self._provenance = MetadataProvenance(snapshot.end_offset - 1, snapshot.epoch, -1)
         self._next_offset = snapshot.end_offset
@@ -262,13 +260,6 @@ class MetadataLoader:
             self._records_in_turn += 1
             if self._records_in_turn >= RECORDS_PER_TURN:
                 await self._turn()
-
-    async def _in_turns(self, work: Slices[R]) -> R:
-        """Do work in slices, each in a turn of the loop."""
-        running = Running(work)
-        for _ in running:
-            await self._turn()
-        return running.result
 
     async def _turn(self) -> None:
         if self._loop is not None:

@@ -1,15 +1,17 @@
 """Work on many partitions, in slices.
 
 Such work is a generator. It yields after each slice, so that other work may have a turn of the loop, and returns its result at the end.
-`at_once` runs all slices in one turn, for work that is known to be small.
+`in_turns` runs them so; `at_once` runs all slices in one turn, for work that is known to be small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Generic, TypeVar
 
-__all__ = ["PARTITIONS_PER_SLICE", "Running", "SliceCount", "Slices", "at_once"]
+from barnabas.steps import turn
+
+__all__ = ["PARTITIONS_PER_SLICE", "SliceCount", "Slices", "at_once", "in_turns"]
 
 R = TypeVar("R")
 
@@ -39,7 +41,7 @@ class SliceCount:
         return True
 
 
-class Running(Generic[R]):
+class _Running(Generic[R]):
     """Work under way: iterate over its slices, then take its result."""
 
     result: R
@@ -51,9 +53,21 @@ class Running(Generic[R]):
         self.result = yield from self._work
 
 
+async def in_turns(work: Slices[R], between: Callable[[], Awaitable[None]] = turn) -> R:
+    """Run all slices, and return the result.
+
+    Args:
+        between: awaited after each slice; gives other work a turn of the loop.
+    """
+    running = _Running(work)
+    for _ in running:
+        await between()
+    return running.result
+
+
 def at_once(work: Slices[R]) -> R:
     """Run all slices, and return the result."""
-    running = Running(work)
+    running = _Running(work)
     for _ in running:
         pass
     return running.result
