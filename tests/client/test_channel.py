@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import struct
 from collections.abc import Callable, Coroutine
@@ -183,6 +184,29 @@ def test_nobody_listens() -> None:
     asyncio.run(run())
 
 
+def test_a_failure_to_connect_that_nobody_waits_for_is_forgotten() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    reports: list[Any] = []
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, report: reports.append(report))
+        channel = Channel(loop, "127.0.0.1", port, client_id="c", timeout_ms=50)
+        cancelled = asyncio.ensure_future(ask(channel))
+        while "connecting" not in repr(channel):
+            await asyncio.sleep(0)
+        cancelled.cancel()
+        while "idle" not in repr(channel):
+            await asyncio.sleep(0)
+        with socket.create_server(("127.0.0.1", port)), pytest.raises(RequestTimedOut):
+            await ask(channel)
+
+    asyncio.run(run())
+    gc.collect()
+    assert reports == []
+
+
 def test_a_listener_that_never_answers_the_first_request() -> None:
     async def then(channel: Channel) -> None:
         with pytest.raises(RequestTimedOut):
@@ -217,6 +241,21 @@ def test_an_answer_that_cannot_be_read_ends_the_requests_behind_it() -> None:
             await first
         with pytest.raises(ConnectionLost, match="while reading the answer"):
             await second
+
+    play(HELLO, struct.pack(">ii", 4, 99), SILENCE, then=then)
+
+
+def test_an_answer_to_a_cancelled_request_that_cannot_be_read() -> None:
+    async def then(channel: Channel) -> None:
+        reports: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
+        first, second = (asyncio.ensure_future(ask(channel)) for _ in range(2))
+        while "unanswered=2" not in repr(channel):
+            await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(ConnectionLost, match="while reading the answer: it cannot be read"):
+            await second
+        assert reports == []
 
     play(HELLO, struct.pack(">ii", 4, 99), SILENCE, then=then)
 

@@ -48,11 +48,16 @@ class Channel:
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._connection: _Connection | None = None
-        self._connecting: asyncio.Task[_Connection] | None = None
+        self._connecting: asyncio.Task[None] | None = None
         self._is_closed = False
 
     def __repr__(self) -> str:
-        state = "closed" if self._is_closed else "idle" if self._connection is None else repr(self._connection)
+        if self._is_closed:
+            state = "closed"
+        elif self._connecting is not None:
+            state = "connecting"
+        else:
+            state = "idle" if self._connection is None else repr(self._connection)
         return f"<Channel {self.address} {state}>"
 
     @property
@@ -103,32 +108,31 @@ class Channel:
                 raise self._closed()
             if self._connecting is None:
                 self._connecting = self._loop.create_task(self._connect())
+                self._connecting.add_done_callback(_read_outcome)
             connecting = self._connecting
             try:
                 # Several requests wait for one connection: none of them may cancel it.
-                self._connection = await asyncio.shield(connecting)
+                await asyncio.shield(connecting)
             except asyncio.CancelledError:
                 if connecting.cancelled():
                     raise self._closed() from None
                 raise
-            finally:
-                if connecting.done() and self._connecting is connecting:
-                    self._connecting = None
         return self._connection
 
-    async def _connect(self) -> _Connection:
+    async def _connect(self) -> None:
         connection = _Connection(self._loop, Exchange(self.address, self._client_id))
         connecting = self._loop.create_connection(lambda: connection, self.host, self.port)
         try:
             await asyncio.wait_for(connecting, self._timeout_ms / 1000)
+            await self._negotiate(connection)
         except OSError as error:
             raise cannot_connect(self.address, error, self._timeout_ms) from None
-        try:
-            await self._negotiate(connection)
         except BaseException:
             connection.fail(self._closed())
             raise
-        return connection
+        finally:
+            self._connecting = None
+        self._connection = connection
 
     async def _negotiate(self, connection: _Connection) -> None:
         version: int | None = NEWEST_API_VERSIONS
@@ -139,6 +143,12 @@ class Channel:
 
     def _closed(self) -> ConnectionLost:
         return ConnectionLost(f"the connection to {self.address} is closed")
+
+
+def _read_outcome(connecting: asyncio.Task[None]) -> None:
+    """Read why it failed: those who asked for the connection may be gone, and asyncio reports an error that nobody read."""
+    if not connecting.cancelled():
+        connecting.exception()
 
 
 class _Connection(asyncio.BufferedProtocol):
@@ -224,8 +234,8 @@ class _Connection(asyncio.BufferedProtocol):
         try:
             self._take()
         except MalformedMessage as error:
-            if self._waiting:
-                self._waiting.popleft().set_exception(error)
+            if self._waiting and not (waiting := self._waiting.popleft()).done():
+                waiting.set_exception(error)
             self.fail(self._lost("reading the answer", "it cannot be read"))
 
     def _take(self) -> None:
