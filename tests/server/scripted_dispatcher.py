@@ -30,6 +30,10 @@ class ScriptedDispatcher:
         self._answer = answer
         self.handled: list[int] = []
         self.contexts: list[RequestContext] = []
+        self.now_ns = 0
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
 
     def dispatch(self, connection: ConnectionInfo, frame: memoryview) -> tuple[RequestContext, Any]:
         key, version, correlation_id, _ = struct.unpack_from(">hhih", frame)

@@ -142,6 +142,34 @@ def test_reading_pauses_while_a_whole_request_waits(peer: Peer) -> None:
     assert repr(peer.connection).endswith("waiting=0 holds=none>")
 
 
+def test_requests_that_take_long_wait_for_the_next_turn(peer: Peer) -> None:
+    def take_4_ms(_: RequestContext) -> None:
+        peer.dispatcher.now_ns += 4_000_000
+
+    peer.on_request = take_4_ms
+    peer.send(b"".join(request(METADATA, number) for number in range(1, 8)))
+    assert peer.answered == [1, 2, 3]
+    assert not peer.transport.is_reading
+    assert repr(peer.connection).endswith("holds=yielding>")
+    for answered in ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6, 7]):
+        peer.loop.call_soon(peer.loop.stop)
+        peer.loop.run_forever()
+        assert peer.answered == answered
+    assert peer.transport.is_reading
+    assert peer.connection._frames is None
+
+
+def test_a_connection_that_closes_between_two_turns_handles_no_more(peer: Peer) -> None:
+    def take_long(_: RequestContext) -> None:
+        peer.dispatcher.now_ns += 50_000_000
+
+    peer.on_request = take_long
+    peer.send(request(METADATA, 1) + request(METADATA, 2))
+    peer.connection.close()
+    peer.turn()
+    assert peer.answered == [1]
+
+
 def test_a_full_transport_holds_requests_back(peer: Peer) -> None:
     peer.connection.pause_writing()
     peer.send(request(METADATA, 1))

@@ -264,6 +264,11 @@ class Dispatcher:
         context.close_connection, context.accounting = inner.close_connection, inner.accounting
         return _Encoded(result)
 
+    @property
+    def monotonic_ns(self) -> Callable[[], int]:
+        """The clock for how long requests take."""
+        return self._services.monotonic_ns
+
     def dispatch(
         self, connection: ConnectionInfo, frame: memoryview
     ) -> tuple[AnyContext, Output | asyncio.Future[Any] | None]:

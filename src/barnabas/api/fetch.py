@@ -21,7 +21,7 @@ Version 4 adds the isolation level, 5 the log start offset, 7 sessions (KIP-227)
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
@@ -35,8 +35,6 @@ from barnabas.steps import PIECE, turn
 
 SESSION_VERSION = 7
 RACK_VERSION = 11
-FOLLOWED_AT_ONCE = 50
-"""Partitions that are read for a follower in one turn of the loop: the first time, the logs of all of them may have to be opened."""
 TOPIC_ID_VERSION = 13
 REPLICA_STATE_VERSION = 15
 NODE_ENDPOINTS_VERSION = 16
@@ -150,8 +148,8 @@ def _fetch(
         read = await services.replica_manager.fetch_in_slices(params, session.partitions, session.session)
         return throttled(read) or completed(read, await session.respond_in_slices(read, session_epoch))
 
-    at_once = PIECE if replica_id < 0 else FOLLOWED_AT_ONCE
-    if max(len(session.partitions) if session.session is None else len(session.session.ready), len(wanted)) > at_once:
+    due: Collection[FetchPartition] = session.partitions if session.session is None else session.session.ready
+    if max(len(due), len(wanted)) > PIECE or services.replica_manager.opens_many(due):
         return fetch_many()
     answer: FetchResponse | Awaitable[FetchResponse]
     answer = services.replica_manager.fetch(params, session.partitions, respond, session.session)

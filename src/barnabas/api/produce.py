@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
-from barnabas.group.pieces import extend_topics, pieces
+from barnabas.group.pieces import extend_topics, is_one_piece, pieces
 from barnabas.log.append_checks import NOT_OPENED, AppendOrigin, RecordsToOpen
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.errors import RecordsRejected
@@ -46,9 +46,9 @@ from barnabas.records.record_batch import (
 )
 from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
-from barnabas.replication.partition import Partition
+from barnabas.replication.partition import LOGS_PER_TURN, Partition, opens_many
 from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS
-from barnabas.steps import turn
+from barnabas.steps import gather, turn
 
 if TYPE_CHECKING:
     from barnabas.api.transactional_produce import Verified
@@ -101,25 +101,33 @@ async def _handle_pieces(context: RequestContext, request: ProduceRequest) -> Pr
     """Handle the pieces of a request that has many partitions, one after the other, as requests of their own."""
     context.is_long = False
     whole = ProduceResponse()
-    is_failed = False
-    for number, topics in enumerate(pieces(request.topic_data, "partition_data")):
+    for number, piece in enumerate(_pieces(request)):
         if number:
             await turn()
-        piece = copy.copy(request)
-        piece.topic_data = topics
         try:
             response = handle(context, piece)
             if isinstance(response, Awaitable):
                 response = await response
         except KafkaError as error:
             response = _all_refused(context, piece, error.code)
-        is_failed = is_failed or context.close_connection
-        if response is not None:
-            extend_topics(whole.responses, response.responses, "partition_responses")
-            known = {node.node_id for node in whole.node_endpoints}
-            whole.node_endpoints += [node for node in response.node_endpoints if node.node_id not in known]
-    context.close_connection = is_failed
+        _extend(whole, response)
     return whole if request.acks else None
+
+
+def _pieces(request: ProduceRequest, size: int | None = None) -> Iterator[ProduceRequest]:
+    """Cut a request into requests of fewer partitions; see `pieces`."""
+    for topics in pieces(request.topic_data, "partition_data", size):
+        piece = copy.copy(request)
+        piece.topic_data = topics
+        yield piece
+
+
+def _extend(whole: ProduceResponse, response: ProduceResponse | None) -> None:
+    """Add the response to the next piece; None if none of them has a response."""
+    if response is not None:
+        extend_topics(whole.responses, response.responses, "partition_responses")
+        known = {node.node_id for node in whole.node_endpoints}
+        whole.node_endpoints += [node for node in response.node_endpoints if node.node_id not in known]
 
 
 def _append(
@@ -130,6 +138,42 @@ def _append(
     Args:
         verified: the outcome for transactional batches; None if the request has none, or none that need verification.
     """
+    if is_one_piece(request.topic_data, "partition_data", LOGS_PER_TURN) or not opens_many(_named(context, request)):
+        return _append_now(context, request, verified)
+    context.holds_order = True
+    return _append_in_turns(context, request, verified)
+
+
+def _named(context: RequestContext, request: ProduceRequest) -> Iterator[Partition | None]:
+    replicas = context.services.replica_manager
+    by_name = context.version < TOPIC_ID_VERSION
+    for data in request.topic_data:
+        topic = replicas.topics.get(data.name) if by_name else replicas.topics_by_id.get(data.topic_id)
+        if topic is not None:
+            for wanted in data.partition_data:
+                yield topic.partitions.get(wanted.index)
+
+
+async def _append_in_turns(
+    context: RequestContext, request: ProduceRequest, verified: Verified | None
+) -> ProduceResponse | None:
+    """Append a few batches in each turn of the loop, then wait for the commits of all."""
+
+    async def append_piece(piece: ProduceRequest) -> ProduceResponse | None:
+        response = _append_now(context, piece, verified)
+        return await response if isinstance(response, Awaitable) else response
+
+    appended = (append_piece(piece) for piece in _pieces(request, LOGS_PER_TURN))
+    whole = ProduceResponse()
+    for response in await gather(appended, context.services.loop, per_turn=1):
+        _extend(whole, response)
+    return whole if request.acks else None
+
+
+def _append_now(
+    context: RequestContext, request: ProduceRequest, verified: Verified | None
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    """Append the batches that pass the checks in this turn of the loop, but for records that are too large for it."""
     acks = request.acks
     version = context.version
     replicas = context.services.replica_manager
@@ -240,7 +284,7 @@ def _respond(
 ) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
     """Return the response, or a future of it if the commit of records is waited for."""
     if request.acks == 0:
-        context.close_connection = failed
+        context.close_connection = context.close_connection or failed
         return None
     response = ProduceResponse(responses=answered)
     if failed:

@@ -17,25 +17,28 @@ PIECE = 1_000
 """Partitions, or other elements, of a piece."""
 
 
-def is_one_piece(topics: list[Any], field: str = "partitions") -> bool:
+def is_one_piece(topics: list[Any], field: str = "partitions", size: int | None = None) -> bool:
     """Return whether a request has so few partitions that they are one piece."""
+    if size is None:
+        size = PIECE
     if len(topics) == 1:
-        return len(getattr(topics[0], field)) <= PIECE
-    return len(topics) <= PIECE and len(topics) + sum(map(len, map(attrgetter(field), topics))) <= PIECE
+        return len(getattr(topics[0], field)) <= size
+    return len(topics) <= size and len(topics) + sum(map(len, map(attrgetter(field), topics))) <= size
 
 
-def pieces(topics: list[T], field: str = "partitions") -> Iterator[list[T]]:
+def pieces(topics: list[T], field: str = "partitions", size: int | None = None) -> Iterator[list[T]]:
     """Cut the topics of a request into pieces; a request of few partitions is one piece.
 
     Args:
         field: holds a topic's partitions.
+        size: how many partitions a piece may have; `PIECE` by default.
     """
-    return iter((topics,)) if is_one_piece(topics, field) else _cut(topics, field)
+    return iter((topics,)) if is_one_piece(topics, field, size) else _cut(topics, field, size or PIECE)
 
 
-def _cut(topics: list[T], field: str) -> Iterator[list[T]]:
+def _cut(topics: list[T], field: str, size: int) -> Iterator[list[T]]:
     piece: list[T] = []
-    room = PIECE
+    room = size
     for topic in topics:
         partitions = getattr(topic, field)
         while len(partitions) > room:
@@ -45,12 +48,12 @@ def _cut(topics: list[T], field: str) -> Iterator[list[T]]:
             partitions = partitions[room:]
             topic = copy.copy(topic)
             setattr(topic, field, partitions)
-            piece, room = [], PIECE
+            piece, room = [], size
         piece.append(topic)
         room -= max(len(partitions), 1)
         if room <= 0:
             yield piece
-            piece, room = [], PIECE
+            piece, room = [], size
     if piece:
         yield piece
 

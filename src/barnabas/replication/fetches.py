@@ -27,7 +27,7 @@ from barnabas.replication.fetch_reader import (
     read_in_slices,
     read_partitions,
 )
-from barnabas.replication.partition import Partition
+from barnabas.replication.partition import LOGS_PER_TURN, Partition, opens_many
 from barnabas.replication.purgatory import Purgatory
 from barnabas.steps import in_pieces
 
@@ -138,13 +138,22 @@ class Fetches:
             finally:
                 operation.finish(None)
 
+    def opens_many(self, partitions: Collection[FetchPartition]) -> bool:
+        """Return whether a read of these opens more logs than one turn of the loop has time for."""
+        return len(partitions) > LOGS_PER_TURN and opens_many(map(self._replica, partitions))
+
+    def _replica(self, wanted: FetchPartition) -> Partition | None:
+        """Look up a replica; None if it is not here, which the read that follows reports."""
+        if wanted.partition is None:
+            with suppress(KafkaError):
+                wanted.partition = self._lookup.partition_for_fetch(wanted)
+        return wanted.partition
+
     async def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
-        """Look up the replicas that are here; the read that follows reports the others."""
+        """Look up the replicas that are here."""
         async for piece in in_pieces(list(partitions)):
             for wanted in piece:
-                if wanted.partition is None:
-                    with suppress(KafkaError):
-                        wanted.partition = self._lookup.partition_for_fetch(wanted)
+                self._replica(wanted)
         return [wanted.partition for wanted in partitions if wanted.partition is not None]
 
     def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:

@@ -25,6 +25,8 @@ Source: Kafka's `Partition`; KIP-101, KIP-279, KIP-320, KIP-497, KIP-966.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.append_checks import Opened
@@ -52,6 +54,16 @@ ACKS_ALL = -1
 UNREGISTERED = CommittedPartitionState((), -1)
 NOT_OPEN = -2
 """The end of a log that is not open: no follower's log ends there."""
+
+
+LOGS_PER_TURN = 4
+"""How many logs a request may open in one turn of the loop. To open one takes milliseconds: the first write creates its files."""
+
+
+def opens_many(partitions: Iterable[Partition | None]) -> bool:
+    """Return whether the first use of these replicas opens more logs than one turn has time for; None is a replica that is not here."""
+    unopened = (partition for partition in partitions if partition is not None and partition.open_log is None)
+    return next(islice(unopened, LOGS_PER_TURN, None), None) is not None
 
 
 class PartitionHost(BrokerStates, Protocol):

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 
 __all__ = ["ReplicaFetcherLoop"]
 
-LOGS_PER_TURN = 4
-"""Opening a log takes milliseconds."""
+LOGS_PER_TURN = 1
+"""Opening a log takes milliseconds, and a fetcher for each other broker does so in the same turns."""
 
 BYTES_PER_TURN = 1_048_576
 PARTITION_COST_BYTES = BYTES_PER_TURN // 32

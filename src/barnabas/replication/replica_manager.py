@@ -511,3 +511,7 @@ class ReplicaManager:
     ) -> Coroutine[Any, Any, FetchRead]:
         """As `fetch`, for many partitions."""
         return self._fetches.fetch_in_slices(params, partitions, session)
+
+    def opens_many(self, partitions: Collection[FetchPartition]) -> bool:
+        """Return whether a read of these opens more logs than one turn of the loop has time for."""
+        return self._fetches.opens_many(partitions)

@@ -19,6 +19,8 @@ Reading
   while it has bytes that are not handled, so that a thousand idle connections cost next to nothing and the buffer in use is
   usually still in the processor's cache. A buffer that grew for a large request stays with its connection until the next sweep.
 - When a request arrives that may not be handled yet, reading pauses. The kernel's window then holds the client back.
+- A client may send many requests at once, and each may take milliseconds, such as a write that opens its log. After `TURN_NS` the
+  rest of them wait for the next turn of the loop.
 - With `queued.max.request.bytes`, a large request is read on only once it has its share of that memory. The connection keeps the
   share until the request is answered and its buffer dropped.
 - A request that has begun and does not go on arriving costs the connection (`arrival`).
@@ -63,8 +65,18 @@ __all__ = ["Connection"]
 
 logger = logging.getLogger(__name__)
 
-_STARTING, _UNSENT, _SENDING, _RESTING, _CLOSING = 1, 2, 4, 8, 16
-_HOLDS = {_STARTING: "starting", _UNSENT: "unsent", _SENDING: "sending", _RESTING: "resting", _CLOSING: "closing"}
+_STARTING, _UNSENT, _SENDING, _RESTING, _CLOSING, _YIELDING = 1, 2, 4, 8, 16, 32
+_HOLDS = {
+    _STARTING: "starting",
+    _UNSENT: "unsent",
+    _SENDING: "sending",
+    _RESTING: "resting",
+    _CLOSING: "closing",
+    _YIELDING: "yielding",
+}
+
+TURN_NS = 10_000_000
+"""How long one connection handles requests before the others have their turn."""
 
 # Below this many bytes a copy through the transport is cheaper than another system call.
 _SMALL = 16 * 1024
@@ -222,9 +234,14 @@ class Connection(asyncio.BufferedProtocol):
         if frame is None:
             frame = frames.next_frame()
         responses = self._responses
+        monotonic_ns = self._dispatcher.monotonic_ns
+        began_ns = monotonic_ns()
         while frame is not None and not self._holds and (not responses.waiting or responses.admits(frame)):
             self._handle(frame)
             frame = frames.next_frame()
+            if frame is not None and monotonic_ns() - began_ns >= TURN_NS and not self._holds:
+                self._holds |= _YIELDING
+                self._listener.loop.call_soon(self._lift, _YIELDING)
         if self._holds & _CLOSING:
             # A handler may have closed its own connection and wait all the same.
             responses.cancel()
@@ -400,7 +417,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way that ends by itself."""
-        return not self._responses.waiting and self._rest is None
+        return not self._responses.waiting and self._rest is None and not self._holds & _YIELDING
 
     @property
     def is_muted(self) -> bool:
