@@ -28,6 +28,7 @@ from bench.scenarios import Figures, librdkafka, librdkafka_figures
 SIDES = (OURS, THEIR_CLUSTER)
 KINDS = {OURS: OURS, THEIR_CLUSTER: THEIRS}
 PARTITIONS_PER_TOPIC = 250
+TOPICS_PER_REQUEST = 20
 IDLE_SECONDS = 20.0
 WARM_RECORDS = 100_000
 
@@ -188,6 +189,60 @@ def failover(cluster: BenchCluster, topics: list[str]) -> Figures:
     return figures | {"started again and in sync s": time.perf_counter() - began}
 
 
+def metadata(name: str, partitions: int = 100_000) -> Figures:
+    """Create partitions of one replica that nobody writes to, look at the idle cluster, then kill the active controller."""
+    topics = [f"metadata-{number}" for number in range(partitions // PARTITIONS_PER_TOPIC)]
+    with started(name) as running:
+        cluster = running.cluster
+        time.sleep(2)
+        before, lags = cluster.megabytes(), cluster.loop_lags()
+        with ClusterCost(cluster) as created:
+            for first in range(0, len(topics), TOPICS_PER_REQUEST):
+                create(running.admin, topics[first : first + TOPICS_PER_REQUEST], PARTITIONS_PER_TOPIC, replicas=1)
+            # The last of all: a node that knows it has the others.
+            cluster.await_in_sync(topics[-1:])
+        time.sleep(5)
+        with ClusterCost(cluster) as idle:
+            time.sleep(IDLE_SECONDS)
+        figures = {
+            "created, known to all s": created.wall,
+            "created: CPU s": created.cpu,
+            "added MB": cluster.megabytes() - before,
+            "MB": cluster.megabytes(),
+            "idle CPU s a minute": idle.cpu / idle.wall * 60,
+            "no turn longer than s": longest_lag(lags, cluster.loop_lags()),
+        }
+        return figures | lose_controller(cluster, topics[-1])
+
+
+def lose_controller(cluster: BenchCluster, topic: str) -> Figures:
+    """Kill the active controller, and wait until another has taken its partitions from it; then start it again.
+
+    Args:
+        topic: the last one that was created.
+    """
+    victim = cluster.active_controller()
+    survivors = [node for node in cluster.brokers if node is not victim]
+    lags = cluster.loop_lags([node.node_id for node in survivors])
+    began = time.perf_counter()
+    victim.kill()
+    cluster.active_controller()
+    elected = time.perf_counter()
+    cluster.await_leaders(topic, lambda leader: leader != victim.node_id)
+    fenced = time.perf_counter()
+    figures = {
+        "controller lost: another leads s": elected - began,
+        "its partitions have no leader s": fenced - began,
+        "controller lost: no turn longer than s": longest_lag(
+            lags, cluster.loop_lags([node.node_id for node in survivors])
+        ),
+    }
+    began = time.perf_counter()
+    victim.start()
+    cluster.await_leaders(topic, lambda leader: leader >= 0)
+    return figures | {"started again, leads again s": time.perf_counter() - began}
+
+
 def cluster_rows(megabytes: int, seconds: float) -> list[ClusterRow]:
     """Return the rows; the names begin with `cluster`."""
     small = megabytes // 5
@@ -205,6 +260,8 @@ def cluster_rows(megabytes: int, seconds: float) -> list[ClusterRow]:
         ClusterRow(f"cluster: {count} partitions", run_alone=lambda name, n=count: growth(name, n))  # type: ignore[misc]
         for count in (0, 1000, 4000)
     ]
+    # Apache Kafka's brokers create the files of each replica at once: 100,000 directories.
+    rows.append(ClusterRow("cluster: metadata of 100000 partitions", run_alone=metadata, sides=(OURS,)))
     rows += [
         ClusterRow(f"cluster of {nodes} nodes: 1000 partitions", run_alone=lambda name, n=nodes: growth(name, 1000, n), sides=(OURS,))  # type: ignore[misc]
         for nodes in (5, 7)
