@@ -286,8 +286,8 @@ def converse(talk: Talk) -> None:
     talk.produce(second, 0, index=1)
     third = talk.end(second, False)
     talk.state_settles()
-    for commit in (True, False):
-        talk.end(second, commit)
+    # A commit here is PRODUCER_FENCED, and INVALID_TXN_STATE by Apache Kafka until KAFKA-20785.
+    talk.end(second, False)
     fourth = talk.end(third, False)
     talk.state_settles()
     talk.describe("tx")

@@ -280,6 +280,21 @@ class TestEndWithBump:
         assert len(ongoing.log) == written
         assert code_of(lambda: ongoing.end(0, commit=False)) is ErrorCode.INVALID_TXN_STATE
 
+    def test_a_commit_that_comes_after_the_coordinators_own_abort_is_fenced(self, ongoing: Subject) -> None:
+        # Kafka Streams begins anew when it is fenced; INVALID_TXN_STATE would end its thread.
+        ongoing.run(lambda: ongoing.shard.abort_timed_out(ongoing.tx, -1))
+        assert code_of(lambda: ongoing.end(0)) is ErrorCode.CONCURRENT_TRANSACTIONS
+        ongoing.complete()
+        assert code_of(lambda: ongoing.end(0)) is ErrorCode.PRODUCER_FENCED
+        assert ongoing.end(0, commit=False) == Ended(ID, 1), "an abort has what it wants, and the epoch to go on with"
+
+    def test_so_is_one_across_producer_ids(self, ongoing: Subject) -> None:
+        ongoing.at_epoch(LAST_GIVEN)
+        ongoing.run(lambda: ongoing.shard.abort_timed_out(ongoing.tx, 200))
+        ongoing.complete()
+        assert ongoing.pair == (200, 0)
+        assert code_of(lambda: ongoing.end(LAST_GIVEN)) is ErrorCode.PRODUCER_FENCED
+
     def test_who_is_refused(self, ongoing: Subject) -> None:
         assert code_of(lambda: Subject().end(0)) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
         assert code_of(lambda: ongoing.end(0, producer_id=ID + 1)) is ErrorCode.INVALID_PRODUCER_ID_MAPPING

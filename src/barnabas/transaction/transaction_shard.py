@@ -8,8 +8,12 @@ EndTxn with version 2 (PF = PRODUCER_FENCED, ITS = INVALID_TXN_STATE, bump = don
                       Abort             Commit
                       retry   current   retry   current        retry: the epoch before the last end's bump
     Empty             PF      bump      PF      ITS
-    CompleteAbort     done    bump      ITS     ITS
+    CompleteAbort     done    bump      PF      ITS
     CompleteCommit    ITS     bump      done    ITS
+
+A commit that meets CompleteAbort at the retry epoch comes after an abort by the coordinator itself, at the transaction's timeout or for a
+new producer: no client that aborted commits again at the old epoch. Apache Kafka returns PRODUCER_FENCED since KAFKA-20785; 4.3 returns
+ITS, from which no client recovers.
 
 Before version 2 a repeated end succeeds without change, and in Empty every end is ITS. In the Prepare states, while the markers are
 being written, requests are CONCURRENT_TRANSACTIONS, which clients retry. That check is the first one, because the client may already
@@ -312,6 +316,8 @@ class TransactionCoordinatorShard:
         if state is TransactionState.ONGOING:
             return self._prepare(found, request.commit, fresh_producer_id)
         if is_retry:
+            if request.commit and state is TransactionState.COMPLETE_ABORT:
+                raise KafkaError(ErrorCode.PRODUCER_FENCED)
             _check_repeated_end(state, request.commit)
             return CoordinatorResult(Ended(found.producer_id, found.producer_epoch))
         if request.commit:

@@ -316,6 +316,18 @@ def test_a_static_member_returns_to_its_tasks() -> None:
     assert nobody.beat().error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_a_static_member_whose_join_got_no_response_joins_again() -> None:
+    host = StreamsHost()
+    a, b = Member(host, "a", instance_id="one"), Member(host, "b")
+    a.join()
+    b.join()
+    a.settle(b)
+    had, epoch = a.held, host.group.group_epoch
+    again = Member(host, "a", a.process_id, instance_id="one")
+    assert again.join().error_code == 0, "it is not in its own way"
+    assert (again.held, host.group.group_epoch) == (had, epoch)
+
+
 def test_everything_is_there_after_a_failover() -> None:
     host = StreamsHost()
     host.settings["streams.num.standby.replicas"] = "1"

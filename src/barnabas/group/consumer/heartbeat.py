@@ -151,6 +151,9 @@ class ConsumerGroupHeartbeat:
             if static is None:
                 return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
             if not static.uses_classic_protocol:
+                if static.member_id == member_id and static.member_epoch != STATIC_LEAVE_EPOCH:
+                    # Its join was carried out, but the response was lost: it is no successor of itself.
+                    return static
                 _check_released(static, member_id, request.instance_id)
             return replace_static_member(group, static, member_id, self._timers, records)
         static = check_instance(static, member_id, request.instance_id)

@@ -106,6 +106,9 @@ class StreamsMembership:
         if before is None:
             return group.members.get(request.member_id, StreamsGroupMember(request.member_id))
         if before.member_epoch != STATIC_LEAVE_EPOCH:
+            if before.member_id == request.member_id:
+                # Its join was carried out, but the response was lost: it is no successor of itself.
+                return before
             raise KafkaError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
