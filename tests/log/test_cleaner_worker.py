@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -135,4 +136,31 @@ def test_a_cancelled_or_dead_child_fails_its_task_and_is_replaced(tmp_path: Path
     worker.cancel()
     for thread in list(threads):
         thread.join(WAIT_SECONDS)
+    worker.rest()
+
+
+@pytest.mark.slow
+def test_a_child_that_is_killed_after_its_last_event_does_not_get_the_next_task(tmp_path: Path) -> None:
+    under_way: list[Callable[[], None]] = []
+
+    def held_back(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        work()
+        under_way.append(lambda: done(None))
+
+    worker = ProcessWorker(held_back)
+    first: list[CleaningEvent] = []
+    worker.start(a_task(tmp_path / "orders-0"), first.append)
+    under_way.pop()()
+    # The child's CleaningDone has been read, and nobody knows yet.
+    worker.cancel()
+    under_way.pop()()
+    assert isinstance(first[-1], CleaningDone)
+    assert worker.pid is None
+
+    second: list[CleaningEvent] = []
+    worker.start(a_task(tmp_path / "again-0"), second.append)
+    while under_way:
+        under_way.pop()()
+    assert [type(event) for event in second] == [GroupCleaned, CleaningDone]
+    assert worker.deaths == 0
     worker.rest()

@@ -123,6 +123,9 @@ class ProcessWorker:
         def done(error: BaseException | None) -> None:
             event = answers[0] if answers else _no_answer(error)
             if not isinstance(event, GroupCleaned):
+                if self._is_cancelled:
+                    # The child may have sent its last event just before it was killed; it must not get the next task.
+                    self._reap()
                 self._is_busy = False
                 on_event(event)
                 return
