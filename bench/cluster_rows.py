@@ -30,7 +30,7 @@ KINDS = {OURS: OURS, THEIR_CLUSTER: THEIRS}
 PARTITIONS_PER_TOPIC = 250
 TOPICS_PER_REQUEST = 20
 IDLE_SECONDS = 20.0
-WARM_RECORDS = 100_000
+WARM_RECORDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,9 @@ def warm_up(running: RunningCluster) -> None:
     """The JVM compiles what it has run often; both get the same."""
     with running.topic() as topic:
         address = running.cluster.bootstrap_servers
-        librdkafka("produce", address, topic, WARM_RECORDS, 1000, 16_384, "all")
-        librdkafka("consume", address, topic, WARM_RECORDS)
+        for size in (1000, 100):
+            librdkafka("produce", address, topic, WARM_RECORDS, size, 16_384, "all")
+        librdkafka("consume", address, topic, 2 * WARM_RECORDS)
 
 
 # --- on clusters that are up -----------------------------------------------------------------------------------------
