@@ -99,7 +99,8 @@ class TestVersionTwo:
         first = host.end(producer, commit)
         again = host.end(producer, commit)
         assert (again.error_code, again.producer_epoch) == (OK, first.producer_epoch)
-        assert host.end(producer, not commit).error_code == ErrorCode.INVALID_TXN_STATE
+        other = ErrorCode.INVALID_TXN_STATE if commit else ErrorCode.PRODUCER_FENCED
+        assert host.end(producer, not commit).error_code == other
         assert len(host.contents()) == 2
 
     def test_the_table_of_ends(self, host: TransactionHosting) -> None:
@@ -110,7 +111,7 @@ class TestVersionTwo:
         assert (aborted.error_code, aborted.producer_epoch) == (OK, 1)
         current = (4000, 1)
         assert host.end(current, True).error_code == ErrorCode.INVALID_TXN_STATE
-        assert host.end(empty, True).error_code == ErrorCode.INVALID_TXN_STATE
+        assert host.end(empty, True).error_code == ErrorCode.PRODUCER_FENCED
         assert host.end(current, False).producer_epoch == 2
         assert host.end((77, 0), False).error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
         assert host.end(empty, transactional_id="unknown").error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -431,7 +432,7 @@ class TestTime:
         host.hosting.advance(10_000)
         assert host.contents() == ["a", "ABORT/1"]
         assert host.produce(producer, 1, b"b") == ErrorCode.INVALID_PRODUCER_EPOCH
-        assert host.end(producer).error_code == ErrorCode.INVALID_TXN_STATE
+        assert host.end(producer).error_code == ErrorCode.PRODUCER_FENCED
         assert host.producer() == (4000, 2)
 
     def test_an_aborted_transaction_of_version_1_fences_too(self, host: TransactionHosting) -> None:
