@@ -1,47 +1,29 @@
-"""The reads after the last write."""
+"""The reads after the last write, while their broker closes connections without a response."""
 
 from __future__ import annotations
 
-import time
-from typing import Any
-
+import confluent_kafka
 import pytest
 
+import barnabas as package
 from barnabas.client.errors import ConnectionLost
-from barnabas.client.offsets import OffsetAndTimestamp
 from barnabas.verify import final_reads
 from barnabas.verify.consumer import Layout
 
-
-class DyingAdmin:
-    """An Admin whose broker dies under the first requests."""
-
-    failures = 2
-
-    def __init__(self, bootstrap: str) -> None:
-        assert bootstrap == "b:1"
-
-    def __enter__(self) -> DyingAdmin:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def list_offsets(self, asked: dict[Any, Any]) -> Any:
-        if DyingAdmin.failures:
-            DyingAdmin.failures -= 1
-            raise ConnectionLost("lost the connection")
-        return dict.fromkeys(asked, FOUND)
+pytestmark = pytest.mark.slow
 
 
-FOUND = OffsetAndTimestamp(offset=7, timestamp=-1, leader_epoch=0)
-
-
-def test_the_ends_are_asked_again_when_a_broker_dies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(final_reads, "Admin", DyingAdmin)
-    monkeypatch.setattr(final_reads, "results", lambda found: found)
-    monkeypatch.setattr(final_reads, "RETRY_S", 0)
+def test_the_ends_are_asked_again_when_the_broker_closes_the_connection(barnabas: package.Broker) -> None:
+    barnabas.create_topic("t", 2)
+    producer = confluent_kafka.Producer({"bootstrap.servers": barnabas.bootstrap_servers})
+    for partition in (0, 1):
+        for _ in range(7):
+            producer.produce("t", b"a", partition=partition)
+    producer.flush()
     layout = Layout(["t"], 2)
-    assert final_reads._ends("b:1", layout, (0, 1), time.monotonic() + 60) == {0: 7, 1: 7}
-    monkeypatch.setattr(DyingAdmin, "failures", 1)
+    fault = barnabas.drop_response_after_write("Metadata", times=2)
+    assert final_reads._ends(barnabas.bootstrap_servers, layout, (0, 1), 60) == {0: 7, 1: 7}
+    assert fault.hits == 2
+    barnabas.drop_response_after_write("Metadata")
     with pytest.raises(ConnectionLost):
-        final_reads._ends("b:1", layout, (0, 1), time.monotonic() - 1)
+        final_reads._ends(barnabas.bootstrap_servers, layout, (0, 1), 0)

@@ -16,12 +16,10 @@ from barnabas.client.admin import Admin
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import LATEST
 from barnabas.client.outcome import results
-from barnabas.protocol.errors import RetriableError
+from barnabas.client.patience import insist
 from barnabas.verify.consumer import Layout, ReadCommittedConsumer
 from barnabas.verify.history import Offsets, Outcome, Poll
 from barnabas.verify.recorder import Recorder
-
-RETRY_S = 0.2
 
 
 def read_everything(
@@ -40,7 +38,7 @@ def read_everything(
         bootstrap, layout, f"verify-final-{process}", settings={"enable.partition.eof": True}
     )
     recorder.record(process, Outcome.INVOKE, "poll", [Poll({})], keys=keys, final=True)
-    ends = _ends(bootstrap, layout, keys, time.monotonic() + patience_s)
+    ends = _ends(bootstrap, layout, keys, patience_s)
     consumer.consumer.assign([LibraryPartition(*layout.place(key), 0) for key in keys])
     found: dict[int, list[tuple[int, int]]] = {key: [] for key in keys}
     missing = {key for key in keys if ends[key] > 0}
@@ -70,22 +68,16 @@ def read_everything(
     return sorted(missing)
 
 
-def _ends(bootstrap: str, layout: Layout, keys: tuple[int, ...], deadline: float) -> dict[int, int]:
+def _ends(bootstrap: str, layout: Layout, keys: tuple[int, ...], patience_s: float) -> dict[int, int]:
     """Return the high watermarks; a read_committed consumer would get the last stable offsets.
 
-    Until the deadline it asks again when a broker fails: the last of the faults may reach into this phase.
+    The last fault may kill a broker during this phase: then the client asks again.
     """
     places = {TopicPartition(*layout.place(key)): key for key in keys}
-    while True:
-        try:
-            with Admin(bootstrap) as admin:
-                found = results(admin.list_offsets(dict.fromkeys(places, LATEST)))
-        except RetriableError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(RETRY_S)
-        else:
-            return {places[each]: answer.offset for each, answer in found.items()}
+    asked = dict.fromkeys(places, LATEST)
+    with Admin(bootstrap) as admin:
+        found = insist(admin.cluster, lambda: results(admin.list_offsets(asked)), int(patience_s * 1000))
+    return {places[each]: answer.offset for each, answer in found.items()}
 
 
 def read_committed_offsets(
