@@ -297,12 +297,18 @@ def test_a_group_is_full() -> None:
     assert a.join().error_code == 0
 
 
-def test_a_static_member_returns_to_its_tasks() -> None:
-    host = StreamsHost()
+def a_static_and_a_dynamic_member(host: StreamsHost) -> tuple[Member, Member]:
+    """Two members that have settled; the first has the instance id `one`."""
     a, b = Member(host, "a", instance_id="one"), Member(host, "b")
     a.join()
     b.join()
     a.settle(b)
+    return a, b
+
+
+def test_a_static_member_returns_to_its_tasks() -> None:
+    host = StreamsHost()
+    a, b = a_static_and_a_dynamic_member(host)
     had, epoch = a.held, host.group.group_epoch
     assert Member(host, "x", instance_id="one").join().error_code == ErrorCode.UNRELEASED_INSTANCE_ID
     assert a.leave(-2).member_epoch == -2
@@ -318,10 +324,7 @@ def test_a_static_member_returns_to_its_tasks() -> None:
 
 def test_a_static_member_whose_join_got_no_response_joins_again() -> None:
     host = StreamsHost()
-    a, b = Member(host, "a", instance_id="one"), Member(host, "b")
-    a.join()
-    b.join()
-    a.settle(b)
+    a, _ = a_static_and_a_dynamic_member(host)
     had, epoch = a.held, host.group.group_epoch
     again = Member(host, "a", a.process_id, instance_id="one")
     assert again.join().error_code == 0, "it is not in its own way"

@@ -29,7 +29,6 @@ from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import (
     LEAVE_EPOCH,
     NO_PARTITIONS,
-    STATIC_LEAVE_EPOCH,
     AssignmentWithEpochs,
     ConsumerGroupMember,
     with_epoch,
@@ -37,6 +36,7 @@ from barnabas.group.consumer.member import (
 from barnabas.group.consumer.migration import GroupMigration
 from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
+from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH, joins_again
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers
 from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -150,11 +150,8 @@ class ConsumerGroupHeartbeat:
         if joins:
             if static is None:
                 return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
-            if not static.uses_classic_protocol:
-                if static.member_id == member_id and static.member_epoch != STATIC_LEAVE_EPOCH:
-                    # Its join was carried out, but the response was lost: it is no successor of itself.
-                    return static
-                _check_released(static, member_id, request.instance_id)
+            if not static.uses_classic_protocol and joins_again(static, member_id, request.instance_id):
+                return static
             return replace_static_member(group, static, member_id, self._timers, records)
         static = check_instance(static, member_id, request.instance_id)
         _check_epoch(static, request)
@@ -288,15 +285,6 @@ def replace_static_member(
         records_of.current_record(group.group_id, new),
     ]
     return new
-
-
-def _check_released(static: ConsumerGroupMember, member_id: str, instance_id: str) -> None:
-    if static.member_epoch != STATIC_LEAVE_EPOCH:
-        raise KafkaError(
-            ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id "
-            f"is owned by {static.member_id} member.",
-        )
 
 
 def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest) -> None:

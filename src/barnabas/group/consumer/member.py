@@ -30,7 +30,6 @@ AssignmentWithEpochs = Mapping[bytes, Mapping[int, int]]
 NO_PARTITIONS: AssignmentWithEpochs = {}
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
-STATIC_LEAVE_EPOCH = -2
 
 
 class MemberState(IntEnum):

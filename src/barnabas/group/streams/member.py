@@ -31,7 +31,6 @@ from barnabas.protocol.messages import (
 )
 
 LEAVE_EPOCH = -1
-STATIC_LEAVE_EPOCH = -2
 JOIN_EPOCH = 0
 
 

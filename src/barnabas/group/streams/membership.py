@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.group import ClassicGroup
+from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH, joins_again
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.streams import records
 from barnabas.group.streams.group import StreamsGroup
-from barnabas.group.streams.member import JOIN_EPOCH, STATIC_LEAVE_EPOCH, StreamsGroupMember
+from barnabas.group.streams.member import JOIN_EPOCH, StreamsGroupMember
 from barnabas.group.streams.tasks import EMPTY_TASKS, EMPTY_TASKS_WITH_EPOCHS, Tasks, without_epochs
 from barnabas.group.streams.timers import StreamsTimers
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -105,15 +106,9 @@ class StreamsMembership:
             return member
         if before is None:
             return group.members.get(request.member_id, StreamsGroupMember(request.member_id))
-        if before.member_epoch != STATIC_LEAVE_EPOCH:
-            if before.member_id == request.member_id:
-                # Its join was carried out, but the response was lost: it is no successor of itself.
-                return before
-            raise KafkaError(
-                ErrorCode.UNRELEASED_INSTANCE_ID,
-                f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
-                f"because the instance id is owned by {before.member_id} member.",
-            )
+        assert request.instance_id is not None, "a member without an instance id is not static"
+        if joins_again(before, request.member_id, request.instance_id):
+            return before
         member = replace(before, member_id=request.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
         group_id = group.group_id
         out += records.removed_member_tombstones(group_id, before.member_id)
