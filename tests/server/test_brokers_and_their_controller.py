@@ -69,12 +69,31 @@ class Cluster:
         return self.world.loop.time() - began
 
 
+async def together(*parts: Coroutine[Any, Any, None]) -> None:
+    await asyncio.gather(*parts)
+
+
 def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], **properties: str) -> Cluster:
     world = World(11)
     cluster = Cluster(world, {name.replace("_", "."): value for name, value in properties.items()})
     world.play(story(cluster), seconds=600)
     assert world.errors == []
     return cluster
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_broker_that_has_started_finds_itself_in_the_metadata(seed: int) -> None:
+    """The controller's answer and the change itself come over two connections, in any order."""
+
+    async def started(node: ClusterNode) -> None:
+        await node.start()
+        brokers = (await cluster.ask(cluster.brokers.index(node), MetadataRequest(), MetadataResponse, 9)).brokers
+        assert node.node_id in [broker.node_id for broker in brokers]
+
+    world = World(seed)
+    cluster = Cluster(world, {})
+    world.play(together(cluster.controller.start(), *map(started, cluster.brokers)), seconds=600)
+    assert world.errors == []
 
 
 def test_a_topic_that_one_broker_is_asked_for_is_everywhere() -> None:

@@ -111,6 +111,8 @@ class BrokerServer:
         self._controller_for: Callable[[str], Controller]
         self._assignments: DirectoryAssignments | None = None
         self._replication: ReplicationSettings | None = None
+        # Done when the metadata of this broker has it as unfenced for the first time.
+        self._has_seen_itself: asyncio.Future[None] = runtime.loop.create_future()
 
     def __repr__(self) -> str:
         return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self.image!r}>"
@@ -191,14 +193,19 @@ class BrokerServer:
             await self.lifecycle.catch_up()
         await self._quorum.loader.add_late_publisher(self._on_metadata)
         if not self.config.can_be_joined:
-            await self.lifecycle.unfence()
+            await self._be_unfenced()
         self.dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
             listener.serve(self.dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         if self.config.can_be_joined:
             # Last, because it may lead partitions from then on, and the other brokers fetch at once.
-            await self.lifecycle.unfence()
+            await self._be_unfenced()
+
+    async def _be_unfenced(self) -> None:
+        await self.lifecycle.unfence()
+        # The controller may answer before the change is here; a client that asks this broker for the brokers must find it among them.
+        await self._has_seen_itself
 
     def measured_by(self, metrics: MetricsEndpoint) -> None:
         """Show this broker on `/metrics`."""
@@ -348,6 +355,8 @@ class BrokerServer:
         if is_first:
             # Not before the first image: it has everything that the quorum had committed.
             await self.replica_manager.set_strays_aside()
+        if not self._has_seen_itself.done() and not self.not_ready():
+            self._has_seen_itself.set_result(None)
 
     # Timers
 
@@ -422,6 +431,7 @@ class BrokerServer:
             is_in_order: whether to hand the partitions over; not after a fault.
         """
         self.lifecycle.close()
+        self._has_seen_itself.cancel()
         self._timers.cancel()
         if is_in_order and self.config.can_be_joined:
             # Clients and followers are served until other brokers lead.
