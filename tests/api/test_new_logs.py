@@ -11,7 +11,7 @@ import pytest
 from barnabas.api import fetch, list_offsets, produce
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListOffsetsRequest
-from barnabas.replication.partition import LOGS_PER_TURN
+from barnabas.replication.partition import OPENED_PER_TURN
 from barnabas.steps import step
 from tests.api import test_fetch, test_produce
 from tests.replication.hosting import NODE, Hosting, batch
@@ -61,7 +61,7 @@ def test_a_produce_request(hosting: Hosting, opened: list[int], acks: int) -> No
         (index, 0, 0) for index in range(COUNT)
     ]
     assert len(response.responses) == 1
-    assert (sum(opened), max(opened)) == (COUNT, LOGS_PER_TURN)
+    assert (sum(opened), max(opened)) == (COUNT, OPENED_PER_TURN)
     assert context.holds_order, "the next request of the connection must not overtake this one"
 
 
@@ -114,4 +114,4 @@ def test_list_offsets(hosting: Hosting, opened: list[int]) -> None:
     request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="t", partitions=asked)])
     response = answered(hosting, lambda: list_offsets.handle(hosting.context(2, 7), request))
     assert [data.offset for data in response.topics[0].partitions] == [0] * COUNT
-    assert (sum(opened), max(opened)) == (COUNT, LOGS_PER_TURN)
+    assert (sum(opened), max(opened)) == (COUNT, OPENED_PER_TURN)

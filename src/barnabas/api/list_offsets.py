@@ -22,7 +22,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.offset_lookup import FoundOffset, find_offset
-from barnabas.replication.partition import LOGS_PER_TURN
+from barnabas.replication.partition import OPENED_PER_TURN
 from barnabas.steps import PIECE, in_slices
 
 LEADER_EPOCH_VERSION = 4
@@ -41,7 +41,7 @@ async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOf
         async for asked in in_slices(topic.partitions, counting):
             named[topic.name, asked.partition_index] += 1
     response = ListOffsetsResponse()
-    topics = in_slices(request.topics, per_turn=LOGS_PER_TURN)
+    topics = in_slices(request.topics, per_turn=OPENED_PER_TURN)
     async for topic in topics:
         answered = []
         async for asked in in_slices(topic.partitions, topics):

@@ -46,7 +46,7 @@ from barnabas.records.record_batch import (
 )
 from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
-from barnabas.replication.partition import LOGS_PER_TURN, Partition, opens_many
+from barnabas.replication.partition import OPENED_PER_TURN, Partition, opens_many
 from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS
 from barnabas.steps import gather, turn
 
@@ -138,20 +138,11 @@ def _append(
     Args:
         verified: the outcome for transactional batches; None if the request has none, or none that need verification.
     """
-    if is_one_piece(request.topic_data, "partition_data", LOGS_PER_TURN) or not opens_many(_named(context, request)):
+    named = (_find(context, data, wanted.index) for data in request.topic_data for wanted in data.partition_data)
+    if is_one_piece(request.topic_data, "partition_data", OPENED_PER_TURN) or not opens_many(named):
         return _append_now(context, request, verified)
     context.holds_order = True
     return _append_in_turns(context, request, verified)
-
-
-def _named(context: RequestContext, request: ProduceRequest) -> Iterator[Partition | None]:
-    replicas = context.services.replica_manager
-    by_name = context.version < TOPIC_ID_VERSION
-    for data in request.topic_data:
-        topic = replicas.topics.get(data.name) if by_name else replicas.topics_by_id.get(data.topic_id)
-        if topic is not None:
-            for wanted in data.partition_data:
-                yield topic.partitions.get(wanted.index)
 
 
 async def _append_in_turns(
@@ -163,7 +154,7 @@ async def _append_in_turns(
         response = _append_now(context, piece, verified)
         return await response if isinstance(response, Awaitable) else response
 
-    appended = (append_piece(piece) for piece in _pieces(request, LOGS_PER_TURN))
+    appended = (append_piece(piece) for piece in _pieces(request, OPENED_PER_TURN))
     whole = ProduceResponse()
     for response in await gather(appended, context.services.loop, per_turn=1):
         _extend(whole, response)

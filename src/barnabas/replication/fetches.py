@@ -27,7 +27,7 @@ from barnabas.replication.fetch_reader import (
     read_in_slices,
     read_partitions,
 )
-from barnabas.replication.partition import LOGS_PER_TURN, Partition, opens_many
+from barnabas.replication.partition import OPENED_PER_TURN, Partition, opens_many
 from barnabas.replication.purgatory import Purgatory
 from barnabas.steps import in_pieces
 
@@ -140,7 +140,7 @@ class Fetches:
 
     def opens_many(self, partitions: Collection[FetchPartition]) -> bool:
         """Return whether a read of these opens more logs than one turn of the loop has time for."""
-        return len(partitions) > LOGS_PER_TURN and opens_many(map(self._replica, partitions))
+        return len(partitions) > OPENED_PER_TURN and opens_many(map(self._replica, partitions))
 
     def _replica(self, wanted: FetchPartition) -> Partition | None:
         """Look up a replica; None if it is not here, which the read that follows reports."""

@@ -56,14 +56,14 @@ NOT_OPEN = -2
 """The end of a log that is not open: no follower's log ends there."""
 
 
-LOGS_PER_TURN = 4
+OPENED_PER_TURN = 4
 """How many logs a request may open in one turn of the loop. To open one takes milliseconds: the first write creates its files."""
 
 
 def opens_many(partitions: Iterable[Partition | None]) -> bool:
     """Return whether the first use of these replicas opens more logs than one turn has time for; None is a replica that is not here."""
     unopened = (partition for partition in partitions if partition is not None and partition.open_log is None)
-    return next(islice(unopened, LOGS_PER_TURN, None), None) is not None
+    return next(islice(unopened, OPENED_PER_TURN, None), None) is not None
 
 
 class PartitionHost(BrokerStates, Protocol):
