@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cluster import views
 from tests.cluster.waiting import wait_for
 
 from bench.clusters import (
@@ -224,12 +225,14 @@ def lose_controller(cluster: BenchCluster, topic: str) -> Figures:
     """
     victim = cluster.active_controller()
     survivors = [node for node in cluster.brokers if node is not victim]
+    partitions = views.metadata(victim.address, topic).topics[topic].partitions
+    lost = max(index for index, partition in enumerate(partitions) if partition.leader == victim.node_id)
     lags = cluster.loop_lags([node.node_id for node in survivors])
     began = time.perf_counter()
     victim.kill()
     cluster.active_controller()
     elected = time.perf_counter()
-    cluster.await_leaders(topic, lambda leader: leader != victim.node_id)
+    cluster.await_partition(topic, lost, lambda partition: partition.leader == -1)
     fenced = time.perf_counter()
     figures = {
         "controller lost: another leads s": elected - began,
@@ -240,7 +243,7 @@ def lose_controller(cluster: BenchCluster, topic: str) -> Figures:
     }
     began = time.perf_counter()
     victim.start()
-    cluster.await_leaders(topic, lambda leader: leader >= 0)
+    cluster.await_partition(topic, lost, lambda partition: partition.leader == victim.node_id)
     return figures | {"started again, leads again s": time.perf_counter() - began}
 
 

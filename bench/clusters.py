@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import apache_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.cluster import views
 from tests.cluster.cluster import Cluster
 from tests.cluster.failover_time import DEFAULTS
 from tests.cluster.node_process import ApacheKafkaNode, NodeProcess
@@ -57,18 +55,6 @@ class BenchCluster(Cluster):
     def megabytes(self) -> float:
         """Return the resident memory of all nodes that are up."""
         return sum(map(resident_megabytes, self.pids))
-
-    def await_leaders(self, topic: str, is_so: Callable[[int], bool]) -> None:
-        """Wait until every node that is up sees such leaders of a topic's partitions; -1 is none."""
-        for node in self.brokers:
-            if node.is_up:
-                wait_for(
-                    f"node {node.node_id} sees the leaders of {topic}", partial(self._leaders_are, node, topic, is_so)
-                )
-
-    def _leaders_are(self, node: NodeProcess, topic: str, is_so: Callable[[int], bool]) -> bool:
-        found = views.metadata(node.address, topic).topics.get(topic)
-        return found is not None and all(is_so(each.leader) for each in found.partitions)
 
     def loop_lags(self, of: Collection[int] | None = None) -> dict[float, int]:
         """Return how often the loops of all nodes, or of some, were late, by the bound in seconds; {} for Apache Kafka."""

@@ -281,7 +281,7 @@ class TestEndWithBump:
         assert code_of(lambda: ongoing.end(0, commit=False)) is ErrorCode.INVALID_TXN_STATE
 
     def test_a_commit_that_comes_after_the_coordinators_own_abort_is_fenced(self, ongoing: Subject) -> None:
-        # Kafka Streams begins anew when it is fenced; INVALID_TXN_STATE would end its thread.
+        # PRODUCER_FENCED makes Kafka Streams create a new producer; INVALID_TXN_STATE stops its thread.
         ongoing.run(lambda: ongoing.shard.abort_timed_out(ongoing.tx, -1))
         assert code_of(lambda: ongoing.end(0)) is ErrorCode.CONCURRENT_TRANSACTIONS
         ongoing.complete()
