@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.scheduling import FileScheduling, slow_first
+from tests.scribbled_frames import scribble_over_handled_frames
 from tests.spark.session import SHORT_LIVED
 
 settings.register_profile(
@@ -22,6 +23,8 @@ settings.load_profile("barnabas")
 
 for name, value in SHORT_LIVED.items():
     os.environ.setdefault(name, value)
+
+scribble_over_handled_frames()
 
 
 @pytest.hookimpl(optionalhook=True)

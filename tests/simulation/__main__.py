@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+from tests.scribbled_frames import scribble_over_handled_frames
 from tests.simulation import cluster, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
@@ -47,6 +48,7 @@ def main() -> int:
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
     parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS}), help="switch on a deliberate bug")
     args = parser.parse_args()
+    scribble_over_handled_frames()
     play = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
     more = "" if args.nodes is None else f" NODES={args.nodes}"
     if args.seed is not None:
