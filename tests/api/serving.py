@@ -63,7 +63,9 @@ class Serving:
             header += b"\0"
 
         async def dispatched() -> Any:
-            context, result = self.dispatcher.dispatch(self.connection, memoryview(bytearray(header + body)))
+            buffer = bytearray(header + body)
+            context, result = self.dispatcher.dispatch(self.connection, memoryview(buffer))
+            buffer[:] = bytes(len(buffer))  # The connection reads the next bytes into it.
             if isinstance(result, asyncio.Future):
                 await asyncio.wait((result,))
                 result = self.dispatcher.complete(context, result)

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.api import fetch, list_offsets, produce
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import ListOffsetsRequest
+from barnabas.protocol.messages import ListOffsetsRequest, ProduceRequest
 from barnabas.replication.partition import OPENED_PER_TURN
 from barnabas.steps import step
 from tests.api import test_fetch, test_produce
@@ -63,6 +63,28 @@ def test_a_produce_request(hosting: Hosting, opened: list[int], acks: int) -> No
     assert len(response.responses) == 1
     assert (sum(opened), max(opened)) == (COUNT, OPENED_PER_TURN)
     assert context.holds_order, "the next request of the connection must not overtake this one"
+
+
+@pytest.mark.parametrize("acks", [0, 1, -1])
+def test_the_records_survive_the_next_read_of_the_connection(hosting: Hosting, acks: int) -> None:
+    """The next request is of the same shape, so that its records would pass every check in the place of these."""
+    hosting.create_topic("t", COUNT)
+    first, second = (
+        test_produce.request(*(("t", index, batch(b"%s%02d" % (name, index))) for index in range(COUNT)), acks=acks)
+        for name in (b"a", b"b")
+    )
+    buffer = bytearray(first.encode(9))
+    context = hosting.context(0, 9)
+
+    def handle() -> Any:
+        response = step(produce.handle(context, ProduceRequest.decode(memoryview(buffer), 9)), hosting.loop)
+        buffer[:] = second.encode(9)
+        return response
+
+    answered(hosting, handle)
+    parts = [test_fetch.part(index) for index in range(COUNT)]
+    found = answered(hosting, lambda: fetch.handle(hosting.context(1, 12), test_fetch.request(*parts)))
+    assert [test_fetch.values(data) for data in test_fetch.answers(found)] == [[b"a%02d" % i] for i in range(COUNT)]
 
 
 def test_the_logs_of_a_produce_request_are_open_before_a_follower_has_its_records(hosting: Hosting) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
+from barnabas.api.held_order import hold_order
 from barnabas.group.pieces import extend_topics, is_one_piece, pieces
 from barnabas.log.append_checks import NOT_OPENED, AppendOrigin, RecordsToOpen
 from barnabas.log.append_info import AppendInfo
@@ -141,7 +142,7 @@ def _append(
     named = (_find(context, data, wanted.index) for data in request.topic_data for wanted in data.partition_data)
     if is_one_piece(request.topic_data, "partition_data", OPENED_PER_TURN) or not opens_many(named):
         return _append_now(context, request, verified)
-    context.holds_order = True
+    hold_order(context, request)
     return _append_in_turns(context, request, verified)
 
 

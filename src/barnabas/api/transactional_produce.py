@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from barnabas.api.context import RequestContext
+from barnabas.api.held_order import hold_order
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.record_batch import is_transactional, producer_of
@@ -116,13 +117,13 @@ async def _verify(
             services.loop,
         )
         if not asked.done():
-            _hold(context, request)
+            hold_order(context, request)
         codes = await asked
         may_retry = operation.supports_epoch_bump and services.now_ms() < deadline_ms
         if not may_retry or ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values():
             verified.errors.update({by_name[name]: _error(code, operation) for name, code in codes.items()})
             return verified
-        _hold(context, request)
+        hold_order(context, request)
         await sleep(config.add_partitions_retry_backoff_ms / 1000, services.loop)
 
 
@@ -143,17 +144,6 @@ def _begin(batches: list[_Batch], operation: TransactionSupportedOperation) -> V
             if guard is not None:
                 verified.guards[batch.partition] = guard
     return verified
-
-
-def _hold(context: RequestContext, request: Any) -> None:
-    """Copy the records, as the connection reuses its buffer after this turn, and let no later request overtake this one."""
-    if context.holds_order:
-        return
-    context.holds_order = True
-    for data in request.topic_data:
-        for wanted in data.partition_data:
-            if wanted.records is not None:
-                wanted.records = memoryview(bytearray(wanted.records))
 
 
 def _error(code: ErrorCode, operation: TransactionSupportedOperation) -> KafkaError:

@@ -1,0 +1,24 @@
+"""A Produce request that waits before it has appended everything.
+
+Its connection reads the next request into the same buffer, or gives the buffer to another connection, so the records are copied out of
+it. No later request of the connection is handled before this one's response has left, so the client's records stay in order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barnabas.api.context import RequestContext
+
+__all__ = ["hold_order"]
+
+
+def hold_order(context: RequestContext, request: Any) -> None:
+    """Keep a Produce request's records and its place; call it before the first wait. A request that is held already stays as it is."""
+    if context.holds_order:
+        return
+    context.holds_order = True
+    for data in request.topic_data:
+        for wanted in data.partition_data:
+            if wanted.records is not None:
+                wanted.records = memoryview(bytearray(wanted.records))
