@@ -393,6 +393,24 @@ def test_only_a_broker_in_service_may_join(hosting: Hosting, fields: dict[str, b
     assert (partition.prepare_expand_isr(2) is not None) == (not fields)
 
 
+@pytest.mark.parametrize("isr", [(1, 2), (1,)])
+def test_a_leader_that_cannot_open_the_log_makes_way_for_a_replica_in_sync(
+    monkeypatch: pytest.MonkeyPatch, isr: tuple[int, ...]
+) -> None:
+    """Its followers cannot fetch, so they would leave the ISR, and nobody else could lead any more."""
+    node = Node(1)
+    partition = node.replica()
+
+    def refuse(_: Partition) -> None:
+        raise KafkaStorageError("cannot create orders-0: not a directory")
+
+    monkeypatch.setattr(node, "open_log", refuse)
+    partition.update(registration(1, 1, replicas=(1, 2), isr=isr))
+    with pytest.raises(KafkaStorageError):
+        node.append(b"a")
+    assert node.disk_failures == ([partition] if len(isr) > 1 else [])
+
+
 def test_a_leader_whose_disk_is_full_makes_way_for_a_replica_in_sync() -> None:
     node = Node(1)
     node.lead(registration(1, 1, replicas=(1, 2), isr=(1, 2)))

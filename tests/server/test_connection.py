@@ -116,6 +116,31 @@ async def test_nothing_overtakes_a_produce_that_holds_the_order() -> None:
 
 
 @on_both_loops
+async def test_a_produce_that_holds_the_order_outlives_its_client() -> None:
+    parked: list[asyncio.Future[Any]] = []
+
+    def answer(context: RequestContext, body: bytes) -> Any:
+        if context.api_key != PRODUCE:
+            return echo(context, body)
+        context.holds_order = True
+        parked.append(asyncio.get_running_loop().create_future())
+        return parked[-1]
+
+    async with listening(answer) as (listener, _):
+        reader, writer = await connect(listener)
+        other, to_other = await connect(listener)
+        writer.write(request(PRODUCE, 1))
+        await until(lambda: bool(parked))
+        writer.write_eof()
+        for number in range(3):
+            to_other.write(request(METADATA, number))
+            await next_response(other)
+        assert not parked[0].done()
+        parked[0].set_result(None)
+        assert not await reader.read()
+
+
+@on_both_loops
 async def test_a_failed_produce_without_acks_ends_the_connection_after_what_was_answered() -> None:
     def answer(context: RequestContext, body: bytes) -> Any:
         if body == b"bad":

@@ -142,6 +142,25 @@ def test_reading_pauses_while_a_whole_request_waits(peer: Peer) -> None:
     assert repr(peer.connection).endswith("waiting=0 holds=none>")
 
 
+@pytest.mark.parametrize("released", [False, True])
+def test_reading_pauses_while_a_produce_holds_the_order(peer: Peer, *, released: bool) -> None:
+    """Its client may have closed the connection: what it sent is appended all the same, before that is read."""
+
+    def hold(context: RequestContext) -> None:
+        context.holds_order = context.api_key == PRODUCE
+
+    peer.on_request = hold
+    peer.send(request(PRODUCE, 1, b"wait") + (b"" if released else request(METADATA, 2)[:5]))
+    assert not peer.transport.is_reading
+    peer.connection.sweep()
+    assert (peer.connection._frames is None) == released
+    peer.waits[1].set_result(None)
+    peer.turn()
+    assert peer.transport.is_reading
+    peer.send(request(METADATA, 2)[0 if released else 5 :])
+    assert peer.answered == [2]
+
+
 def test_requests_that_take_long_wait_for_the_next_turn(peer: Peer) -> None:
     def take_4_ms(_: RequestContext) -> None:
         peer.dispatcher.now_ns += 4_000_000

@@ -202,7 +202,11 @@ class Partition:
         return self._log
 
     def _open(self) -> PartitionLog:
-        log = self._host.open_log(self)
+        try:
+            log = self._host.open_log(self)
+        except KafkaStorageError as error:
+            self._make_way(error)
+            raise
         self._log = log
         if self.is_leader:
             self._begin_epoch(log)
@@ -300,8 +304,7 @@ class Partition:
                 opened=opened,
             )
         except KafkaStorageError as error:
-            if len(self.isr) > 1:
-                self.disk_failed(error)
+            self._make_way(error)
             raise
         if followers is None:
             log.high_watermark = log.log_end_offset
@@ -309,6 +312,10 @@ class Partition:
             followers.leader_appended(before)
             self._advance_high_watermark(log)
         return info
+
+    def _make_way(self, error: KafkaStorageError) -> None:
+        if len(self.isr) > 1:
+            self.disk_failed(error)
 
     def disk_failed(self, error: KafkaStorageError) -> None:
         """Tell the host that this disk takes no records; another replica leads the partition, or can lead it."""

@@ -19,6 +19,8 @@ Reading
   while it has bytes that are not handled, so that a thousand idle connections cost next to nothing and the buffer in use is
   usually still in the processor's cache. A buffer that grew for a large request stays with its connection until the next sweep.
 - When a request arrives that may not be handled yet, reading pauses. The kernel's window then holds the client back.
+- While a Produce holds the order, reading pauses too: a producer with acks=0 may close its connection at once, and its end must not
+  cancel the append of what it has sent.
 - A client may send many requests at once, and each may take milliseconds, such as a write that opens its log. After `TURN_NS` the
   rest of them wait for the next turn of the loop.
 - With `queued.max.request.bytes`, a large request is read on only once it has its share of that memory. The connection keeps the
@@ -204,8 +206,11 @@ class Connection(asyncio.BufferedProtocol):
                 self._send_ready()
             if self._frames is not None:
                 self._handle_frames(self._frames)
-            elif self._reserved and self._listener.memory is not None:
+                return
+            if self._reserved and self._listener.memory is not None:
                 self._has_memory(self._listener.memory)
+            if not self._is_reading and not self._responses.holds_order:
+                self._set_reading(True)
         except RefusedRequest as refused:
             self._refuse(str(refused))
         except FrameTooLarge as error:
@@ -255,7 +260,7 @@ class Connection(asyncio.BufferedProtocol):
             # A whole request that must wait keeps its buffer.
             memory.take(self, READ_BYTES)
             self._reserved = READ_BYTES
-        may_read = frame is None and (memory is None or self._has_memory(memory))
+        may_read = frame is None and (memory is None or self._has_memory(memory)) and not responses.holds_order
         if may_read != self._is_reading:
             self._set_reading(may_read)
 

@@ -50,6 +50,11 @@ class ResponseQueue:
     def __repr__(self) -> str:
         return f"<ResponseQueue waiting={len(self.waiting)}>"
 
+    @property
+    def holds_order(self) -> bool:
+        """Whether no request at all is handled before the last one's response has left."""
+        return bool(self.waiting) and self.waiting[-1][0].holds_order
+
     def admits(self, frame: memoryview) -> bool:
         """Return whether a request may be handled now."""
         waiting = self.waiting
