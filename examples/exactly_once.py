@@ -47,7 +47,10 @@ def transform(
         "bootstrap.servers": bootstrap, "group.id": "exactly-once", "auto.offset.reset": "earliest",
         "enable.auto.commit": False, "isolation.level": "read_committed", **(settings or {}),
     })  # fmt: skip
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{source}-to-{sink}"})
+    # The last setting: see docs/delivery-guarantees.md, "Restarting nodes under librdkafka".
+    producer = Producer({
+        "bootstrap.servers": bootstrap, "transactional.id": f"{source}-to-{sink}", "connections.max.idle.ms": 10_000,
+    })  # fmt: skip
     producer.init_transactions()
     consumer.subscribe([source])
     try:

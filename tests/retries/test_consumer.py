@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from barnabas.embedded.broker import Broker
 from barnabas.retries import Output, Record, RetryingConsumer, RetryPolicy
@@ -72,6 +74,19 @@ def shop(barnabas: Broker) -> Shop:
     barnabas.create_topic("orders", partitions=1)
     barnabas.create_topic("bills", partitions=1)
     return Shop(barnabas.bootstrap_servers)
+
+
+def test_an_idle_connection_closes_before_the_transaction_expires(shop: Shop) -> None:
+    """The first or the second close wakes a call that the library leaves waiting for a coordinator that was stopped."""
+    made: list[dict[str, Any]] = []
+
+    def producer(settings: dict[str, Any]) -> Producer:
+        made.append(settings)
+        return Producer(settings)
+
+    shop.consumer(producer=producer).close()
+    (settings,) = made
+    assert 0 < 2 * settings["connections.max.idle.ms"] < settings["transaction.timeout.ms"]
 
 
 @pytest.mark.slow

@@ -38,6 +38,9 @@ _STEP_SECONDS = 1.0
 _PRODUCER_SETTINGS = {
     # A transaction is open only while it is sent; a dead consumer's holds the others back no longer than this.
     "transaction.timeout.ms": 15_000,
+    # librdkafka (seen with 2.16) may wait for a coordinator whose node was stopped until another connection changes. It closes idle ones
+    # itself; the first or one of the next closes ends the wait (docs/delivery-guarantees.md). Less would cut slow requests off.
+    "connections.max.idle.ms": 5_000,
     "partitioner": "murmur2_random",
     # The broker knows what is too large, not the library.
     "message.max.bytes": 1_000_000_000,
