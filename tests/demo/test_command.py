@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -109,9 +110,9 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 class TestTheWholeWay:
-    """One run, as a user would start it; the pipeline is killed half way."""
+    """One run, as a user would start it; the pipeline is killed half way. Two starts of Spark take long: `make conform` runs it."""
 
-    pytestmark = SPARK
+    pytestmark: ClassVar = [*SPARK, pytest.mark.conform]
 
     def test_tables(self, output):
         said = output[1]

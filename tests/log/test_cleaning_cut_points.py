@@ -19,7 +19,7 @@ from barnabas.records.control import build_end_transaction_marker
 from tests.log.compacted import DIRECTORY, KEY, Compacted, latest_of_each_key
 from tests.simulation.disk import MUTATIONS, SimDisk
 
-CUT_SEEDS = 2
+CUT_SEEDS = 1
 ALL_CUT_SEEDS = 6
 """In `make long`."""
 
