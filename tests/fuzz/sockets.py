@@ -137,6 +137,7 @@ async def _run(pid: int, port: int, random: Random, frames: int) -> Report:
     source = Frames(random, [topic.topic_id for topic in image.topics])
     left = iter(range(frames))
     done = asyncio.Event()
+    await _find_coordinators(client)
     other = asyncio.create_task(_work(client, report, done))
     await asyncio.gather(*(_hostile(port, source, random, left, report) for _ in range(CONNECTIONS)))
     done.set()
@@ -201,14 +202,18 @@ async def _harm(
     # Else: gone before any answer.
 
 
-async def _work(client: Client, report: Report, done: asyncio.Event) -> None:
-    """The other client: ask, write, commit, until the attack is over."""
+async def _find_coordinators(client: Client) -> None:
+    """Wait until the internal topics are there. On a busy machine that takes longer than the attack."""
     for kind in (0, 1):
         while True:
             found = await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[OTHERS_GROUP]), 6)
             if not found.coordinators[0].error_code:
                 break
             assert found.coordinators[0].error_code in RETRIABLE, found
+
+
+async def _work(client: Client, report: Report, done: asyncio.Event) -> None:
+    """The other client: ask, write, commit, until the attack is over."""
     while not done.is_set():
         began = time.perf_counter()
         versions = await client.ask(ApiVersionsRequest(), 0)
