@@ -60,6 +60,8 @@ func config() *sarama.Config {
 	found.Consumer.Offsets.Initial = sarama.OffsetOldest
 	found.Consumer.Offsets.AutoCommit.Enable = false
 	found.Metadata.Retry.Backoff = 100 * time.Millisecond
+	// Three would be used up after 0.4 s, while a broker that has just started takes its partitions.
+	found.Producer.Retry.Max = 50
 	return found
 }
 
