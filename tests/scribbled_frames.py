@@ -2,6 +2,8 @@
 
 A frame is a view of its connection's buffer, which the next bytes overwrite. A handler that waits and then reads the frame would see the
 old bytes in nearly every test: the next bytes are few, or never come. On a busy broker it would append other records.
+
+This reaches the nodes of this process alone, not the brokers that tests start as processes of their own.
 """
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+"""A Produce request that waits keeps its records and its place."""
+
 from __future__ import annotations
 
 from barnabas.api.held_order import hold_order

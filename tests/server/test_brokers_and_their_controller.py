@@ -69,12 +69,8 @@ class Cluster:
         return self.world.loop.time() - began
 
 
-async def together(*parts: Coroutine[Any, Any, None]) -> None:
-    await asyncio.gather(*parts)
-
-
-def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], **properties: str) -> Cluster:
-    world = World(11)
+def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], seed: int = 11, **properties: str) -> Cluster:
+    world = World(seed)
     cluster = Cluster(world, {name.replace("_", "."): value for name, value in properties.items()})
     world.play(story(cluster), seconds=600)
     assert world.errors == []
@@ -85,15 +81,16 @@ def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], **properties: st
 def test_a_broker_that_has_started_finds_itself_in_the_metadata(seed: int) -> None:
     """The controller's answer and the change itself come over two connections, in any order."""
 
-    async def started(node: ClusterNode) -> None:
-        await node.start()
-        brokers = (await cluster.ask(cluster.brokers.index(node), MetadataRequest(), MetadataResponse, 9)).brokers
-        assert node.node_id in [broker.node_id for broker in brokers]
+    async def story(cluster: Cluster) -> None:
+        async def started(place: int) -> None:
+            node = cluster.brokers[place]
+            await node.start()
+            known = await cluster.ask(place, MetadataRequest(), MetadataResponse, 9)
+            assert node.node_id in [broker.node_id for broker in known.brokers]
 
-    world = World(seed)
-    cluster = Cluster(world, {})
-    world.play(together(cluster.controller.start(), *map(started, cluster.brokers)), seconds=600)
-    assert world.errors == []
+        await asyncio.gather(cluster.controller.start(), started(0), started(1))
+
+    play(story, seed)
 
 
 def test_a_topic_that_one_broker_is_asked_for_is_everywhere() -> None:

@@ -2,6 +2,9 @@
 
 Its connection reads the next request into the same buffer, or gives the buffer to another connection, so the records are copied out of
 it. No later request of the connection is handled before this one's response has left, so the client's records stay in order.
+
+Only Produce needs this: no other request has a field that is a view of the buffer. Source: Kafka's `SocketServer`, which mutes a
+connection while one of its requests is handled.
 """
 
 from __future__ import annotations
