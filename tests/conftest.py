@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from barnabas.turns import new_budget
 from tests.scheduling import FileScheduling, slow_first
 from tests.scribbled_frames import scribble_over_handled_frames
 from tests.spark.session import SHORT_LIVED
@@ -25,6 +26,12 @@ for name, value in SHORT_LIVED.items():
     os.environ.setdefault(name, value)
 
 scribble_over_handled_frames()
+
+
+@pytest.fixture(autouse=True)
+def _whole_turn() -> None:
+    """Let each test begin with a whole turn, whatever was spent before it."""
+    new_budget()
 
 
 @pytest.hookimpl(optionalhook=True)

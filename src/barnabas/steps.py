@@ -9,9 +9,7 @@ it returns. A task for each request would put every answer off to a later turn o
 - Awaiting a future that is done does not suspend. Awaiting one that is not suspends every coroutine up to the `Waiting`.
 - An exception leaves by the same way as a result: `step` raises it, or the `Waiting` fails with it. None is lost.
 - Cancelling a `Waiting` cancels what the coroutine waits for; the coroutine sees `CancelledError`, as in a task.
-- `turn()` gives the loop a turn. `in_slices` and `gather` do so after each `SLICE` elements, so that a request with a
-  long array does not keep other clients waiting. The slices are counted, not timed: the same input runs the same way in every run.
-  An array within another one is counted with it (`within`), else 16 times 16 elements would be one slice.
+- Long work gives the loop its turns (`turns`), and so does `gather` when it starts many coroutines.
 
 Invariant: a coroutine that is stepped never runs in two places; after `step` returned a `Waiting`, only callbacks of the loop run it.
 
@@ -24,37 +22,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Generator, Iterable, Iterator, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Coroutine, Iterable
+from typing import Any, Protocol, TypeVar
+
+from barnabas.turns import READ, RECORD, pace
 
 __all__ = [
-    "PIECE",
     "Loop",
     "Waiting",
     "gather",
     "in_background",
-    "in_order",
-    "in_pieces",
-    "in_slices",
     "observe",
     "run_on_the_spot",
     "shielded",
     "sleep",
     "start",
     "step",
-    "turn",
 ]
 
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
-T = TypeVar("T")
-
-SLICE = 16
-"""Elements of a long array that are handled in one turn of the loop."""
-
-PIECE = 1_000
-"""Elements that are handled in one turn if each takes a few microseconds."""
 
 
 class Loop(Protocol):
@@ -194,26 +182,26 @@ def run_on_the_spot(coroutine: Coroutine[Any, Any, None], loop: Loop | None) -> 
     raise AssertionError("without a loop nothing may wait")
 
 
-async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, per_turn: int = SLICE) -> list[R]:
+async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, cost: int = READ) -> list[R]:
     """Run coroutines side by side and return their results in order.
 
-    Each is stepped when it is taken from `coroutines`; the loop gets a turn after each `per_turn` of them. The first failure (in the
-    order of the coroutines) cancels those that still wait.
+    Each is stepped when it is taken from `coroutines`. The first failure (in the order of the coroutines) cancels those that still wait.
+
+    Args:
+        cost: of a coroutine up to its first wait, as in `turns`.
     """
     started: list[asyncio.Future[R]] = []
     try:
         for coroutine in coroutines:
             started.append(start(coroutine, loop))
-            if len(started) % per_turn == 0:
-                await turn()
+            await pace(cost)
         results = []
         started.reverse()
         while started:
             results.append(await started[-1])
             # A future is freed with its result taken: to free 500,000 of them in one turn holds the loop for 20 ms.
             started.pop()
-            if len(results) % PIECE == 0:
-                await turn()
+            await pace(RECORD)
         return results
     except GeneratorExit:
         raise  # The loop is gone, and nothing can be cancelled.
@@ -222,14 +210,6 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, pe
             one.cancel()
             observe(one)  # It may still fail, on the way out.
         raise
-
-
-async def in_order(coroutines: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
-    """Run coroutines one after the other and return their results.
-
-    For coroutines that give the loop turns themselves: side by side, each would handle a slice in the same turn.
-    """
-    return [await coroutine async for coroutine in in_slices(coroutines)]
 
 
 async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop) -> R:
@@ -269,63 +249,3 @@ async def sleep(seconds: float, loop: Loop) -> None:
 def _wake(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-class turn:
-    """`await turn()` gives the loop a turn: whatever is ready runs before the coroutine goes on."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[None, None, None]:
-        yield
-
-
-class in_slices(Generic[T]):
-    """`async for item in in_slices(items)` gives the loop a turn after each `SLICE` elements.
-
-    Args:
-        within: the slices of the array that this one is in; their elements count together.
-        per_turn: how many elements make a slice.
-    """
-
-    __slots__ = ("_items", "_left", "_per_turn")
-
-    def __init__(self, items: Iterable[T], within: in_slices[Any] | None = None, *, per_turn: int = SLICE) -> None:
-        self._items: Iterator[T] = iter(items)
-        self._per_turn: int = per_turn if within is None else within._per_turn
-        self._left: list[int] = [per_turn] if within is None else within._left
-
-    def __aiter__(self) -> in_slices[T]:
-        return self
-
-    async def __anext__(self) -> T:
-        left = self._left
-        for item in self._items:
-            if not left[0]:
-                left[0] = self._per_turn
-                await turn()
-            left[0] -= 1
-            return item
-        raise StopAsyncIteration
-
-
-class in_pieces(Generic[T]):
-    """`async for piece in in_pieces(items)` gives the loop a turn after each `PIECE` elements; a piece is a list of them."""
-
-    __slots__ = ("_items", "_start")
-
-    def __init__(self, items: Sequence[T]) -> None:
-        self._items = items
-        self._start = 0
-
-    def __aiter__(self) -> in_pieces[T]:
-        return self
-
-    async def __anext__(self) -> Sequence[T]:
-        start = self._start
-        if start >= len(self._items):
-            raise StopAsyncIteration
-        if start:
-            await turn()
-        self._start = start + PIECE
-        return self._items[start : start + PIECE]

@@ -64,11 +64,11 @@ class Serving:
 
         async def dispatched() -> Any:
             buffer = bytearray(header + body)
-            context, result = self.dispatcher.dispatch(self.connection, memoryview(buffer))
+            _, result = self.dispatcher.dispatch(self.connection, memoryview(buffer))
             buffer[:] = bytes(len(buffer))  # The connection reads the next bytes into it.
             if isinstance(result, asyncio.Future):
                 await asyncio.wait((result,))
-                result = self.dispatcher.complete(context, result)
+                result = result.result()
             return result
 
         parts = self.loop.run_until_complete(dispatched())

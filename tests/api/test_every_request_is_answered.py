@@ -271,7 +271,7 @@ class Late:
         self.node.loop.run_until_complete(asyncio.sleep(seconds))
 
     def answer(self, context: Any, result: asyncio.Future[Any], version: int) -> Any:
-        output = self.node.dispatcher.complete(context, result)
+        output = result.result()
         assert output is not None
         whole = b"".join(part if isinstance(part, bytearray) else part.read() for part in output)
         return api(context.api_key).response_class.decode(
@@ -295,7 +295,7 @@ class Late:
             result.cancel()
             self.spin(0.001)
             with pytest.raises(RefusedRequest, match="was cancelled"):
-                self.node.dispatcher.complete(context, result)
+                result.result()
 
 
 @pytest.fixture(scope="module")

@@ -113,12 +113,12 @@ def dispatch(node: Serving, body: ProduceRequest) -> Any:
 def test_the_connection_waits_and_the_records_survive_its_next_read(node: Serving) -> None:
     loop = loop_of(node)
     loop.held = []
-    context, result = dispatch(node, request("c", batch(MANY)))
+    _, result = dispatch(node, request("c", batch(MANY)))
     assert isinstance(result, asyncio.Future)
     assert context.holds_order, "a later request may overtake this one"
     loop.let_go()
     loop.run_until_complete(asyncio.sleep(0.001))
-    assert node.dispatcher.complete(context, result)
+    assert result.result()
     assert ask(node, "c", batch(1))[0].base_offset == MANY
 
 
@@ -126,32 +126,32 @@ def test_a_retry_over_another_connection_is_a_duplicate(node: Serving) -> None:
     producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     loop = loop_of(node)
     loop.held = []
-    context, result = dispatch(node, request("c", batch(MANY, **producer)))
-    retried_context, retried = dispatch(node, request("c", batch(MANY, **producer)))
+    _, result = dispatch(node, request("c", batch(MANY, **producer)))
+    _, retried = dispatch(node, request("c", batch(MANY, **producer)))
     loop.let_go()
     loop.run_until_complete(asyncio.sleep(0.001))
-    node.dispatcher.complete(context, result)
-    node.dispatcher.complete(retried_context, retried)
+    result.result()
+    retried.result()
     assert ask(node, "c", batch(1))[0].base_offset == MANY
 
 
 def test_records_are_opened_again_when_the_settings_have_changed(node: Serving) -> None:
     loop = loop_of(node)
     loop.held = []
-    context, result = dispatch(node, request("c", batch(MANY)))
+    _, result = dispatch(node, request("c", batch(MANY)))
     alter = IncrementalAlterConfigsRequest
     config = alter.AlterableConfig(name="max.message.bytes", value="2000000", config_operation=0)
     resource = alter.AlterConfigsResource(resource_type=2, resource_name="c", configs=[config])
     assert node.ask(alter(resources=[resource])).responses[0].error_code == 0
     loop.let_go()
     loop.run_until_complete(asyncio.sleep(0.001))
-    node.dispatcher.complete(context, result)
+    result.result()
     assert loop.apart.count("RecordsToOpen.open") == 2
     assert ask(node, "c", batch(1))[0].base_offset == MANY
 
 
 def test_acks_0_closes_the_connection_after_a_bad_large_batch(node: Serving) -> None:
-    context, result = dispatch(node, request("c", batch(MANY, key=None), acks=0))
+    _, result = dispatch(node, request("c", batch(MANY, key=None), acks=0))
     assert result is None
     assert context.close_connection
 
@@ -168,12 +168,12 @@ def test_a_look_up_by_time_searches_a_large_batch_in_the_executor(node: Serving)
 def test_a_request_of_many_partitions_keeps_its_place(node: Serving) -> None:
     loop = loop_of(node)
     loop.held = []
-    context, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001))
+    _, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001))
     assert isinstance(result, asyncio.Future)
     assert context.holds_order, "a later request may overtake this one"
     loop.let_go()
     loop.run_until_complete(asyncio.sleep(0.001))
-    output = node.dispatcher.complete(context, result)
+    output = result.result()
     assert output is not None
     response = ProduceResponse.decode(bytes(output[0])[9:], VERSION)
     (topic,) = response.responses
@@ -182,9 +182,9 @@ def test_a_request_of_many_partitions_keeps_its_place(node: Serving) -> None:
 
 
 def test_many_partitions_without_acks_close_the_connection_if_one_fails(node: Serving) -> None:
-    context, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001, acks=0))
+    _, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001, acks=0))
     if isinstance(result, asyncio.Future):
         node.loop.run_until_complete(asyncio.sleep(0.001))
-        result = node.dispatcher.complete(context, result)
+        result = result.result()
     assert result is None
     assert context.close_connection

@@ -81,7 +81,7 @@ def dispatch(cluster: Cluster, request: Any) -> tuple[RequestContext, asyncio.Fu
 def codes(cluster: Cluster, answer: asyncio.Future[Any], context: RequestContext) -> set[int]:
     """The error codes of a response, as the client gets them."""
     cluster.node.loop.run_until_complete(asyncio.wait([answer]))
-    parts = cluster.node.dispatcher.complete(context, answer)
+    parts = answer.result()
     assert parts is not None
     body = b"".join(part if isinstance(part, bytearray) else part.read() for part in parts)[9:]
     response = api(context.api_key).response_class.decode(body, context.version)

@@ -175,7 +175,7 @@ class FuzzedNode:
                 self._waiting[future] = context
                 continue
             try:
-                self._check(context, self.node.dispatcher.complete(context, future))
+                self._check(context, future.result())
             except RefusedRequest:
                 self.refused += 1
         self.check()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from barnabas.group.pieces import PIECE, extend_topics, pieces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.group.pieces import PIECE, extend_topics, pieces
 from barnabas.protocol.messages import OffsetDeleteRequest
 
 Topic = OffsetDeleteRequest.OffsetDeleteRequestTopic

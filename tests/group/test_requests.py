@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.group import requests
 from barnabas.group.pieces import PIECE
+
+from barnabas.group import requests
 from barnabas.group.requests import SMALLEST_RECORD_BYTES
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from barnabas.replication.delayed_produce import AwaitedCommit
 
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode
-from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.partition import Partition
 from tests.replication.hosting import NODE, Hosting
 

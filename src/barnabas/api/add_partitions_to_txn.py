@@ -17,7 +17,8 @@ from barnabas.api.producer_errors import producer_error
 from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from barnabas.steps import PIECE, gather, in_order, in_slices
+from barnabas.steps import gather
+from barnabas.turns import ELEMENT, pace
 
 BATCHED_SINCE = 4
 FENCED_SINCE = 2
@@ -44,7 +45,7 @@ async def handle(context: RequestContext, request: AddPartitionsToTxnRequest) ->
             )
         ]
     added = (_one(context, transaction) for transaction in transactions)
-    results = await (in_order(added) if context.is_long else gather(added, context.services.loop))
+    results = await gather(added, context.services.loop)
     if context.version >= BATCHED_SINCE:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
@@ -54,10 +55,11 @@ async def _one(context: RequestContext, transaction: _Transaction) -> _Result:
     image = context.services.image().topics
     partitions: dict[_Partition, ErrorCode] = {}
     missing: dict[_Partition, ErrorCode] = {}
-    topics = in_slices(transaction.topics, per_turn=PIECE)
-    async for topic in topics:
+    for topic in transaction.topics:
+        await pace(ELEMENT)
         is_refused = context.version < BATCHED_SINCE and is_internal(topic.name)
-        async for index in in_slices(topic.partitions, topics):
+        for index in topic.partitions:
+            await pace(ELEMENT)
             partition = (topic.name, index)
             partitions[partition] = ErrorCode.NONE
             if is_refused:
@@ -86,11 +88,12 @@ async def _one(context: RequestContext, transaction: _Transaction) -> _Result:
 async def _result(transaction: _Transaction, codes: dict[_Partition, ErrorCode], other: ErrorCode) -> _Result:
     """Return the result of each partition: its own code, or that of the others."""
     result = _Result(transactional_id=transaction.transactional_id)
-    topics = in_slices(transaction.topics, per_turn=PIECE)
-    async for topic in topics:
+    for topic in transaction.topics:
+        await pace(ELEMENT)
         answered = _TopicResult(name=topic.name)
         result.topic_results.append(answered)
-        async for index in in_slices(topic.partitions, topics):
+        for index in topic.partitions:
+            await pace(ELEMENT)
             code = codes.get((topic.name, index), other)
             answered.results_by_partition.append(_PartitionResult(partition_index=index, partition_error_code=code))
     return result

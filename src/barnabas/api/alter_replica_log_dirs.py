@@ -17,7 +17,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from barnabas.replication.replica_manager import ReplicaManager
-from barnabas.steps import PIECE, in_slices
+from barnabas.turns import ELEMENT, pace
 
 _Result = AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult
 
@@ -29,17 +29,19 @@ _MOVING_SUFFIX = len(".") + 32 + len("-future")
 async def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Check for each replica whether it is in the requested directory."""
     wanted: dict[str, dict[int, str]] = {}
-    directories = in_slices(request.dirs, per_turn=PIECE)
-    async for directory in directories:
-        async for topic in in_slices(directory.topics, directories):
+    for directory in request.dirs:
+        await pace(ELEMENT)
+        for topic in directory.topics:
+            await pace(ELEMENT)
             wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, directory.path))
     replicas = context.services.replica_manager
     response = AlterReplicaLogDirsResponse()
-    topics = in_slices(wanted.items(), per_turn=PIECE)
-    async for name, partitions in topics:
+    for name, partitions in wanted.items():
+        await pace(ELEMENT)
         result = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=name)
         response.results.append(result)
-        async for index, path in in_slices(partitions.items(), topics):
+        for index, path in partitions.items():
+            await pace(ELEMENT)
             code = _check(replicas, name, index, path)
             result.partitions.append(_Result(partition_index=index, error_code=code))
     return response

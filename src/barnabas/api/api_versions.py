@@ -46,7 +46,7 @@ _PROMISES = {
 }
 
 
-def handle(context: AnyContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+async def handle(context: AnyContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     version, services = context.version, context.services
     if version >= 3:
         if not (

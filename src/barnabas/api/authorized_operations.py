@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.steps import in_pieces
+from barnabas.turns import RECORD, pace
 
 __all__ = ["CLUSTER_OPERATIONS", "GROUP_OPERATIONS", "NOT_ASKED", "TOPIC_OPERATIONS", "add_group_operations"]
 
@@ -48,7 +48,7 @@ class DescribedGroup(Protocol):
 async def add_group_operations(request: DescribeRequest, groups: Sequence[DescribedGroup]) -> None:
     """Fill in the operations of groups that were found, if the request asks for them."""
     if request.include_authorized_operations:
-        async for piece in in_pieces(groups):
-            for group in piece:
-                if group.error_code == ErrorCode.NONE:
-                    group.authorized_operations = GROUP_OPERATIONS
+        for group in groups:
+            await pace(RECORD)
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = GROUP_OPERATIONS

@@ -8,19 +8,18 @@ Version 1 adds offline directories (KIP-858), 2 cordoned ones (KIP-1066).
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import ControllerContext
 from barnabas.protocol.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 
-def handle(context: ControllerContext, request: BrokerHeartbeatRequest) -> asyncio.Future[BrokerHeartbeatResponse]:
+async def handle(context: ControllerContext, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
     services, connection = context.services, context.connection
     services.heartbeats.heard(request.broker_id, request.broker_epoch, connection)
-    return services.controller.handle(
+    response: BrokerHeartbeatResponse = await services.controller.handle(
         context.api_key,
         context.version,
         request,
         principal=connection.principal,
         deadline_ms=services.now_ms() + services.config.int_value("broker.heartbeat.interval.ms") // 2,
     )
+    return response

@@ -299,7 +299,8 @@ class _Context(Generic[Services]):
         request: the decoded request until its response is made; an error response repeats parts of it.
         close_connection: a handler sets it to close the connection after this request, as a failed acks=0 produce must.
         holds_order: a handler that waits before it has done anything sets it, so that no later request overtakes this one.
-        is_long: the request's arrays have more elements than one turn of the loop should handle.
+        when_released: set by the connection, to go on when the order is held no longer.
+        is_long: the request took the executor to decode; so does its response, and what the controller makes of it.
     """
 
     __slots__ = (
@@ -314,6 +315,7 @@ class _Context(Generic[Services]):
         "request",
         "services",
         "version",
+        "when_released",
     )
 
     def __init__(
@@ -333,6 +335,7 @@ class _Context(Generic[Services]):
         self.client_id = client_id
         self.close_connection = False
         self.holds_order = False
+        self.when_released: Callable[[], object] | None = None
         self.is_long = False
         self.request: Any = None
         self.accounting: Accounting | None = None

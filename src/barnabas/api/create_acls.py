@@ -12,5 +12,5 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateAclsRequest, CreateAclsResponse
 
 
-def handle(context: AnyContext, request: CreateAclsRequest) -> CreateAclsResponse:
+async def handle(context: AnyContext, request: CreateAclsRequest) -> CreateAclsResponse:
     raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")

@@ -12,5 +12,5 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 
 
-def handle(context: AnyContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
+async def handle(context: AnyContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from barnabas.api.context import BrokerServices, RequestContext
 from barnabas.group import requests
 from barnabas.protocol.messages import DeleteGroupsRequest, DeleteGroupsResponse
-from barnabas.steps import in_pieces, shielded
+from barnabas.steps import shielded
+from barnabas.turns import RECORD, pace
 
 
 async def handle(context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
@@ -30,7 +31,9 @@ async def handle(context: RequestContext, request: DeleteGroupsRequest) -> Delet
 async def _delete_with_states(services: BrokerServices, group_ids: Sequence[str]) -> list[requests.DeletedGroup]:
     failed = await services.share.groups.delete_states(group_ids)
     rest: list[str] = []
-    async for piece in in_pieces(group_ids):
-        rest += [group_id for group_id in piece if group_id not in failed]
+    for group_id in group_ids:
+        await pace(RECORD)
+        if group_id not in failed:
+            rest.append(group_id)
     deleted = await requests.delete_groups(services.group_coordinator, rest)
     return [*(requests.DeletedGroup(group_id=group_id, error_code=code) for group_id, code in failed.items()), *deleted]

@@ -15,14 +15,11 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
-from barnabas.replication.delayed_delete_records import AwaitedDeletion, DelayedDeleteRecords
-from barnabas.steps import in_slices
+from barnabas.replication.awaited_deletion import AwaitedDeletion
+from barnabas.turns import LOG_OPENED, pace
 
 INVALID_LOW_WATERMARK = -1
 HIGH_WATERMARK = -1
-
-DELETIONS_PER_TURN = 4
-"""Each may open a log, and writes to it."""
 
 _Partition = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
@@ -31,10 +28,10 @@ async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Dele
     """Delete records in each partition; an error in one does not stop the others. Wait for the followers."""
     response = DeleteRecordsResponse()
     waiting: list[tuple[AwaitedDeletion, _Partition]] = []
-    topics = in_slices(request.topics, per_turn=DELETIONS_PER_TURN)
-    async for topic in topics:
+    for topic in request.topics:
         answered = []
-        async for asked in in_slices(topic.partitions, topics):
+        for asked in topic.partitions:
+            await pace(LOG_OPENED)  # Each may open a log, and writes to it.
             index = asked.partition_index
             try:
                 deletion = _delete(context, topic.name, index, asked.offset)
@@ -48,22 +45,12 @@ async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Dele
                 )
         response.topics.append(DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=answered))
     if waiting:
-        await _wait(context, [deletion for deletion, _ in waiting], request.timeout_ms)
+        deletions = [deletion for deletion, _ in waiting]
+        await context.services.replica_manager.await_deletions(deletions, max(request.timeout_ms, 0))
         for deletion, answer in waiting:
             answer.error_code = int(deletion.error_code or ErrorCode.NONE)
             answer.low_watermark = deletion.low_watermark
     return response
-
-
-async def _wait(context: RequestContext, deletions: list[AwaitedDeletion], timeout_ms: int) -> None:
-    """Wait until each deletion is settled."""
-    services = context.services
-    operation = DelayedDeleteRecords(services.loop, deletions)
-    operation.notified(0)  # Followers may have fetched while the others were deleted.
-    if not operation.is_finished:
-        keys = [deletion.partition for deletion in deletions]
-        services.replica_manager.delayed_deletions.watch(operation, keys, max(timeout_ms, 0))
-    await operation.future
 
 
 def _delete(context: RequestContext, topic: str, index: int, offset: int) -> AwaitedDeletion:

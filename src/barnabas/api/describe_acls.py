@@ -12,5 +12,5 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
 
 
-def handle(context: AnyContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+async def handle(context: AnyContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")

@@ -20,7 +20,7 @@ EXACT, DEFAULT, SPECIFIED = 0, 1, 2
 _KINDS = ("user", "client-id", "ip")
 
 
-def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+async def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     try:
         exact, specified = _filter(request)
     except KafkaError as error:

@@ -18,7 +18,7 @@ from barnabas.protocol.messages import DescribeClusterRequest, DescribeClusterRe
 _BROKERS, _CONTROLLERS = 1, 2
 
 
-def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+async def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKERS:
         return _wrong_type(request.endpoint_type)
     services = context.services

@@ -24,10 +24,12 @@ from barnabas.metadata.config_entries import ConfigEntry
 from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
-from barnabas.steps import in_pieces, in_slices
+from barnabas.turns import RECORD, pace
 
 _BROKER_LOGGER = 8
-RESOURCES_PER_TURN = 4
+RESOURCE = 1_000
+"""What it costs to describe one resource: a broker has hundreds of settings."""
+
 """The settings of a topic take a millisecond."""
 REBALANCES = "barnabas.rebalances"
 _REBALANCES_DOC = "The last rebalances of the group that its coordinator has seen, as JSON."
@@ -40,7 +42,8 @@ _Row = DescribeConfigsResponse.DescribeConfigsResourceResult
 
 async def handle(context: AnyContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse()
-    async for asked in in_slices(request.resources, per_turn=RESOURCES_PER_TURN):
+    for asked in request.resources:
+        await pace(RESOURCE)
         wanted = await _distinct(asked.configuration_keys)
         result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name)
         response.results.append(result)
@@ -61,8 +64,9 @@ async def _distinct(names: Sequence[str] | None) -> dict[str, None] | None:
     if names is None:
         return None
     distinct: dict[str, None] = {}
-    async for piece in in_pieces(names):
-        distinct.update(dict.fromkeys(piece))
+    for name in names:
+        await pace(RECORD)
+        distinct[name] = None
     return distinct
 
 

@@ -21,7 +21,7 @@ from barnabas.protocol.messages import DescribeClusterRequest, DescribeClusterRe
 _BROKERS, _CONTROLLERS = 1, 2
 
 
-def handle(context: ControllerContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+async def handle(context: ControllerContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     services = context.services
     image = services.image()
     if (image.features.metadata_version or 0) < CONTROLLER_REGISTRATION_SINCE:

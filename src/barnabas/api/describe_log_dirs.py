@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
-from barnabas.steps import in_pieces, in_slices
+from barnabas.turns import READ, RECORD, pace
 
 _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
 
@@ -22,13 +22,15 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
     wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
         wanted = {}
-        async for pieces_of_topics in in_pieces(request.topics):
-            for asked in pieces_of_topics:
-                indexes = wanted.setdefault(asked.topic, set())
-                async for piece in in_pieces(asked.partitions):
-                    indexes.update(piece)
+        for asked in request.topics:
+            await pace(RECORD)
+            indexes = wanted.setdefault(asked.topic, set())
+            for index in asked.partitions:
+                await pace(RECORD)
+                indexes.add(index)
     topics = []
-    async for name, topic in in_slices(list(replicas.topics.items())):
+    for name, topic in list(replicas.topics.items()):
+        await pace(READ)
         found = topic.partitions if wanted is None else wanted.get(name, ())
         partitions = [
             _Partition(partition_index=index, partition_size=replicas.size_of(partition))

@@ -15,7 +15,7 @@ from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.metadata import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
-from barnabas.steps import in_slices
+from barnabas.turns import READ, pace
 
 NOT_HOSTED = "This server does not host this topic-partition."
 
@@ -26,11 +26,12 @@ async def handle(context: RequestContext, request: DescribeProducersRequest) -> 
     """Describe the producers of each partition."""
     response = DescribeProducersResponse()
     known = context.services.replica_manager.topics
-    topics = in_slices(request.topics)
-    async for topic in topics:
+    for topic in request.topics:
+        await pace(READ)
         answered = []
         fault = topic_names.fault(topic.name)
-        async for index in in_slices(topic.partition_indexes, topics):
+        for index in topic.partition_indexes:
+            await pace(READ)
             if fault is not None:
                 refused = _Partition(
                     partition_index=index, error_code=int(ErrorCode.INVALID_TOPIC_EXCEPTION), error_message=fault

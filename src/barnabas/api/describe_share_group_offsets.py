@@ -13,7 +13,7 @@ from barnabas.api.context import RequestContext
 from barnabas.api.share_requests import is_share_enabled
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
-from barnabas.steps import gather, in_order
+from barnabas.steps import gather
 
 _Asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 _Group = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
@@ -24,8 +24,7 @@ async def handle(
 ) -> DescribeShareGroupOffsetsResponse:
     """Describe the offsets of each group."""
     described = (_describe(context, asked) for asked in request.groups)
-    groups = await (in_order(described) if context.is_long else gather(described, context.services.loop))
-    return DescribeShareGroupOffsetsResponse(groups=groups)
+    return DescribeShareGroupOffsetsResponse(groups=await gather(described, context.services.loop))
 
 
 async def _describe(context: RequestContext, asked: _Asked) -> _Group:

@@ -20,10 +20,9 @@ from barnabas.api.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
 from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
-from barnabas.metadata.slices import SliceCount, Slices, in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from barnabas.steps import PIECE
+from barnabas.turns import ELEMENT, RECORD, is_long, pace
 
 _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 _Partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition
@@ -32,22 +31,22 @@ _Partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePart
 async def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     image = context.services.image()
     find = partial(_names, image, request)
-    is_long = max(len(image.topics.by_name), len(request.topics)) > PIECE
-    names = await context.services.loop.run_in_executor(None, find) if is_long else find()
-    return await in_turns(_page(context, request, image, names))
+    has_many = is_long(max(len(image.topics.by_name), len(request.topics)) * RECORD)
+    names = await context.services.loop.run_in_executor(None, find) if has_many else find()
+    return await _page(context, request, image, names)
 
 
-def _page(
+async def _page(
     context: RequestContext, request: DescribeTopicPartitionsRequest, image: MetadataImage, names: list[str]
-) -> Slices[DescribeTopicPartitionsResponse]:
+) -> DescribeTopicPartitionsResponse:
     alive = {broker.id for broker in image.cluster.live_brokers()}
     live = {broker_id for broker_id in alive if advertised_endpoint(context, broker_id) is not None}
     cursor = request.cursor
     limit = context.services.config.int_value("max.request.partition.size.limit")
     left = max(min(limit, request.response_partition_limit), 1)
     response = DescribeTopicPartitionsResponse()
-    count = SliceCount()
     for name in names:
+        await pace(ELEMENT)
         if left <= 0:
             response.next_cursor = _cursor(name, 0)
             break
@@ -55,8 +54,6 @@ def _page(
         topic = image.topics.by_name.get(name)
         if topic is None:
             response.topics.append(_unknown(name))
-            if count.ends():
-                yield
             continue
         described = _topic(topic)
         response.topics.append(described)
@@ -67,9 +64,8 @@ def _page(
                 response.next_cursor = _cursor(name, index)
                 return response
             left -= 1
+            await pace(ELEMENT)
             described.partitions.append(_partition(index, partition, live, partition.leader in alive))
-            if count.ends():
-                yield
     return response
 
 

@@ -20,7 +20,9 @@ _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResul
 _Info = DescribeUserScramCredentialsResponse.CredentialInfo
 
 
-def handle(context: AnyContext, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
+async def handle(
+    context: AnyContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
     by_user: dict[str, list[_Info]] = {}
     for (name, mechanism), credential in sorted(context.services.image().scram.credentials.items()):
         by_user.setdefault(name, []).append(_Info(mechanism=mechanism, iterations=credential.iterations))

@@ -1,14 +1,12 @@
 """From a request's frame to its handler, and from its response to bytes.
 
-    frame → header → known API and version? → decode → handler → response | coroutine | future | None → bytes
+    frame → header → known API and version? → decode → handler → response | None → bytes
 
-The connection is responsible for order and back-pressure, this module for one request. `Dispatcher.dispatch` steps the handler up to
-its first wait (`steps`). If the handler must wait, `dispatch` returns a future, and the connection calls `complete` when it is done.
+The connection is responsible for order and back-pressure, this module for one request. `Dispatcher.dispatch` steps it up to its first
+wait (`steps`), and returns a future if it must wait.
 
-No step holds the loop for long. A request with more than `LONG_ARRAYS` elements in its arrays, or above `LARGE_FRAME`, is a long one:
-the executor decodes it and encodes its response. The executor also handles it if the handler only reads (`_READERS`); the other
-handlers walk long arrays in slices, and the controller answers in the executor. Every response with more than `LARGE_RESPONSE`
-elements is encoded there.
+No step holds the loop for long. To decode and to encode cannot be divided, so the executor does it for long requests and responses;
+`turns` says what is long. Handlers give the loop its turns themselves.
 
 A bad request gets the response of Apache Kafka 4.3:
 
@@ -19,8 +17,8 @@ A bad request gets the response of Apache Kafka 4.3:
 - A handler's `KafkaError`: the API's own response with that error. Any other exception is a bug here: it is logged with its trace, and
   the client gets UNKNOWN_SERVER_ERROR.
 
-Invariant: an accepted request yields exactly one of response, future and None; only Produce yields None, and a test's handler
-(`intercept`).
+Invariant: a handler is a coroutine function of the context and the request, and returns the response. Only Produce may return None,
+if its client wants none.
 
 Sources: Kafka's `SocketServer.Processor.processCompletedReceives`, `RequestContext.parseRequest`, `KafkaApis.handle`.
 """
@@ -32,9 +30,7 @@ import importlib
 import logging
 import struct
 from collections.abc import Awaitable, Callable
-from functools import partial
-from types import CoroutineType
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from barnabas.api import max_version
 from barnabas.api.context import (
@@ -53,23 +49,23 @@ from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMes
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import UNLIMITED, Struct
 from barnabas.protocol.primitives import RecordSlice
-from barnabas.steps import start, step, turn
+from barnabas.steps import step
+from barnabas.turns import ELEMENT, REQUEST, TURN, is_long, next_turn, spend
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
 logger = logging.getLogger(__name__)
 
+R = TypeVar("R")
+
+Handle = Callable[[Any, Any], Awaitable[Any]]
+"""An API's handler: awaits of the context and the request the response."""
+
 Output = list[bytearray | RecordSlice]
 """An encoded response: bytes, and slices of log files between them, in order."""
 
-LARGE_FRAME = 32 * 1024
-"""The executor decodes larger requests. Not Produce: it is all records."""
-
-LONG_ARRAYS = 1_000
-"""The executor decodes requests whose arrays have more elements than these; their handlers need up to 30 µs for each."""
-
-LARGE_RESPONSE = 10_000
-"""The executor encodes responses with more elements than these, which take some 15 ms."""
+BYTES = 16
+"""Bytes that are decoded for the cost of one."""
 
 SAMPLES = 8
 
@@ -90,17 +86,6 @@ _LISTS = frozenset(
 )
 """APIs with responses that may be far longer than their requests."""
 
-_READERS = frozenset(
-    {
-        ApiKey.CREATE_ACLS,
-        ApiKey.DELETE_ACLS,
-        ApiKey.DESCRIBE_CLIENT_QUOTAS,
-        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
-        ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
-    }
-)
-"""APIs with handlers that read nothing but the request and the metadata image, so that any thread may run them."""
-
 _API_VERSIONS = 18
 _PREFIX = struct.Struct(">ii")
 _SIZE = struct.Struct(">i")
@@ -118,12 +103,6 @@ class Observer(Protocol):
         ...
 
 
-class _Encoded(NamedTuple):
-    """A response that is already encoded."""
-
-    output: Output | None
-
-
 class Route:
     """One API: its classes, its handler and the served versions.
 
@@ -139,16 +118,12 @@ class Route:
         "max_version",
         "min_version",
         "name",
-        "only_reads",
         "request",
         "response",
         "tagged_header_from",
     )
-    handle: Callable[..., Any]
 
-    def __init__(
-        self, description: ApiDescription, handle: Callable[..., Any], min_version: int, max_version: int
-    ) -> None:
+    def __init__(self, description: ApiDescription, handle: Handle, min_version: int, max_version: int) -> None:
         self.key = int(description.key)
         self.name = description.name
         self.handle = handle
@@ -159,13 +134,12 @@ class Route:
         self.tagged_header_from = description.tagged_response_header_from
         self.carries_records = self.key in (ApiKey.FETCH, ApiKey.SHARE_FETCH)
         self.lists = self.key in _LISTS
-        self.only_reads = self.key in _READERS
 
     def __repr__(self) -> str:
         return f"<Route api={self.name} versions={self.min_version}-{self.max_version}>"
 
 
-def _not_served(context: AnyContext, request: Any) -> Any:
+async def _not_served(context: AnyContext, request: Any) -> Any:
     raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This API is not served yet.")
 
 
@@ -194,6 +168,8 @@ class Dispatcher:
         kind = RequestContext if isinstance(services, BrokerServices) else ControllerContext
         # Each kind of services has its own kind of context.
         self._make_context = cast("Callable[..., AnyContext]", kind)
+        self._loop = services.loop
+        self._monotonic_ns = services.monotonic_ns
         self._quotas = services.quotas
         self._observer = observer
         self._routes: dict[int, Route] = {}
@@ -209,69 +185,9 @@ class Dispatcher:
             route = self._routes[key] = _resolve(key, self._services)
         return route
 
-    def intercept(self, key: int, handle: Callable[..., Any] | None) -> None:
-        """Let another handler answer the requests of an API, for a test; None: its own one again.
-
-        It may set `close_connection` and return None for any API: the client gets no response then.
-        """
-        self._routes[key] = route = _resolve(key, self._services)
-        if handle is not None:
-            route.handle = handle
-            # Only a response that exists can be measured, and only on the loop may a handler close its connection.
-            route.lists = route.only_reads = False
-
-    def own_handler(self, key: int) -> Callable[..., Any]:
-        """Return the handler that an API has by itself."""
-        return _resolve(key, self._services).handle
-
-    def slow_down(self, seconds: float, is_met: Callable[[str | None], bool]) -> None:
-        """Let requests wait before they are handled, for a test; 0 seconds: no more.
-
-        Args:
-            is_met: whether requests with a client id wait.
-        """
-        # While nothing is slow, a request pays nothing: the attribute of the instance hides the method.
-        vars(self).pop("dispatch", None)
-        if seconds:
-            vars(self)["dispatch"] = partial(self._dispatch_later, seconds, is_met)
-
-    def _dispatch_later(
-        self, seconds: float, is_met: Callable[[str | None], bool], connection: ConnectionInfo, frame: memoryview
-    ) -> tuple[AnyContext, Output | asyncio.Future[Any] | None]:
-        try:
-            header, _ = parse_request_header(frame)
-        except KafkaError:
-            header = None
-        if header is None or not is_met(header.client_id):
-            return Dispatcher.dispatch(self, connection, frame)
-        key, version = header.api_key, header.api_version
-        context = self._make_context(self._services, connection, key, version, header.correlation_id, header.client_id)
-        later = self._handle_later(context, connection, bytearray(frame), seconds)
-        return context, self._services.loop.create_task(later)
-
-    async def _handle_later(
-        self, context: AnyContext, connection: ConnectionInfo, frame: bytearray, seconds: float
-    ) -> _Encoded:
-        await asyncio.sleep(seconds)
-        inner, result = Dispatcher.dispatch(self, connection, memoryview(frame))
-        if isinstance(result, asyncio.Future):
-            try:
-                await asyncio.wait((result,))
-            except asyncio.CancelledError:
-                result.cancel()
-                raise
-            result = self.complete(inner, result)
-        context.close_connection, context.accounting = inner.close_connection, inner.accounting
-        return _Encoded(result)
-
-    @property
-    def monotonic_ns(self) -> Callable[[], int]:
-        """The clock for how long requests take."""
-        return self._services.monotonic_ns
-
     def dispatch(
         self, connection: ConnectionInfo, frame: memoryview
-    ) -> tuple[AnyContext, Output | asyncio.Future[Any] | None]:
+    ) -> tuple[AnyContext, Output | asyncio.Future[Output | None] | None]:
         """Handle one request.
 
         Args:
@@ -279,13 +195,14 @@ class Dispatcher:
 
         Returns:
             The context, and one of: the response's bytes with their length in front; None if the client wants no response; a
-            future, for which the connection calls `complete` when it is done.
+            future of these, which fails with `RefusedRequest` too.
 
         Raises:
             RefusedRequest: close the connection; the text says why.
         """
+        spend(REQUEST)
         is_counted = self._observer is not None or self._quotas.is_enabled
-        started_ns = self._services.monotonic_ns() if is_counted else 0
+        started_ns = self._monotonic_ns() if is_counted else 0
         try:
             header, position = parse_request_header(frame)
         except KafkaError as error:
@@ -300,101 +217,53 @@ class Dispatcher:
             raise RefusedRequest(f"{route.name} version {version} is not served")
         if is_counted:
             context.accounting = Accounting(started_ns, len(frame))
-        request = None
-        if len(frame) <= LARGE_FRAME or key == ApiKey.PRODUCE:
-            try:
-                request = context.request = _decode(route, version, frame, position, LONG_ARRAYS)
-            except LongMessage:
-                context.holds_order = key == ApiKey.PRODUCE
+        output = step(self._answer(context, route, frame, position), self._loop)
+        if context.accounting is not None and isinstance(output, asyncio.Future) and not output.done():
+            context.accounting.busy_ns = self._monotonic_ns() - started_ns
+        return context, output
+
+    async def _answer(self, context: AnyContext, route: Route, frame: memoryview, position: int) -> Output | None:
+        """Return the bytes of the response."""
+        request = _decode_small(route, context.version, frame, position)
         if request is None:
             context.is_long = True
-            response: Any = start(self._answer_long(context, route, bytearray(frame[position:])), self._services.loop)
-        else:
-            try:
-                response = route.handle(context, request)
-                if route.lists:
-                    response = self._answer_list(context, response)
-                if type(response) is CoroutineType:
-                    response = step(response, self._services.loop)
-            except Exception as error:
-                response = self._failed(context, error)
-        if isinstance(response, asyncio.Future):
-            if response.done():
-                return context, self.complete(context, response)
-            if context.accounting is not None:
-                context.accounting.busy_ns = self._services.monotonic_ns() - started_ns
-            return context, response
-        return context, self._encoded(context, response)
-
-    def complete(self, context: AnyContext, future: asyncio.Future[Any]) -> Output | None:
-        """Return the bytes of a response that had to wait; `future` is done. Raises as `dispatch`, and if it was cancelled."""
-        if future.cancelled():
-            raise RefusedRequest(f"{context!r} was cancelled")
-        error = future.exception()
-        if isinstance(error, RefusedRequest):
-            raise error
-        return self._encoded(context, future.result() if error is None else self._failed(context, error))
-
-    async def _answer_long(self, context: AnyContext, route: Route, body: bytearray) -> _Encoded:
-        """Handle a request, with its decoding and encoding in the executor."""
-        run = self._services.loop.run_in_executor
-        request = context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
+            # Its records are views of the copy, which stays.
+            context.holds_order = route.key == ApiKey.PRODUCE
+            request = await self._apart(_decode, route, context.version, memoryview(bytearray(frame[position:])), 0)
+        context.request = request
         try:
-            if route.only_reads:
-                response = await run(None, route.handle, context, request)
-            else:
-                response = route.handle(context, request)
-            if isinstance(response, Awaitable):
-                response = await response
+            response = await route.handle(context, request)
         except Exception as error:
-            response = await run(None, self._failed, context, error)
-        # What the handler made is freed in this turn, its response in the next ones.
-        await turn()
-        encoded = await self._encode_apart(context, response)
-        await let_go(response)
-        await let_go(request)
-        return encoded
-
-    async def _answer_list(self, context: AnyContext, handled: Any) -> Any:
-        response = await handled if isinstance(handled, Awaitable) else handled
-        if _elements(response) <= LARGE_RESPONSE:
-            return response
-        encoded = await self._encode_apart(context, response)
-        await let_go(response)
-        return encoded
-
-    async def _encode_apart(self, context: AnyContext, response: Any) -> _Encoded:
-        self._charge(context, response)
-        output = None
+            failed = self._failed
+            response = await self._apart(failed, context, error) if context.is_long else failed(context, error)
+        if context.accounting is not None:
+            self._charge(context, context.accounting, response)
+        context.request = None
+        output, has_long_response = None, False
         if response is not None:
-            output = await self._services.loop.run_in_executor(None, self.encode, context, response)
-        self._observe(context, response, output)
-        return _Encoded(output)
-
-    def _encoded(self, context: AnyContext, response: Any) -> Output | None:
-        if type(response) is _Encoded:
-            return response.output
-        if context.accounting is None:
-            context.request = None
-            return None if response is None else self.encode(context, response)
-        self._charge(context, response)
-        output = None if response is None else self.encode(context, response)
-        self._observe(context, response, output)
+            has_long_response = context.is_long or (route.lists and is_long(_elements(response)))
+            if has_long_response:
+                await next_turn()  # What the handler made is freed in this turn, its response in later ones.
+                output = await self._apart(self.encode, context, response)
+            else:
+                output = self.encode(context, response)
+        if context.accounting is not None and self._observer is not None:
+            total_ns = self._monotonic_ns() - context.accounting.started_ns
+            self._observer.answered(context, response, output, total_ns)
+        if has_long_response:
+            await let_go(response)
+            await let_go(request)
         return output
 
-    def _charge(self, context: AnyContext, response: Any) -> None:
-        """Charge the client's quotas; they may set the throttle time of the response, so this precedes its encoding."""
-        accounting, services = context.accounting, self._services
-        if accounting is not None:
-            accounting.busy_ns = accounting.busy_ns or services.monotonic_ns() - accounting.started_ns
-            if self._quotas.is_enabled:
-                settle(context, context.request, response, services.now_ms())
-        context.request = None
+    def _apart(self, function: Callable[..., R], *args: Any) -> Awaitable[R]:
+        """Run in the executor what takes longer than a turn of the loop may."""
+        return self._loop.run_in_executor(None, function, *args)
 
-    def _observe(self, context: AnyContext, response: Any, output: Output | None) -> None:
-        accounting = context.accounting
-        if accounting is not None and self._observer is not None:
-            self._observer.answered(context, response, output, self._services.monotonic_ns() - accounting.started_ns)
+    def _charge(self, context: AnyContext, accounting: Accounting, response: Any) -> None:
+        """Charge the client's quotas; they may set the throttle time of the response, so this precedes its encoding."""
+        accounting.busy_ns = accounting.busy_ns or self._monotonic_ns() - accounting.started_ns
+        if self._quotas.is_enabled:
+            settle(context, context.request, response, self._services.now_ms())
 
     def encode(self, context: AnyContext, response: Any) -> Output:
         """Encode length, response header and body, in as few parts as possible."""
@@ -444,6 +313,17 @@ class Dispatcher:
         response = self._routes[_API_VERSIONS].response
         entry = response.ApiVersion(api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version)
         return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])
+
+
+def _decode_small(route: Route, version: int, frame: memoryview, position: int) -> Any:
+    """Decode a request, None if that would take longer than a turn may."""
+    # A Produce is all records, which stay as they are.
+    if is_long(len(frame) // BYTES) and route.key != ApiKey.PRODUCE:
+        return None
+    try:
+        return _decode(route, version, frame, position, TURN // ELEMENT)
+    except LongMessage:
+        return None
 
 
 def _decode(route: Route, version: int, frame: memoryview, position: int, max_elements: int = UNLIMITED) -> Any:

@@ -14,7 +14,6 @@ Sources: Kafka's `EnvelopeUtils`, `RequestChannel.Request.buildResponseSend`; KI
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 from barnabas.api.context import AnyContext, ConnectionInfo, ControllerContext
@@ -80,11 +79,9 @@ async def handle(context: ControllerContext, request: EnvelopeRequest) -> Envelo
     _check_api(frame)
     dispatcher = _Forwarded(context.services)
     try:
-        inner, response = dispatcher.dispatch(client, frame)
+        _, response = dispatcher.dispatch(client, frame)
         if isinstance(response, asyncio.Future):
-            with suppress(Exception):
-                await response
-            response = dispatcher.complete(inner, response)
+            response = await response
     except RefusedRequest as error:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Failed to parse forwarded request: {error}") from None
     assert response is not None, "only Produce has no response"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Struct
-from barnabas.steps import in_pieces
+from barnabas.turns import RECORD, pace
 
 __all__ = ["check_elements", "check_subscription"]
 
@@ -29,8 +29,9 @@ async def check_subscription(context: RequestContext, names: Sequence[str] | Non
         return
     by_name = context.services.image().topics.by_name
     missing = 0
-    async for piece in in_pieces(names):
-        missing += len(set(piece) - by_name.keys())
+    for name in set(names):
+        await pace(RECORD)
+        missing += name not in by_name
     if missing > MISSING_TOPICS_MAX:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,

@@ -20,18 +20,14 @@ Version 4 adds the isolation level, 5 the log start offset, 7 sessions (KIP-227)
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Awaitable, Collection
-
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
 from barnabas.api.throttling import fetch_bytes_limit, throttled_fetch
-from barnabas.group.pieces import pieces
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
-from barnabas.steps import PIECE, turn
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
+from barnabas.turns import ELEMENT, RECORD, is_long, pace
 
 SESSION_VERSION = 7
 RACK_VERSION = 11
@@ -40,55 +36,8 @@ REPLICA_STATE_VERSION = 15
 NODE_ENDPOINTS_VERSION = 16
 
 
-def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
-    """Respond now if there are enough bytes, an error, or no time to wait; else wait."""
-    return _handle_long(context, request) if context.is_long else _fetch(context, request, _wanted(context, request))
-
-
-async def _handle_long(context: RequestContext, request: FetchRequest) -> FetchResponse:
-    """As `handle`, for many partitions."""
-    wanted: list[FetchPartition] = []
-    piece = copy.copy(request)
-    for number, piece.topics in enumerate(pieces(request.topics)):
-        if number:
-            await turn()
-        wanted += _wanted(context, piece)
-    response = _fetch(context, request, wanted)
-    return await response if isinstance(response, Awaitable) else response
-
-
-def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
-    """Return the partitions that a request names."""
-    services = context.services
-    uses_topic_ids = context.version >= TOPIC_ID_VERSION
-    by_id = services.replica_manager.topics_by_id
-    wanted = []
-    for topic in request.topics:
-        if uses_topic_ids:
-            topic_id = Uuid(topic.topic_id)
-            hosted = by_id.get(topic_id)
-            name = None if hosted is None else hosted.name
-        else:
-            topic_id, name = ZERO_UUID, topic.topic
-        for asked in topic.partitions:
-            wanted.append(
-                FetchPartition(
-                    name,
-                    topic_id,
-                    asked.partition,
-                    asked.fetch_offset,
-                    asked.partition_max_bytes,
-                    asked.current_leader_epoch,
-                    asked.last_fetched_epoch,
-                    asked.log_start_offset,
-                )
-            )
-    return wanted
-
-
-def _fetch(
-    context: RequestContext, request: FetchRequest, wanted: list[FetchPartition]
-) -> FetchResponse | Awaitable[FetchResponse]:
+async def handle(context: RequestContext, request: FetchRequest) -> FetchResponse:
+    """Respond as soon as there are enough bytes, an error, or no time to wait."""
     services = context.services
     version = context.version
     uses_topic_ids = version >= TOPIC_ID_VERSION
@@ -96,17 +45,17 @@ def _fetch(
     if version >= REPLICA_STATE_VERSION:
         replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
     session_epoch = request.session_epoch
-    session = services.fetch_sessions.context(
+    session = await services.fetch_sessions.context(
         request.session_id,
         session_epoch,
-        wanted,
+        await _wanted(context, request),
         _forgotten(request, uses_topic_ids) if request.forgotten_topics_data else (),
         uses_topic_ids=uses_topic_ids,
         is_follower=replica_id >= 0,
         now_ms=services.now_ms(),
     )
     if session.error:
-        return session.respond(None, session_epoch)
+        return await session.respond(None, session_epoch)
     max_bytes = min(request.max_bytes, services.config.fetch_max_bytes)
     accounting = context.accounting
     if accounting is not None:
@@ -126,34 +75,51 @@ def _fetch(
         rack=_rack(context, request, replica_id),
         listener=context.connection.listener_name,
     )
-
-    def throttled(read: FetchRead) -> FetchResponse | None:
-        if accounting is None or replica_id >= 0:
-            return None
-        return throttled_fetch(context, read, session, session_epoch)
-
-    def completed(read: FetchRead, response: FetchResponse) -> FetchResponse:
-        if replica_id < 0 and read.bytes_read:
-            _count_bytes_out(read)
-        elif read.bytes_read:
+    read = await services.replica_manager.fetch(params, session.partitions, session.session)
+    # Few partitions were asked for, but many of the session have changed.
+    context.is_long = context.is_long or is_long(len(read.results) * ELEMENT)
+    if accounting is not None and replica_id < 0:
+        throttled = await throttled_fetch(context, read, session, session_epoch)
+        if throttled is not None:
+            return throttled
+    response = await session.respond(read, session_epoch)
+    if read.bytes_read:
+        if replica_id < 0:
+            await _count_bytes_out(read)
+        else:
             services.replica_manager.replicated(read)
-        if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
-            _point_to_leaders(context, read, response)
-        return response
+    if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
+        await _point_to_leaders(context, read, response)
+    return response
 
-    def respond(read: FetchRead) -> FetchResponse:
-        return throttled(read) or completed(read, session.respond(read, session_epoch))
 
-    async def fetch_many() -> FetchResponse:
-        read = await services.replica_manager.fetch_in_slices(params, session.partitions, session.session)
-        return throttled(read) or completed(read, await session.respond_in_slices(read, session_epoch))
-
-    due: Collection[FetchPartition] = session.partitions if session.session is None else session.session.ready
-    if max(len(due), len(wanted)) > PIECE or services.replica_manager.opens_many(due):
-        return fetch_many()
-    answer: FetchResponse | Awaitable[FetchResponse]
-    answer = services.replica_manager.fetch(params, session.partitions, respond, session.session)
-    return answer
+async def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
+    """Return the partitions that a request names."""
+    uses_topic_ids = context.version >= TOPIC_ID_VERSION
+    by_id = context.services.replica_manager.topics_by_id
+    wanted = []
+    for topic in request.topics:
+        if uses_topic_ids:
+            topic_id = Uuid(topic.topic_id)
+            hosted = by_id.get(topic_id)
+            name = None if hosted is None else hosted.name
+        else:
+            topic_id, name = ZERO_UUID, topic.topic
+        for asked in topic.partitions:
+            await pace(ELEMENT)
+            wanted.append(
+                FetchPartition(
+                    name,
+                    topic_id,
+                    asked.partition,
+                    asked.fetch_offset,
+                    asked.partition_max_bytes,
+                    asked.current_leader_epoch,
+                    asked.last_fetched_epoch,
+                    asked.log_start_offset,
+                )
+            )
+    return wanted
 
 
 def _rack(context: RequestContext, request: FetchRequest, replica_id: int) -> str:
@@ -163,11 +129,12 @@ def _rack(context: RequestContext, request: FetchRequest, replica_id: int) -> st
     return request.rack_id
 
 
-def _point_to_leaders(context: RequestContext, read: FetchRead, response: FetchResponse) -> None:
+async def _point_to_leaders(context: RequestContext, read: Reading, response: FetchResponse) -> None:
     """Name the leaders of the partitions that this broker does not lead; it need not have replicas of them (KIP-951)."""
     topics = context.services.image().topics
     leaders = set()
     for wanted, data in read.results:
+        await pace(RECORD)
         if (
             data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
             and wanted.partition is None
@@ -182,8 +149,9 @@ def _point_to_leaders(context: RequestContext, read: FetchRead, response: FetchR
     name_leaders(context, response, leaders)
 
 
-def _count_bytes_out(read: FetchRead) -> None:
+async def _count_bytes_out(read: Reading) -> None:
     for wanted, data in read.results:
+        await pace(RECORD)
         records = data.records
         # Records are a slice of the log; a partition without records has empty bytes.
         if records is not None and not isinstance(records, bytes | bytearray | memoryview):

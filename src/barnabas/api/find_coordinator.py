@@ -20,7 +20,8 @@ from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRA
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
-from barnabas.steps import in_slices, sleep
+from barnabas.steps import sleep
+from barnabas.turns import ELEMENT, pace
 
 SHARE = 2
 TOPICS = {0: GROUP_METADATA, 1: TRANSACTION_STATE, SHARE: SHARE_GROUP_STATE}
@@ -43,7 +44,11 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Fi
         return _response(context, [_missing(key, ErrorCode.INVALID_REQUEST) for key in keys])
     if _image_of(context, topic) is None and any(_is_valid(kind, key) for key in keys):
         await _create(context, topic)
-    return _response(context, [_coordinator(context, kind, topic, key) async for key in in_slices(keys)])
+    coordinators = []
+    for key in keys:
+        await pace(ELEMENT)
+        coordinators.append(_coordinator(context, kind, topic, key))
+    return _response(context, coordinators)
 
 
 async def _create(context: RequestContext, topic: str) -> None:

@@ -9,7 +9,6 @@ Source: Kafka's `ForwardingManager`.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from barnabas.api.context import AnyContext, Client
@@ -18,11 +17,11 @@ from barnabas.api.throttling import mutation_quota
 __all__ = ["client_of", "forward"]
 
 
-def forward(context: AnyContext, request: Any) -> asyncio.Future[Any]:
+async def forward(context: AnyContext, request: Any) -> Any:
     """Return the controller's response; the request's `timeout_ms`, if it has one, becomes the deadline."""
     services = context.services
     timeout_ms = getattr(request, "timeout_ms", None)
-    return services.controller.handle(
+    return await services.controller.handle(
         context.api_key,
         context.version,
         request,

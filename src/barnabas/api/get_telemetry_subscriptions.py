@@ -15,7 +15,9 @@ from barnabas.protocol.messages import GetTelemetrySubscriptionsRequest, GetTele
 from barnabas.telemetry.client_metrics_manager import ACCEPTED_COMPRESSION, ClientAttributes
 
 
-def handle(context: RequestContext, request: GetTelemetrySubscriptionsRequest) -> GetTelemetrySubscriptionsResponse:
+async def handle(
+    context: RequestContext, request: GetTelemetrySubscriptionsRequest
+) -> GetTelemetrySubscriptionsResponse:
     services = context.services
     manager = services.client_metrics()
     try:

@@ -9,14 +9,11 @@ Version 1 adds the throttle time, 3 the group instance id (KIP-345), 4 is flexib
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
 from barnabas.api.context import RequestContext
 from barnabas.group.classic import requests
 from barnabas.protocol.messages import HeartbeatRequest, HeartbeatResponse
 
 
-def handle(context: RequestContext, request: HeartbeatRequest) -> Coroutine[Any, Any, HeartbeatResponse]:
+async def handle(context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
     """Renew a member's session."""
-    return requests.heartbeat(context.services.group_coordinator, request, context.sender)
+    return await requests.heartbeat(context.services.group_coordinator, request, context.sender)

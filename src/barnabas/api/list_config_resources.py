@@ -14,7 +14,7 @@ from barnabas.api.context import RequestContext
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
-from barnabas.steps import PIECE, in_pieces, in_slices
+from barnabas.turns import ELEMENT, RECORD, pace
 
 _TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
 _KINDS = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP)
@@ -22,14 +22,16 @@ _KINDS = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP)
 
 async def handle(context: RequestContext, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
     kinds: dict[int, None] = {}
-    async for piece in in_pieces([_CLIENT_METRICS] if context.version == 0 else request.resource_types or _KINDS):
-        kinds.update(dict.fromkeys(piece))
+    for kind in [_CLIENT_METRICS] if context.version == 0 else request.resource_types or _KINDS:
+        await pace(RECORD)
+        kinds[kind] = None
     if any(kind not in _KINDS for kind in kinds):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     image = context.services.image()
     resources = []
     for kind in kinds:
-        async for name in in_slices(_names(image, kind), per_turn=PIECE):
+        for name in _names(image, kind):
+            await pace(ELEMENT)
             resources.append(ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind))
     return ListConfigResourcesResponse(config_resources=resources)
 

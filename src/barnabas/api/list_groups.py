@@ -9,14 +9,11 @@ Version 3 is flexible, 4 adds states (KIP-518), 5 types (KIP-848).
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
 from barnabas.protocol.messages import ListGroupsRequest, ListGroupsResponse
 
 
-def handle(context: RequestContext, request: ListGroupsRequest) -> Coroutine[Any, Any, ListGroupsResponse]:
+async def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     """List groups."""
-    return requests.list_groups(context.services.group_coordinator, request)
+    return await requests.list_groups(context.services.group_coordinator, request)

@@ -22,8 +22,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.offset_lookup import FoundOffset, find_offset
-from barnabas.replication.partition import OPENED_PER_TURN
-from barnabas.steps import PIECE, in_slices
+from barnabas.turns import ELEMENT, LOG_OPENED, pace
 
 LEADER_EPOCH_VERSION = 4
 OFFSET_NOT_AVAILABLE_VERSION = 5
@@ -36,15 +35,17 @@ _Partition = ListOffsetsResponse.ListOffsetsPartitionResponse
 async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Look up one offset per partition."""
     named: Counter[tuple[str, int]] = Counter()
-    counting = in_slices(request.topics, per_turn=PIECE)
-    async for topic in counting:
-        async for asked in in_slices(topic.partitions, counting):
+    for topic in request.topics:
+        await pace(ELEMENT)
+        for asked in topic.partitions:
+            await pace(ELEMENT)
             named[topic.name, asked.partition_index] += 1
     response = ListOffsetsResponse()
-    topics = in_slices(request.topics, per_turn=OPENED_PER_TURN)
-    async for topic in topics:
+    for topic in request.topics:
+        await pace(LOG_OPENED)
         answered = []
-        async for asked in in_slices(topic.partitions, topics):
+        for asked in topic.partitions:
+            await pace(LOG_OPENED)
             times = named[topic.name, asked.partition_index]
             if times != 1:
                 if times > 1:

@@ -16,9 +16,9 @@ import re
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
-from barnabas.steps import in_pieces, in_slices
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import BY_TITLE, TransactionState
+from barnabas.turns import ELEMENT, RECORD, pace
 
 
 async def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
@@ -26,9 +26,12 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> L
     pattern = _compiled(request.transactional_id_pattern)
     states: set[TransactionState] = set()
     unknown: dict[str, None] = {}
-    async for piece in in_pieces(request.state_filters):
-        states.update(BY_TITLE[name] for name in piece if name in BY_TITLE)
-        unknown.update((name, None) for name in piece if name not in BY_TITLE)
+    for name in request.state_filters:
+        await pace(RECORD)
+        if name in BY_TITLE:
+            states.add(BY_TITLE[name])
+        else:
+            unknown[name] = None
     producer_ids = frozenset(request.producer_id_filters)
     now_ms = context.services.now_ms()
 
@@ -46,7 +49,8 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> L
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     response = ListTransactionsResponse(unknown_state_filters=list(unknown))
-    async for found in in_slices(transactions):
+    for found in transactions:
+        await pace(ELEMENT)
         if is_wanted(found):
             response.transaction_states.append(
                 ListTransactionsResponse.TransactionState(

@@ -30,11 +30,10 @@ from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import begin_creation, create_topics
 from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
-from barnabas.metadata.slices import SliceCount, Slices, in_turns
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from barnabas.steps import PIECE, in_slices
+from barnabas.turns import ELEMENT, pace
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
@@ -71,7 +70,8 @@ async def _to_create(
         return []
     by_name = context.services.image().topics.by_name
     missing: dict[str, None] = {}
-    async for topic in in_slices(wanted, per_turn=PIECE):
+    for topic in wanted:
+        await pace(ELEMENT)
         name = topic.name
         if topic.topic_id == ZERO_UUID and name and name not in by_name and not topic_names.fault(name):
             missing[name] = None
@@ -94,7 +94,7 @@ async def _response(
         brokers=brokers,
         cluster_id=context.services.cluster_id,
         controller_id=_controller_id(context, live),
-        topics=await in_turns(topics),
+        topics=await topics,
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
         ),
@@ -128,7 +128,7 @@ _Topic = MetadataResponse.MetadataResponseTopic
 
 
 class _Topics:
-    """Make topics of one response from topics of the image, in slices of partitions."""
+    """Make topics of one response from topics of the image."""
 
     def __init__(
         self,
@@ -146,23 +146,16 @@ class _Topics:
         self._gone = gone
         self._operations = TOPIC_OPERATIONS if include_operations else NOT_ASKED
         self._version = context.version
-        self._count = SliceCount()
 
-    def of(self, topics: Iterable[TopicImage]) -> Slices[list[_Topic]]:
+    async def of(self, topics: Iterable[TopicImage]) -> list[_Topic]:
+        return [await self._topic(topic) for topic in topics]
+
+    async def asked(self, topics: Iterable[MetadataRequest.MetadataRequestTopic]) -> list[_Topic]:
         made = []
         for topic in topics:
-            made.append((yield from self._topic(topic)))
-        return made
-
-    def asked(self, topics: Iterable[MetadataRequest.MetadataRequestTopic]) -> Slices[list[_Topic]]:
-        made = []
-        for topic in topics:
+            await pace(ELEMENT)
             found = self._find(topic)
-            if isinstance(found, TopicImage):
-                found = yield from self._topic(found)
-            elif self._count.ends():
-                yield
-            made.append(found)
+            made.append(await self._topic(found) if isinstance(found, TopicImage) else found)
         return made
 
     def _find(self, topic: MetadataRequest.MetadataRequestTopic) -> TopicImage | _Topic:
@@ -189,12 +182,11 @@ class _Topics:
             topic_authorized_operations=self._operations,
         )
 
-    def _topic(self, topic: TopicImage) -> Slices[_Topic]:
+    async def _topic(self, topic: TopicImage) -> _Topic:
         partitions = []
         for index, partition in topic.partitions.items():
+            await pace(ELEMENT)
             partitions.append(self._partition(index, partition))
-            if self._count.ends():
-                yield
         return _Topic(
             name=topic.name,
             topic_id=topic.topic_id,

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
-from barnabas.group.pieces import is_one_piece, pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
-from barnabas.steps import in_pieces, turn
+from barnabas.turns import RECORD, pace
 
 TOPIC_IDS_SINCE = 10
 
@@ -32,25 +31,20 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     image = context.services.image()
     refused: list[ResponseTopic] = []
     accepted: list[RequestTopic] = []
-    is_short = is_one_piece(request.topics)
-    for number, topics in enumerate(pieces(request.topics)):
-        if number:
-            await turn()
-        for topic in topics:
-            known, unknown = _split(image, topic, context.version >= TOPIC_IDS_SINCE)
-            if known.partitions:
-                accepted.append(known)
-            if unknown.partitions:
-                refused.append(unknown)
+    for topic in request.topics:
+        known, unknown = await _split(image, topic, context.version >= TOPIC_IDS_SINCE)
+        if known.partitions:
+            accepted.append(known)
+        if unknown.partitions:
+            refused.append(unknown)
     if not accepted:
         return OffsetCommitResponse(topics=refused)
     request.topics = accepted
-    commit = requests.offset_commit if is_short else requests.long_offset_commit
-    response = await commit(context.services.group_coordinator, request, context.version)
+    response = await requests.offset_commit(context.services.group_coordinator, request, context.version)
     return await _merged(refused, response) if refused else response
 
 
-def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[RequestTopic, ResponseTopic]:
+async def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[RequestTopic, ResponseTopic]:
     """Separate the partitions that exist from those that do not."""
     found = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -62,6 +56,7 @@ def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[Requ
     unknown = ResponseTopic(name=topic.name, topic_id=topic.topic_id)
     known = []
     for partition in topic.partitions:
+        await pace(RECORD)
         if found is not None and partition.partition_index in found.partitions:
             known.append(partition)
         else:
@@ -73,14 +68,15 @@ def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[Requ
 async def _merged(refused: list[ResponseTopic], response: OffsetCommitResponse) -> OffsetCommitResponse:
     """Return each topic once, with the outcomes of all its partitions."""
     by_name = {}
-    async for refused_piece in in_pieces(refused):
-        by_name.update({topic.name: topic for topic in refused_piece})
-    async for piece in in_pieces(response.topics):
-        for topic in piece:
-            earlier = by_name.get(topic.name)
-            if earlier is None:
-                refused.append(topic)
-            else:
-                earlier.partitions += topic.partitions
+    for topic in refused:
+        await pace(RECORD)
+        by_name[topic.name] = topic
+    for topic in response.topics:
+        await pace(RECORD)
+        earlier = by_name.get(topic.name)
+        if earlier is None:
+            refused.append(topic)
+        else:
+            earlier.partitions += topic.partitions
     response.topics = refused
     return response

@@ -15,10 +15,9 @@ from collections.abc import Iterable
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
-from barnabas.group.pieces import extend_topics, pieces
+from barnabas.group.parts import extend_topics, parts
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetDeleteRequest, OffsetDeleteResponse
-from barnabas.steps import turn
 
 RequestTopic = OffsetDeleteRequest.OffsetDeleteRequestTopic
 Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
@@ -26,11 +25,9 @@ Partition = OffsetDeleteResponse.OffsetDeleteResponsePartition
 
 
 async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-    """Delete committed offsets; those of many partitions in pieces."""
+    """Delete committed offsets; those of many partitions in parts."""
     whole = OffsetDeleteResponse()
-    for number, topics in enumerate(pieces(request.topics)):
-        if number:
-            await turn()
+    async for topics in parts(request.topics):
         response = await _delete(context, request.group_id, topics)
         if response.error_code != ErrorCode.NONE:
             return response

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
-from barnabas.group.pieces import extend_topics, is_one_piece, pieces
+from barnabas.group.parts import extend_topics, is_one_part, parts
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
-from barnabas.steps import gather, in_order, in_pieces, turn
+from barnabas.steps import gather
+from barnabas.turns import ELEMENT, RECORD, pace
 
 GROUP_ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
@@ -42,19 +43,16 @@ async def handle(context: RequestContext, request: OffsetFetchRequest) -> Offset
     if len(request.groups) == 1:
         return OffsetFetchResponse(groups=[await _fetch(context, request.groups[0], request.require_stable)])
     fetching = (_fetch(context, group, request.require_stable) for group in request.groups)
-    groups = await (in_order(fetching) if context.is_long else gather(fetching, context.services.loop))
-    return OffsetFetchResponse(groups=groups)
+    return OffsetFetchResponse(groups=await gather(fetching, context.services.loop))
 
 
 async def _fetch(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
-    """Return the offsets of one group; those of many partitions are looked up in pieces."""
+    """Return the offsets of one group; those of many partitions are looked up in parts."""
     one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
-    if group.topics is None or is_one_piece(group.topics, "partition_indexes"):
+    if group.topics is None or is_one_part(group.topics, "partition_indexes"):
         return await one(context, group, require_stable)
     whole = GroupResponse(group_id=group.group_id)
-    for number, topics in enumerate(pieces(group.topics, "partition_indexes")):
-        if number:
-            await turn()
+    async for topics in parts(group.topics, "partition_indexes"):
         group.topics = topics
         response = await one(context, group, require_stable)
         if response.error_code != ErrorCode.NONE:
@@ -80,7 +78,7 @@ async def _fetch_by_id(context: RequestContext, group: Group, require_stable: bo
         for topic in group.topics:
             found = image.topics.by_id.get(topic.topic_id)
             if found is None:
-                unknown.append(_failed_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+                unknown.append(await _failed_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
             else:
                 topic.name = found.name
                 known.append(topic)
@@ -93,11 +91,13 @@ async def _fetch_by_id(context: RequestContext, group: Group, require_stable: bo
     return response
 
 
-def _failed_topic(topic: GroupTopic, error: int) -> GroupTopicResponse:
-    partitions = [
-        GroupPartitionResponse(partition_index=index, committed_offset=-1, metadata="", error_code=error)
-        for index in topic.partition_indexes
-    ]
+async def _failed_topic(topic: GroupTopic, error: int) -> GroupTopicResponse:
+    partitions = []
+    for index in topic.partition_indexes:
+        await pace(ELEMENT)
+        partitions.append(
+            GroupPartitionResponse(partition_index=index, committed_offset=-1, metadata="", error_code=error)
+        )
     return GroupTopicResponse(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
@@ -116,28 +116,28 @@ async def _fetch_old(context: RequestContext, request: OffsetFetchRequest) -> Of
     topics = None
     if request.topics is not None:
         topics = []
-        async for asked in in_pieces(request.topics):
-            topics += [GroupTopic(name=topic.name, partition_indexes=topic.partition_indexes) for topic in asked]
+        for topic in request.topics:
+            await pace(RECORD)
+            topics.append(GroupTopic(name=topic.name, partition_indexes=topic.partition_indexes))
     fetched = await _fetch(context, Group(group_id=request.group_id, topics=topics), request.require_stable)
     if fetched.error_code != ErrorCode.NONE and context.version < GROUP_ERROR_SINCE:
-        fetched.topics = [_failed_topic(topic, fetched.error_code) for topic in topics or ()]
+        fetched.topics = [await _failed_topic(topic, fetched.error_code) for topic in topics or ()]
     response = OffsetFetchResponse(error_code=fetched.error_code)
-    for number, piece in enumerate(pieces(fetched.topics)):
-        if number:
-            await turn()
-        extend_topics(response.topics, [_old_topic(topic) for topic in piece])
+    response.topics = [await _old_topic(topic) for topic in fetched.topics]
     return response
 
 
-def _old_topic(topic: GroupTopicResponse) -> OldTopicResponse:
-    partitions = [
-        OffsetFetchResponse.OffsetFetchResponsePartition(
-            partition_index=partition.partition_index,
-            committed_offset=partition.committed_offset,
-            committed_leader_epoch=partition.committed_leader_epoch,
-            metadata=partition.metadata,
-            error_code=partition.error_code,
+async def _old_topic(topic: GroupTopicResponse) -> OldTopicResponse:
+    partitions = []
+    for partition in topic.partitions:
+        await pace(ELEMENT)
+        partitions.append(
+            OffsetFetchResponse.OffsetFetchResponsePartition(
+                partition_index=partition.partition_index,
+                committed_offset=partition.committed_offset,
+                committed_leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.metadata,
+                error_code=partition.error_code,
+            )
         )
-        for partition in topic.partitions
-    ]
     return OldTopicResponse(name=topic.name, partitions=partitions)

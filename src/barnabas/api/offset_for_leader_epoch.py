@@ -13,7 +13,7 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from barnabas.steps import in_slices
+from barnabas.turns import READ, pace
 
 _EndOffset = OffsetForLeaderEpochResponse.EpochEndOffset
 
@@ -22,10 +22,11 @@ async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) 
     """Look up the epoch in each partition."""
     replicas = context.services.replica_manager
     response = OffsetForLeaderEpochResponse()
-    topics = in_slices(request.topics)
-    async for topic in topics:
+    for topic in request.topics:
+        await pace(READ)
         answered = []
-        async for asked in in_slices(topic.partitions, topics):
+        for asked in topic.partitions:
+            await pace(READ)
             try:
                 partition = replicas.partition(topic.topic, asked.partition)
                 partition.check_leader(asked.current_leader_epoch)

@@ -19,21 +19,18 @@ begins transactions by producing (KIP-890), 13 adds topic ids (KIP-516).
 
 from __future__ import annotations
 
-import asyncio
-import copy
-from collections.abc import Awaitable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
-from barnabas.api.held_order import hold_order
-from barnabas.group.pieces import extend_topics, is_one_piece, pieces
+from barnabas.api.held_order import hold_order, release_order
 from barnabas.log.append_checks import NOT_OPENED, AppendOrigin, RecordsToOpen
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.errors import RecordsRejected
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
+from barnabas.records import record_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record_batch import (
     BATCH_OVERHEAD,
@@ -41,15 +38,14 @@ from barnabas.records.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     PREFIX_BYTES,
-    is_transactional,
     length_and_magic,
     read_header,
 )
-from barnabas.replication.delayed_produce import AwaitedCommit
+from barnabas.replication.awaited_commit import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
-from barnabas.replication.partition import OPENED_PER_TURN, Partition, opens_many
-from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS
-from barnabas.steps import gather, turn
+from barnabas.replication.partition import Partition
+from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS, ReplicaManager
+from barnabas.turns import ELEMENT, LOG_OPENED, WRITE, next_turn, pace, spend
 
 if TYPE_CHECKING:
     from barnabas.api.transactional_produce import Verified
@@ -61,6 +57,9 @@ ZSTD_VERSION = 7
 ADMIN_CLIENT_ID = "__admin_client"
 """Kafka's own tools may write to internal topics under this client id."""
 
+BYTES = 8192
+"""Bytes of records that are checked for the cost of one."""
+
 _MIN_RECORD_LENGTH = 14
 """The smallest record of the oldest format."""
 _MIN_BATCH_LENGTH = BATCH_OVERHEAD - LOG_OVERHEAD
@@ -70,130 +69,80 @@ _PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
 _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
 
 
-class _ToOpen(NamedTuple):
-    """Large records of a partition, and the place of their answer."""
-
-    partition: Partition
-    guard: VerificationGuard | None
-    large: RecordsToOpen
-    answers: list[Any]
-    place: int
-
-
-def handle(
-    context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
-    """Append everything; respond now, later (acks=-1 with followers), or never (acks=0)."""
-    if context.is_long:
-        return _handle_pieces(context, request)
+async def handle(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
+    """Append everything, and with acks=-1 wait for the commits; None (no response) with acks=0."""
     if not -1 <= request.acks <= 1:
-        return _wrong_acks(context, request)
-    if _has_transactional(request):
+        return await _wrong_acks(context, request)
+    verified = None
+    # A long request's records are copies, which another thread may read.
+    run = context.services.loop.run_in_executor
+    is_transactional = await run(None, _is_transactional, request) if context.is_long else _is_transactional(request)
+    if is_transactional:
         if request.transactional_id is None:
-            return _all_refused(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return await _all_refused(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         # A broker without transactions does not import their code.
         from barnabas.api import transactional_produce
 
-        return transactional_produce.handle(context, request, _find, _append)
-    return _append(context, request, None)
+        verified = await transactional_produce.verify(context, request, _find)
+    response, failed, commits = await _append(context, request, verified)
+    release_order(context)
+    if request.acks == 0:
+        context.close_connection = context.close_connection or failed
+        return None
+    if failed:
+        await _point_to_leaders(context, response)
+    if commits:
+        await _wait_for_commits(context, request.timeout_ms, commits, response)
+    return response
 
 
-async def _handle_pieces(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
-    """Handle the pieces of a request that has many partitions, one after the other, as requests of their own."""
-    context.is_long = False
-    whole = ProduceResponse()
-    for number, piece in enumerate(_pieces(request)):
-        if number:
-            await turn()
-        try:
-            response = handle(context, piece)
-            if isinstance(response, Awaitable):
-                response = await response
-        except KafkaError as error:
-            response = _all_refused(context, piece, error.code)
-        _extend(whole, response)
-    return whole if request.acks else None
-
-
-def _pieces(request: ProduceRequest, size: int | None = None) -> Iterator[ProduceRequest]:
-    """Cut a request into requests of fewer partitions; see `pieces`."""
-    for topics in pieces(request.topic_data, "partition_data", size):
-        piece = copy.copy(request)
-        piece.topic_data = topics
-        yield piece
-
-
-def _extend(whole: ProduceResponse, response: ProduceResponse | None) -> None:
-    """Add the response to the next piece; None if none of them has a response."""
-    if response is not None:
-        extend_topics(whole.responses, response.responses, "partition_responses")
-        known = {node.node_id for node in whole.node_endpoints}
-        whole.node_endpoints += [node for node in response.node_endpoints if node.node_id not in known]
-
-
-def _append(
+async def _append(
     context: RequestContext, request: ProduceRequest, verified: Verified | None
-) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+) -> tuple[ProduceResponse, bool, list[tuple[AwaitedCommit, Any]]]:
     """Append the batches that pass the checks.
 
     Args:
         verified: the outcome for transactional batches; None if the request has none, or none that need verification.
+
+    Returns:
+        The response; whether a partition has failed; the commits to wait for, each with its part of the response.
     """
-    named = (_find(context, data, wanted.index) for data in request.topic_data for wanted in data.partition_data)
-    if is_one_piece(request.topic_data, "partition_data", OPENED_PER_TURN) or not opens_many(named):
-        return _append_now(context, request, verified)
-    hold_order(context, request)
-    return _append_in_turns(context, request, verified)
-
-
-async def _append_in_turns(
-    context: RequestContext, request: ProduceRequest, verified: Verified | None
-) -> ProduceResponse | None:
-    """Append a few batches in each turn of the loop, then wait for the commits of all."""
-
-    async def append_piece(piece: ProduceRequest) -> ProduceResponse | None:
-        response = _append_now(context, piece, verified)
-        return await response if isinstance(response, Awaitable) else response
-
-    appended = (append_piece(piece) for piece in _pieces(request, OPENED_PER_TURN))
-    whole = ProduceResponse()
-    for response in await gather(appended, context.services.loop, per_turn=1):
-        _extend(whole, response)
-    return whole if request.acks else None
-
-
-def _append_now(
-    context: RequestContext, request: ProduceRequest, verified: Verified | None
-) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
-    """Append the batches that pass the checks in this turn of the loop, but for records that are too large for it."""
     acks = request.acks
     version = context.version
     replicas = context.services.replica_manager
-    topics = replicas.topics
-    failed = False
-    waiting: list[tuple[AwaitedCommit, Any]] | None = None
-    to_open: list[_ToOpen] | None = None
+    failed = is_turn_over = False
+    commits: list[tuple[AwaitedCommit, Any]] = []
     answered = []
     for data in request.topic_data:
-        topic = topics.get(data.name) if version < TOPIC_ID_VERSION else replicas.topics_by_id.get(data.topic_id)
+        topic = _topic(replicas, version, data)
         partitions: list[Any] = []
         for wanted in data.partition_data:
-            index = wanted.index
+            if is_turn_over:
+                hold_order(context, request)
+                await next_turn()
+                topic = _topic(replicas, version, data)
+            index, cost = wanted.index, ELEMENT
             partition = reached = None
             try:
-                guard = None
                 partition = topic.partitions.get(index) if topic is not None else None
                 if partition is None:
                     partition = _missing(context, data, topic, index)
                 records = _checked(version, wanted.records)
                 if partition.topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+                guard = None
                 if verified is not None:
                     if partition in verified.errors:
                         raise verified.errors[partition]
                     guard = verified.guards.get(partition)
                 reached = partition
-                info = replicas.append_to(partition, records, acks, AppendOrigin.CLIENT, guard, 0, NOT_OPENED)
+                cost = (LOG_OPENED if partition.open_log is None else WRITE) + len(records) // BYTES
+                try:
+                    info = replicas.append_to(partition, records, acks, AppendOrigin.CLIENT, guard, 0, NOT_OPENED)
+                except RecordsToOpen as large:
+                    large.copy()
+                    hold_order(context, request)
+                    info = await _append_large(context, partition, acks, guard, large)
                 answer = _PartitionProduceResponse(
                     index=index,
                     base_offset=info.base_offset,
@@ -203,59 +152,26 @@ def _append_now(
                     current_leader=_NO_LEADER,
                 )
                 if acks == ACKS_ALL and partition.log.high_watermark <= info.last_offset:
-                    waiting = waiting or []
-                    waiting.append((AwaitedCommit(partition, info.last_offset + 1), answer))
+                    commits.append((AwaitedCommit(partition, info.last_offset + 1), answer))
             except KafkaError as error:
                 failed = True
                 answer = _refused(index, reached, error)
-            except RecordsToOpen as large:
-                assert partition is not None, "records for no partition"
-                large.copy()
-                to_open = to_open or []
-                to_open.append(_ToOpen(partition, guard, large, partitions, len(partitions)))
-                answer = _PartitionProduceResponse(index=index)  # Replaced when the records are appended.
+            is_turn_over = spend(cost)
             partitions.append(answer)
         answered.append(_TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions))
-    if to_open is not None:
-        context.holds_order = True
-        return _append_opened(context, request, to_open, answered, waiting, failed=failed)
-    return _respond(context, request, answered, waiting, failed=failed)
+    return ProduceResponse(responses=answered), failed, commits
 
 
-async def _append_opened(
-    context: RequestContext,
-    request: ProduceRequest,
-    to_open: list[_ToOpen],
-    answered: list[_TopicProduceResponse],
-    waiting: list[tuple[AwaitedCommit, Any]] | None,
-    *,
-    failed: bool,
-) -> ProduceResponse | None:
-    """Open large records in the executor and append them; then respond."""
-    for partition, guard, large, answers, place in to_open:
-        index = answers[place].index
-        try:
-            info = await _append_large(context, partition, request.acks, guard, large)
-        except KafkaError as error:
-            failed = True
-            answers[place] = _refused(index, partition, error)
-            continue
-        answer = answers[place] = _PartitionProduceResponse(
-            index=index,
-            base_offset=info.base_offset,
-            log_append_time_ms=info.log_append_time_ms,
-            log_start_offset=info.log_start_offset,
-        )
-        if request.acks == ACKS_ALL and partition.log.high_watermark <= info.last_offset:
-            waiting = waiting or []
-            waiting.append((AwaitedCommit(partition, info.last_offset + 1), answer))
-    response = _respond(context, request, answered, waiting, failed=failed)
-    return await response if isinstance(response, asyncio.Future) else response
+def _topic(replicas: ReplicaManager, version: int, data: Any) -> HostedTopic | None:
+    if version < TOPIC_ID_VERSION:
+        return replicas.topics.get(data.name)
+    return replicas.topics_by_id.get(data.topic_id)
 
 
 async def _append_large(
     context: RequestContext, partition: Partition, acks: int, guard: VerificationGuard | None, large: RecordsToOpen
 ) -> AppendInfo:
+    """Open records in the executor, and append them."""
     services = context.services
     while True:
         opened = await services.loop.run_in_executor(None, large.open)
@@ -266,33 +182,26 @@ async def _append_large(
             large = again  # The settings have changed meanwhile.
 
 
-def _respond(
-    context: RequestContext,
-    request: ProduceRequest,
-    answered: list[_TopicProduceResponse],
-    waiting: list[tuple[AwaitedCommit, Any]] | None,
-    *,
-    failed: bool,
-) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
-    """Return the response, or a future of it if the commit of records is waited for."""
-    if request.acks == 0:
-        context.close_connection = context.close_connection or failed
-        return None
-    response = ProduceResponse(responses=answered)
-    if failed:
-        _point_to_leaders(context, response)
-    if waiting is not None:
-        answer_later: ProduceResponse | asyncio.Future[ProduceResponse]
-        answer_later = _after_commit(context, request.timeout_ms, waiting, response)
-        return answer_later
-    return response
+async def _wait_for_commits(
+    context: RequestContext, timeout_ms: int, commits: list[tuple[AwaitedCommit, Any]], response: ProduceResponse
+) -> None:
+    """Wait until the records are committed, and put what went wrong into the response."""
+    replicas = context.services.replica_manager
+    await replicas.await_commits([commit for commit, _ in commits], max(timeout_ms, 0))
+    has_lost_leadership = False
+    for commit, answer in commits:
+        if commit.error_code:
+            has_lost_leadership = has_lost_leadership or commit.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+            answer.error_code = int(commit.error_code)
+            answer.base_offset = -1
+            answer.log_append_time_ms = -1
+    if has_lost_leadership:
+        await _point_to_leaders(context, response)
 
 
 def _find(context: RequestContext, data: Any, index: int) -> Partition | None:
     """Return the replica of a requested partition, None if it is not here."""
-    replicas = context.services.replica_manager
-    by_name = context.version < TOPIC_ID_VERSION
-    topic = replicas.topics.get(data.name) if by_name else replicas.topics_by_id.get(data.topic_id)
+    topic = _topic(context.services.replica_manager, context.version, data)
     return None if topic is None else topic.partitions.get(index)
 
 
@@ -339,21 +248,22 @@ def _check_rest(rest: memoryview) -> None:
         raise KafkaError(ErrorCode.INVALID_RECORD)
 
 
-def _has_transactional(request: ProduceRequest) -> bool:
+def _is_transactional(request: ProduceRequest) -> bool:
     for topic in request.topic_data:
         for partition in topic.partition_data:
             records: Any = partition.records
-            if records is not None and is_transactional(records):
+            if records is not None and record_batch.is_transactional(records):
                 return True
     return False
 
 
-def _wrong_acks(context: RequestContext, request: ProduceRequest) -> ProduceResponse:
+async def _wrong_acks(context: RequestContext, request: ProduceRequest) -> ProduceResponse:
     """Reject every partition; one that does not exist keeps its own error."""
     response = ProduceResponse()
     for data in request.topic_data:
         answers = []
         for wanted in data.partition_data:
+            await pace(ELEMENT)
             try:
                 partition = _find(context, data, wanted.index) or _missing(context, data, None, wanted.index)
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, partition.topic.name)
@@ -398,7 +308,7 @@ def _refused(index: int, partition: Partition | None, error: KafkaError) -> Any:
     )
 
 
-def _point_to_leaders(context: RequestContext, response: ProduceResponse) -> None:
+async def _point_to_leaders(context: RequestContext, response: ProduceResponse) -> None:
     """Name the leaders of the partitions that this broker does not lead; it need not have replicas of them (KIP-951)."""
     if context.version < LEADER_HINT_VERSION:
         return
@@ -408,6 +318,7 @@ def _point_to_leaders(context: RequestContext, response: ProduceResponse) -> Non
         by_name = context.version < TOPIC_ID_VERSION
         found = topics.by_name.get(topic.name) if by_name else topics.by_id.get(topic.topic_id)
         for answer in topic.partition_responses:
+            await pace(ELEMENT)
             partition = None if found is None else found.partitions.get(answer.index)
             if partition is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
@@ -418,37 +329,16 @@ def _point_to_leaders(context: RequestContext, response: ProduceResponse) -> Non
     name_leaders(context, response, leaders)
 
 
-def _all_refused(context: RequestContext, request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:
+async def _all_refused(context: RequestContext, request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:
     if request.acks == 0:
         context.close_connection = True
         return None
-    return ProduceResponse(
-        responses=[
-            _TopicProduceResponse(
-                name=data.name,
-                topic_id=data.topic_id,
-                partition_responses=[
-                    _PartitionProduceResponse(index=wanted.index, error_code=int(code), base_offset=-1)
-                    for wanted in data.partition_data
-                ],
-            )
-            for data in request.topic_data
-        ]
-    )
-
-
-def _after_commit(
-    context: RequestContext, timeout_ms: int, waiting: list[tuple[AwaitedCommit, Any]], response: ProduceResponse
-) -> Any:
-    def respond(commits: Sequence[AwaitedCommit]) -> ProduceResponse:
-        for commit, answer in waiting:
-            if commit.error_code:
-                answer.error_code = int(commit.error_code)
-                answer.base_offset = -1
-                answer.log_append_time_ms = -1
-        if any(commit.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER for commit in commits):
-            _point_to_leaders(context, response)
-        return response
-
-    own = [commit for commit, _ in waiting]
-    return context.services.replica_manager.await_commits(own, max(timeout_ms, 0), respond)
+    response = ProduceResponse()
+    for data in request.topic_data:
+        answers = []
+        for wanted in data.partition_data:
+            await pace(ELEMENT)
+            answers.append(_PartitionProduceResponse(index=wanted.index, error_code=int(code), base_offset=-1))
+        answer = _TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers)
+        response.responses.append(answer)
+    return response

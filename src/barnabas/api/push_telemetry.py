@@ -16,7 +16,7 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import PushTelemetryRequest, PushTelemetryResponse
 
 
-def handle(context: RequestContext, request: PushTelemetryRequest) -> PushTelemetryResponse:
+async def handle(context: RequestContext, request: PushTelemetryRequest) -> PushTelemetryResponse:
     services = context.services
     try:
         services.client_metrics().push(

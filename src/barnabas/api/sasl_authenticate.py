@@ -12,7 +12,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
-def handle(context: AnyContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+async def handle(context: AnyContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",

@@ -12,5 +12,5 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslHandshakeRequest, SaslHandshakeResponse
 
 
-def handle(context: AnyContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+async def handle(context: AnyContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

@@ -23,7 +23,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
-from barnabas.steps import PIECE, in_slices
+from barnabas.turns import ELEMENT, pace
 
 __all__ = ["handle"]
 
@@ -52,7 +52,8 @@ async def _response(context: RequestContext, group_id: str, outcome: Acknowledge
     )
     topics: dict[bytes, _Topic] = {}
     answered = []
-    async for partition_id, error in in_slices(outcome.items(), per_turn=PIECE):
+    for partition_id, error in outcome.items():
+        await pace(ELEMENT)
         data = ShareAcknowledgeResponse.PartitionData(partition_index=partition_id.partition)
         if error is not None:
             data.error_code = int(error.code)

@@ -34,7 +34,8 @@ from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.sessions import ShareSession, TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer
-from barnabas.steps import PIECE, in_slices, observe, sleep, start
+from barnabas.steps import observe, sleep, start
+from barnabas.turns import ELEMENT, pace
 
 __all__ = ["handle"]
 
@@ -110,9 +111,10 @@ async def _session(context: RequestContext, request: ShareFetchRequest, group_id
     by_id = context.services.image().topics.by_id
     is_new = epoch == INITIAL_EPOCH
     if is_new:
-        topics = in_slices(request.topics, per_turn=PIECE)
-        async for topic in topics:
-            async for partition in in_slices(topic.partitions, topics):
+        for topic in request.topics:
+            await pace(ELEMENT)
+            for partition in topic.partitions:
+                await pace(ELEMENT)
                 if partition.acknowledgement_batches:
                     raise KafkaError(ErrorCode.INVALID_REQUEST)
         connection = context.connection
@@ -121,16 +123,18 @@ async def _session(context: RequestContext, request: ShareFetchRequest, group_id
     else:
         session = sessions.advance(group_id, member_id, epoch)
     if epoch != FINAL_EPOCH:
-        topics = in_slices(request.topics, per_turn=PIECE)
-        async for topic in topics:
+        for topic in request.topics:
+            await pace(ELEMENT)
             topic_id, name = bytes(topic.topic_id), _name(by_id, topic.topic_id)
-            async for partition in in_slices(topic.partitions, topics):
+            for partition in topic.partitions:
+                await pace(ELEMENT)
                 partition_id = TopicPartitionId(topic_id, partition.partition_index)
                 session.add(partition_id, name, must_answer=not is_new)
     if not is_new and epoch != FINAL_EPOCH:
-        gone = in_slices(request.forgotten_topics_data, per_turn=PIECE)
-        async for forgotten in gone:
-            async for index in in_slices(forgotten.partitions, gone):
+        for forgotten in request.forgotten_topics_data:
+            await pace(ELEMENT)
+            for index in forgotten.partitions:
+                await pace(ELEMENT)
                 session.partitions.pop(TopicPartitionId(bytes(forgotten.topic_id), index), None)
     return session
 
@@ -145,7 +149,8 @@ async def _wanted(
 ) -> list[TopicPartitionId]:
     """Return the session's partitions that exist; put an error for each other one into `rejected`."""
     wanted = []
-    async for partition_id, shared in in_slices(list(session.partitions.items()), per_turn=PIECE):
+    for partition_id, shared in list(session.partitions.items()):
+        await pace(ELEMENT)
         topic = by_id.get(partition_id.topic_id)
         if shared.topic is None:
             rejected[partition_id] = _rejected(partition_id, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -174,11 +179,13 @@ async def _response(
         if session.epoch != next_epoch(epoch):
             return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         fetched, read = {}, fetched
-        async for partition_id, data in in_slices(read.items(), per_turn=PIECE):
+        for partition_id, data in read.items():
+            await pace(ELEMENT)
             has_records, has_error = bool(data.acquired_records), bool(data.error_code)
             if session.note_answered(partition_id, has_records=has_records, has_error=has_error):
                 fetched[partition_id] = data
-    async for partition_id, error in in_slices(acknowledged.items(), per_turn=PIECE):
+    for partition_id, error in acknowledged.items():
+        await pace(ELEMENT)
         data = fetched.setdefault(partition_id, _Data(partition_index=partition_id.partition, records=b""))
         if error is not None:
             data.acknowledge_error_code = int(error.code)
@@ -193,6 +200,7 @@ async def _response(
 
 async def _grouped(answered: Iterable[tuple[TopicPartitionId, _Data]]) -> list[_Topic]:
     topics: dict[bytes, _Topic] = {}
-    async for partition_id, data in in_slices(answered, per_turn=PIECE):
+    for partition_id, data in answered:
+        await pace(ELEMENT)
         topics.setdefault(partition_id.topic_id, _Topic(topic_id=partition_id.topic_id)).partitions.append(data)
     return list(topics.values())

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.steps import gather, in_pieces
+from barnabas.steps import gather
+from barnabas.turns import RECORD, pace
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -56,8 +57,8 @@ async def answer_each(
     called = (of_partition(topic.topic_id, each) for topic in request.topics for each in topic.partitions)
     results = iter(await gather(called, loop))
     answered: Any = new_response()
-    async for topics in in_pieces(request.topics):
-        for topic in topics:
-            partitions = list(islice(results, len(topic.partitions)))
-            answered.results.append(topic_result(topic_id=topic.topic_id, partitions=partitions))
+    for topic in request.topics:
+        await pace(RECORD)
+        partitions = list(islice(results, len(topic.partitions)))
+        answered.results.append(topic_result(topic_id=topic.topic_id, partitions=partitions))
     return answered  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareFetchReques
 from barnabas.share.acknowledgement import Acknowledgement, AcknowledgeType
 from barnabas.share.sessions import TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
-from barnabas.steps import PIECE, in_slices
+from barnabas.turns import ELEMENT, READ, pace
 
 __all__ = [
     "Acknowledged",
@@ -87,13 +87,14 @@ async def read_acknowledgements(
     batches: dict[TopicPartitionId, list[Acknowledgement]] = {}
     settled: AcknowledgeAnswer = {}
     most = AcknowledgeType.RENEW if context.version >= RENEW_VERSION else AcknowledgeType.REJECT
-    slices = in_slices(topics)
-    async for topic in slices:
+    for topic in topics:
+        await pace(READ)
         known = by_id.get(topic.topic_id)
         asked: Sequence[ShareFetchRequest.FetchPartition | ShareAcknowledgeRequest.AcknowledgePartition] = (
             topic.partitions
         )
-        async for partition in in_slices(asked, slices):
+        for partition in asked:
+            await pace(READ)
             if only_with_batches and not partition.acknowledgement_batches:
                 continue
             partition_id = TopicPartitionId(bytes(topic.topic_id), partition.partition_index)
@@ -144,7 +145,8 @@ async def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPart
     """Name the leaders of the partitions that this broker does not lead (KIP-951)."""
     topics = context.services.image().topics.by_id
     leaders = set()
-    async for partition_id, data in in_slices(answered, per_turn=PIECE):
+    for partition_id, data in answered:
+        await pace(ELEMENT)
         topic = topics.get(partition_id.topic_id)
         registration = None if topic is None else topic.partitions.get(partition_id.partition)
         if data.error_code in POINTS_TO_LEADER and registration is not None:

@@ -17,7 +17,7 @@ from barnabas.api.streams_group_heartbeat import check_streams_enabled
 from barnabas.group.streams import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
-from barnabas.steps import in_pieces
+from barnabas.turns import RECORD, pace
 
 NO_DESCRIPTION_STORED = 1
 
@@ -28,8 +28,8 @@ async def handle(context: RequestContext, request: StreamsGroupDescribeRequest) 
     groups = await requests.describe(context.services.group_coordinator, request.group_ids)
     await add_group_operations(request, groups)
     if request.include_topology_description:
-        async for piece in in_pieces(groups):
-            for group in piece:
-                if group.error_code == ErrorCode.NONE:
-                    group.topology_description_status = NO_DESCRIPTION_STORED
+        for group in groups:
+            await pace(RECORD)
+            if group.error_code == ErrorCode.NONE:
+                group.topology_description_status = NO_DESCRIPTION_STORED
     return StreamsGroupDescribeResponse(groups=groups)

@@ -17,7 +17,7 @@ from barnabas.protocol.messages import (
 )
 
 
-def handle(
+async def handle(
     context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
     """Reject a topology description."""

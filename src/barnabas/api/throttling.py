@@ -31,7 +31,7 @@ from barnabas.replication.fetch_session import grouped
 if TYPE_CHECKING:
     from barnabas.api.context import AnyContext, RequestContext
     from barnabas.quota.quota_manager import MutationQuota
-    from barnabas.replication.fetch_reader import FetchRead
+    from barnabas.replication.fetch_reader import Reading
     from barnabas.replication.fetch_session import FetchContext
 
 __all__ = ["Accounting", "fetch_bytes_limit", "mutation_quota", "settle", "throttled_fetch"]
@@ -141,8 +141,8 @@ def fetch_bytes_limit(context: RequestContext) -> int:
     return context.services.quotas.fetch.max_value_in_window(user_name(context.connection.principal), context.client_id)
 
 
-def throttled_fetch(
-    context: RequestContext, read: FetchRead, session: FetchContext, epoch: int
+async def throttled_fetch(
+    context: RequestContext, read: Reading, session: FetchContext, epoch: int
 ) -> FetchResponse | None:
     """Charge a consumer's fetch; return the empty response if it is over quota, None if it is not."""
     accounting, services = context.accounting, context.services
@@ -155,7 +155,9 @@ def throttled_fetch(
     throttle_ms = quotas.request.record_and_throttle(user, client_id, accounting.busy_ns * NANOS_TO_PERCENT, now_ms)
     by = quotas.request
     if quotas.fetch.is_enabled:
-        parts = FetchResponse(responses=grouped(read)).encode_parts(context.version)
+        encode = FetchResponse(responses=await grouped(read)).encode_parts
+        run = services.loop.run_in_executor
+        parts = await run(None, encode, context.version) if context.is_long else encode(context.version)
         size = _FETCH_SIZE_FIELD + sum(len(part) if isinstance(part, bytearray) else part.size for part in parts)
         bytes_ms = quotas.fetch.record_and_throttle(user, client_id, size, now_ms)
         if bytes_ms > throttle_ms:

@@ -24,13 +24,15 @@ from typing import NamedTuple
 from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
 from barnabas.api.forwarding import client_of
 from barnabas.api.throttling import mutation_quota
+from barnabas.group.parts import parts_of
 from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE, is_internal
 from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
-from barnabas.steps import in_background, in_pieces, in_slices, shielded
+from barnabas.steps import in_background, shielded
+from barnabas.turns import READ, pace
 
 __all__ = ["automatic_replication_factor", "begin_creation", "create_internal_topic", "create_topics"]
 
@@ -76,9 +78,9 @@ async def create_topics(context: RequestContext, names: list[str]) -> dict[str, 
     if len(names) > MAX_RECORDS_PER_REQUEST:
         return dict.fromkeys(names, ErrorCode.POLICY_VIOLATION)  # As the controller would answer.
     codes: dict[str, int] = {}
-    async for piece in in_pieces(names):
-        creations = begin_creation(context, piece)
-        for name in piece:
+    async for part in parts_of(names):
+        creations = begin_creation(context, part)
+        for name in part:
             codes[name] = (await shielded(creations[name], context.services.loop))[name]
     return codes
 
@@ -146,7 +148,8 @@ def _warn_once(services: BrokerServices, name: str, reason: str) -> None:
 async def _log(client: RequestContext, created: list[str]) -> None:
     who = f"client {printable(client.client_id)}" if client.client_id else "a client"
     host = printable(client.connection.peer_host)
-    async for name in in_slices(created):
+    for name in created:
+        await pace(READ)
         if is_internal(name):
             logger.info("Created internal topic %s, which a request of %s at %s needs", name, who, host)
         else:

@@ -1,4 +1,4 @@
-"""Produce in transactions: verify with the transaction coordinator, then append.
+"""Produce in transactions: the broker verifies with the transaction coordinator before it appends.
 
     Produce ─► a guard for each partition in which the transaction has not begun ─► transaction coordinator ─► append with the guards
 
@@ -19,17 +19,18 @@ Sources: Kafka's `ReplicaManager.handleProduceAppend`; KIP-890.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas.api.context import RequestContext
-from barnabas.api.held_order import hold_order
+from barnabas.api.held_order import hold_order, pace_holding
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.record_batch import is_transactional, producer_of
 from barnabas.replication.partition import Partition
 from barnabas.steps import sleep, start
 from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
+from barnabas.turns import ELEMENT, LOG_OPENED
 
 _LATER = frozenset(
     {
@@ -55,35 +56,32 @@ class _Batch(NamedTuple):
     base_sequence: int
 
 
-Append = Callable[[RequestContext, Any, Verified | None], Any]
 Find = Callable[[RequestContext, Any, int], Partition | None]
 
 
-async def handle(context: RequestContext, request: Any, find: Find, append: Append) -> Any:
-    """Verify the batches that need it, then append.
+async def verify(context: RequestContext, request: Any, find: Find) -> Verified | None:
+    """Verify the batches that need it; None if none does.
 
     Args:
         find: returns the replica of a partition, given its topic's data and its index; None if it is not here.
-        append: appends the request, given the outcome of the verification.
 
     Raises:
         KafkaError: INVALID_PRODUCER_ID_MAPPING.
     """
-    batches = _transactional_batches(context, request, find)
+    batches = await _transactional_batches(context, request, find)
     if len({(batch.producer_id, batch.producer_epoch) for batch in batches}) > 1:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     operation = TransactionSupportedOperation.of_produce(context.version)
     if not operation.supports_epoch_bump:
         batches = [b for b in batches if b.partition.topic.config.transaction_partition_verification_enable]
-    verified = await _verify(context, request, batches, operation) if batches else None
-    response = append(context, request, verified)
-    return await response if isinstance(response, Awaitable) else response
+    return await _verify(context, request, batches, operation) if batches else None
 
 
-def _transactional_batches(context: RequestContext, request: Any, find: Find) -> list[_Batch]:
+async def _transactional_batches(context: RequestContext, request: Any, find: Find) -> list[_Batch]:
     found = []
     for data in request.topic_data:
         for wanted in data.partition_data:
+            await pace_holding(context, request, ELEMENT)
             records = wanted.records
             if records is None or not is_transactional(records):
                 continue
@@ -101,7 +99,7 @@ async def _verify(
     deadline_ms = services.now_ms() + min(config.add_partitions_retry_backoff_max_ms, config.request_timeout_ms)
     producer = batches[0]
     while True:
-        verified = _begin(batches, operation)
+        verified = await _begin(context, request, batches, operation)
         if not verified.guards:
             return verified
         by_name = {(partition.topic.name, partition.index): partition for partition in verified.guards}
@@ -127,10 +125,14 @@ async def _verify(
         await sleep(config.add_partitions_retry_backoff_ms / 1000, services.loop)
 
 
-def _begin(batches: list[_Batch], operation: TransactionSupportedOperation) -> Verified:
+async def _begin(
+    context: RequestContext, request: Any, batches: list[_Batch], operation: TransactionSupportedOperation
+) -> Verified:
     """Return a guard for each partition that must be verified, or its error."""
     verified = Verified({}, {})
     for batch in batches:
+        # To ask a partition opens its log.
+        await pace_holding(context, request, LOG_OPENED if batch.partition.open_log is None else ELEMENT)
         try:
             guard = batch.partition.begin_verification(
                 batch.producer_id,

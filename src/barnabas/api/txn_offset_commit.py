@@ -18,13 +18,13 @@ from typing import Any
 from barnabas.api.context import RequestContext
 from barnabas.coordinator.append_error import append_error
 from barnabas.group import requests
-from barnabas.group.pieces import extend_topics, pieces
+from barnabas.group.parts import extend_topics, parts
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from barnabas.steps import PIECE, in_pieces, in_slices, turn
 from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
+from barnabas.turns import ELEMENT, RECORD, pace
 
 LOADING_SINCE = 2
 TOPIC_ID_SINCE = 6
@@ -65,13 +65,11 @@ async def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Tx
         if not requests.fits_batch(services.group_coordinator, known):
             raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)
         guard = await _verified(context, accepted)
-        for number, accepted.topics in enumerate(pieces(known)):
-            if number:
-                await turn()
+        async for accepted.topics in parts(known):
             answer = await services.group_coordinator.commit_transactional_offsets(accepted, context.version, guard)
             extend_topics(answered, answer.topics)
     except KafkaError as error:
-        # Also of the pieces that are written: the producer must abort the transaction.
+        # Also of the parts that are written: the producer must abort the transaction.
         return await _response(context, await _all_with(known, _translated(context, error)), refused)
     return await _response(context, answered, refused)
 
@@ -81,22 +79,23 @@ async def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tu
     topics = context.services.image().topics
     known: list[Any] = []
     refused: list[_Topic] = []
-    async for topic in in_slices(request.topics, per_turn=PIECE):
+    for topic in request.topics:
+        await pace(ELEMENT)
         name = topic.name
         if context.version >= TOPIC_ID_SINCE:
             found = topics.name_of(topic.topic_id)
             if found is None:
-                refused.append(_answers(topic, topic.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
+                refused.append(await _answers(topic, topic.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             name = found
         exist: list[Any] = []
         missing: list[Any] = []
-        async for piece in in_pieces(topic.partitions):
-            for partition in piece:
-                is_known = topics.partition(name, partition.partition_index) is not None
-                (exist if is_known else missing).append(partition)
+        for partition in topic.partitions:
+            await pace(RECORD)
+            is_known = topics.partition(name, partition.partition_index) is not None
+            (exist if is_known else missing).append(partition)
         if missing:
-            refused.append(_answers(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            refused.append(await _answers(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         if exist:
             image = topics.by_name[name]
             known.append(
@@ -150,22 +149,23 @@ def _translated(context: RequestContext, error: KafkaError) -> ErrorCode:
     return code
 
 
-def _answers(topic: Any, partitions: list[Any], code: ErrorCode) -> _Topic:
-    return _Topic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[_Partition(partition_index=p.partition_index, error_code=code) for p in partitions],
-    )
+async def _answers(topic: Any, partitions: list[Any], code: ErrorCode) -> _Topic:
+    answers = _Topic(name=topic.name, topic_id=topic.topic_id)
+    for partition in partitions:
+        await pace(ELEMENT)
+        answers.partitions.append(_Partition(partition_index=partition.partition_index, error_code=code))
+    return answers
 
 
 async def _all_with(topics: list[Any], code: ErrorCode) -> list[_Topic]:
-    return [_answers(topic, topic.partitions, code) async for topic in in_slices(topics, per_turn=PIECE)]
+    return [await _answers(topic, topic.partitions, code) for topic in topics]
 
 
 async def _response(context: RequestContext, topics: list[_Topic], refused: list[_Topic]) -> TxnOffsetCommitResponse:
     """Merge the answers with the errors found before; a topic with both has one entry."""
     merged: dict[Any, _Topic] = {}
-    async for topic in in_slices([*refused, *topics], per_turn=PIECE):
+    for topic in [*refused, *topics]:
+        await pace(ELEMENT)
         key = topic.topic_id if context.version >= TOPIC_ID_SINCE else topic.name
         if key in merged:
             merged[key].partitions.extend(topic.partitions)

@@ -19,8 +19,9 @@ from barnabas.api.context import RequestContext
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
-from barnabas.steps import gather, in_pieces
+from barnabas.steps import gather
 from barnabas.transaction.marker_writer import Marker
+from barnabas.turns import RECORD, pace
 
 TRANSACTION_VERSION_SINCE = 2
 
@@ -85,10 +86,10 @@ async def _write(context: RequestContext, marker: Marker, topic: str, index: int
 async def _response(outcomes: list[_Outcome]) -> WriteTxnMarkersResponse:
     """Group the outcomes by producer and topic; a producer named twice has one entry, as in Kafka."""
     producers: dict[int, dict[str, list[_PartitionResult]]] = {}
-    async for piece in in_pieces(outcomes):
-        for producer_id, topic, index, code in piece:
-            partition = _PartitionResult(partition_index=index, error_code=code)
-            producers.setdefault(producer_id, {}).setdefault(topic, []).append(partition)
+    for producer_id, topic, index, code in outcomes:
+        await pace(RECORD)
+        partition = _PartitionResult(partition_index=index, error_code=code)
+        producers.setdefault(producer_id, {}).setdefault(topic, []).append(partition)
     return WriteTxnMarkersResponse(
         markers=[
             _MarkerResult(

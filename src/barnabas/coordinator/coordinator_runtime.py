@@ -504,7 +504,6 @@ class CoordinatorRuntime(Generic[S]):
     def _close(self, context: ShardContext[S]) -> None:
         was_active = context.state is ContextState.ACTIVE
         context.state = ContextState.CLOSED
-        context.source = None
         context.timer.cancel_all()
         del self._contexts[context.partition]
         context.open_batch = None

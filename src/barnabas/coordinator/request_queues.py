@@ -28,7 +28,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
-from barnabas.steps import Loop, in_background, turn
+from barnabas.steps import Loop, in_background
+from barnabas.turns import next_turn
 
 __all__ = ["RequestKind", "RequestQueues", "Send"]
 
@@ -160,7 +161,7 @@ class RequestQueues(Generic[Item, Outcome]):
         self.drop(lambda item: True)
 
     async def _serve(self, broker_id: int, queue: _Queue[Item, Outcome]) -> None:
-        await turn()  # What is asked in this turn of the loop travels together.
+        await next_turn()  # What is asked in this turn of the loop travels together.
         while batch := self._take(queue):
             queue.under_way = batch
             outcomes = await self._exchange(broker_id, [asked.item for asked in batch])

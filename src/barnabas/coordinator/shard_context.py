@@ -14,7 +14,6 @@ Source: Kafka class `CoordinatorRuntime.CoordinatorContext`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
@@ -73,7 +72,6 @@ class ShardContext(Generic[S]):
         "partition",
         "pending",
         "shard",
-        "source",
         "state",
         "timer",
         "writes_in_turn",
@@ -91,7 +89,6 @@ class ShardContext(Generic[S]):
         self.is_busy = False
         self.may_share = True
         self.next_offset = 0
-        self.source: Iterator[None] | None = None
 
     def __repr__(self) -> str:
         return f"<ShardContext {self.partition} {self.state.value} epoch={self.epoch} next={self.next_offset}>"

@@ -1,4 +1,4 @@
-"""Reading shards from their logs, a bounded number of records per turn of the loop.
+"""Reading shards from their logs, with turns of the loop in between.
 
 Shards are read one after the other, in the order of their elections; a large one does not stall the loop, and an empty one costs
 next to nothing. The loader skips records of unknown types: a newer broker wrote them. If a log cannot be read, or a record cannot be
@@ -31,12 +31,12 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
-from barnabas.steps import Loop
+from barnabas.steps import Loop, in_background
+from barnabas.turns import ELEMENT, READ, pace
 
 logger = logging.getLogger(__name__)
 
 NO_PRODUCER_ID = -1
-LOAD_RECORDS_PER_TURN = 500
 
 
 class ShardLoader(Generic[S]):
@@ -48,7 +48,6 @@ class ShardLoader(Generic[S]):
         self._serde = serde
         self._loop = loop
         self._loading: deque[ShardContext[S]] = deque()
-        self._is_scheduled = False
 
     def __repr__(self) -> str:
         return f"<ShardLoader {self._name} loading={list(self._loading)}>"
@@ -56,44 +55,30 @@ class ShardLoader(Generic[S]):
     def load(self, context: ShardContext[S]) -> None:
         """Read a shard, from the next turn of the loop on; it becomes ACTIVE when what it has read is committed, or FAILED."""
         self._loading.append(context)
-        self._schedule()
+        if len(self._loading) == 1:
+            self._loop.call_soon(lambda: in_background(self._load_all(), self._loop))
 
-    def _schedule(self) -> None:
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            self._loop.call_soon(self._load_some)
+    async def _load_all(self) -> None:
+        while self._loading:
+            await self._load(self._loading[0])
+            self._loading.popleft()
 
-    def _load_some(self) -> None:
-        """Replay up to a bounded number of records, then give the loop a turn."""
-        self._is_scheduled = False
-        budget = LOAD_RECORDS_PER_TURN
-        while self._loading and budget > 0:
-            context = self._loading[0]
-            if context.state is ContextState.LOADING:
-                budget -= self._load_step(context, budget)
-            if context.source is None:  # Read to the end, FAILED or CLOSED.
-                self._loading.popleft()
-        if self._loading:
-            self._schedule()
-
-    def _load_step(self, context: ShardContext[S], budget: int) -> int:
-        """Replay at most `budget` records of a shard; return their number (at least 1: the opening counts)."""
-        used = 1
+    async def _load(self, context: ShardContext[S]) -> None:
+        """Replay a shard's log, unless it is dropped meanwhile."""
+        await pace(READ)
+        if context.state is not ContextState.LOADING:
+            return
         try:
-            if context.source is None:
-                context.source = self._replay_log(context)
-            for _ in context.source:
-                used += 1
-                if used >= budget:
-                    return used
+            for _ in self._replay_log(context):
+                await pace(ELEMENT)
+                if context.state is not ContextState.LOADING:
+                    return
             is_committed = self._is_committed(context)
         except Exception as error:
             self._failed(context, error)
-            return used
-        context.source = None
-        if is_committed:
-            self._activate(context)
-        return used
+        else:
+            if is_committed:
+                self._activate(context)
 
     def _is_committed(self, context: ShardContext[S]) -> bool:
         """Return whether all that a shard has read is committed; if not, activate it when it is.
@@ -138,7 +123,6 @@ class ShardLoader(Generic[S]):
             exc_info=None if is_expected else error,
         )
         context.state = ContextState.FAILED
-        context.source = None
         context.timer.cancel_all()
 
     def _replay_log(self, context: ShardContext[S]) -> Iterator[None]:

@@ -256,7 +256,7 @@ class Broker(StartedByWith):
 
         async def apply() -> None:
             if self._request_faults is None:
-                self._request_faults = RequestFaults(node.broker.dispatcher)
+                self._request_faults = RequestFaults(node.broker.dispatcher, node.broker.services.loop)
             self._request_faults.apply(faults)
 
         self._call(apply)

@@ -48,7 +48,7 @@ class ClusterControl:
     def __init__(self, node: Node, links: LinkFaults) -> None:
         self._node = node
         self._links = links
-        self._requests = RequestFaults(node.broker.dispatcher)
+        self._requests = RequestFaults(node.broker.dispatcher, node.broker.services.loop)
 
     def __repr__(self) -> str:
         return f"<ClusterControl {self._links!r} {self._requests!r}>"

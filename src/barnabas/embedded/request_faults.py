@@ -15,16 +15,21 @@ An API without a fault has its ordinary route, so the faults cost it nothing.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from barnabas.api.context import AnyContext
-from barnabas.api.dispatch import Dispatcher
+from barnabas.api import APIS
+from barnabas.api.context import AnyContext, RequestContext
+from barnabas.api.dispatch import Dispatcher, Handle
+from barnabas.api.held_order import hold_order
 from barnabas.embedded.fault_tickets import Tickets
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.message import Struct
+from barnabas.protocol.messages import ProduceRequest
+from barnabas.steps import sleep
 
 __all__ = ["OrderedFault", "RequestFaults"]
 
@@ -48,14 +53,16 @@ class RequestFaults:
 
     Args:
         dispatcher: of these listeners.
+        loop: waits for a slow node.
     """
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, loop: asyncio.AbstractEventLoop) -> None:
         self._dispatcher = dispatcher
-        self._ordered: dict[int, list[OrderedFault]] = {}
+        self._loop = loop
+        self._own: dict[int, Handle] = {}
 
     def __repr__(self) -> str:
-        return f"<RequestFaults apis={sorted(self._ordered)}>"
+        return f"<RequestFaults apis={sorted(self._own)}>"
 
     def apply(self, faults: Iterable[OrderedFault], slow_s: float = 0.0) -> None:
         """Let these faults happen, and no others.
@@ -63,35 +70,47 @@ class RequestFaults:
         Args:
             slow_s: how long each client's request waits before it is handled.
         """
-        self._dispatcher.slow_down(slow_s, _is_a_clients)
+        for key, handle in self._own.items():
+            self._dispatcher.route(key).handle = handle
+        self._own.clear()
         ordered: defaultdict[int, list[OrderedFault]] = defaultdict(list)
         for fault in faults:
             ordered[fault.api_key].append(fault)
-        for key in self._ordered.keys() - ordered.keys():
-            self._dispatcher.intercept(key, None)
-        for key, wanted in ordered.items():
-            self._dispatcher.intercept(key, self._handler(key, wanted))
-        self._ordered = dict(ordered)
+        for key in APIS if slow_s else ordered:
+            route = self._dispatcher.route(key)
+            self._own[key] = handle = route.handle
+            if key in ordered:
+                handle = _with_faults(handle, ordered[key])
+            route.handle = self._slowed(handle, slow_s) if slow_s else handle
 
-    def _handler(self, key: int, ordered: Sequence[OrderedFault]) -> Callable[[AnyContext, Any], Any]:
-        handle = self._dispatcher.own_handler(key)
+    def _slowed(self, handle: Handle, slow_s: float) -> Handle:
+        async def handle_later(context: AnyContext, request: Any) -> Any:
+            if _is_a_clients(context.client_id):
+                if isinstance(context, RequestContext) and isinstance(request, ProduceRequest):
+                    hold_order(context, request)
+                await sleep(slow_s, self._loop)
+            return await handle(context, request)
 
-        def handle_with_faults(context: AnyContext, request: Any) -> Any:
-            if not _is_of_a_broker(context, request):
-                for each in ordered:
-                    code = each.error_code
-                    if code is None and not each.tickets.is_used_up:
-                        return _dropped(context, handle(context, request), each.tickets)
-                    if code is not None and each.tickets.take():
-                        raise KafkaError(code)
-            return handle(context, request)
-
-        return handle_with_faults
+        return handle_later
 
 
-async def _dropped(context: AnyContext, handled: Any, tickets: Tickets) -> Any:
+def _with_faults(handle: Handle, ordered: Sequence[OrderedFault]) -> Handle:
+    async def handle_with_faults(context: AnyContext, request: Any) -> Any:
+        if not _is_of_a_broker(context, request):
+            for each in ordered:
+                code = each.error_code
+                if code is None and not each.tickets.is_used_up:
+                    return await _dropped(context, handle(context, request), each.tickets)
+                if code is not None and each.tickets.take():
+                    raise KafkaError(code)
+        return await handle(context, request)
+
+    return handle_with_faults
+
+
+async def _dropped(context: AnyContext, handled: Awaitable[Any], tickets: Tickets) -> Any:
     """Close the connection instead of the response, if the request has succeeded."""
-    response = await handled if isinstance(handled, Awaitable) else handled
+    response = await handled
     if response is None or _has_failed(response) or not tickets.take():
         return response
     context.close_connection = True

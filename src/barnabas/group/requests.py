@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.group.group_coordinator import GroupCoordinator
-from barnabas.group.pieces import extend_topics, pieces
+from barnabas.group.parts import extend_topics, is_one_part, parts
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     DeleteGroupsResponse,
@@ -26,9 +26,9 @@ from barnabas.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from barnabas.steps import gather, in_pieces, turn
+from barnabas.steps import gather
+from barnabas.turns import ELEMENT, RECORD, pace
 
-CommittedTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 DeletedGroup = DeleteGroupsResponse.DeletableGroupResult
 FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 ListedGroup = ListGroupsResponse.ListedGroup
@@ -40,27 +40,26 @@ SMALLEST_RECORD_BYTES = 42
 async def offset_commit(
     coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
 ) -> OffsetCommitResponse:
-    """Commit offsets of topics that exist; an error of the whole request becomes that of each partition."""
+    """Commit offsets of topics that exist; an error of the whole request becomes that of each partition.
+
+    A long commit is several operations. One that no batch can hold is rejected before the first.
+    """
+    if is_one_part(request.topics):
+        return await _commit(coordinator, request, version)
+    if not fits_batch(coordinator, request.topics):
+        return await _offset_commit_error(request, append_error(KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)))
+    response = OffsetCommitResponse()
+    part = copy.copy(request)
+    async for part.topics in parts(request.topics):
+        extend_topics(response.topics, (await _commit(coordinator, part, version)).topics)
+    return response
+
+
+async def _commit(coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int) -> OffsetCommitResponse:
     try:
         return await coordinator.write(request.group_id, lambda shard: shard.commit_offsets(request, version))
     except KafkaError as error:
         return await _offset_commit_error(request, append_error(error))
-
-
-async def long_offset_commit(
-    coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
-) -> OffsetCommitResponse:
-    """As `offset_commit`, but one piece after the other; a commit that no batch can hold is rejected before."""
-    if not fits_batch(coordinator, request.topics):
-        return await _offset_commit_error(request, append_error(KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)))
-    response = OffsetCommitResponse()
-    piece = copy.copy(request)
-    for number, topics in enumerate(pieces(request.topics)):
-        if number:
-            await turn()
-        piece.topics = topics
-        extend_topics(response.topics, (await offset_commit(coordinator, piece, version)).topics)
-    return response
 
 
 def fits_batch(coordinator: GroupCoordinator, topics: list[Any]) -> bool:
@@ -95,8 +94,8 @@ async def offset_delete(coordinator: GroupCoordinator, request: OffsetDeleteRequ
 
 async def list_groups(coordinator: GroupCoordinator, request: ListGroupsRequest) -> ListGroupsResponse:
     """List the groups of this broker, by state and type."""
-    states = await _distinct(request.states_filter, lambda piece: (state.lower().strip() for state in piece))
-    types = await _distinct(request.types_filter, lambda piece: map(str.lower, piece))
+    states = await _distinct(request.states_filter)
+    types = await _distinct(request.types_filter)
 
     async def one(listed: asyncio.Future[list[ListedGroup]]) -> list[ListedGroup]:
         try:
@@ -114,11 +113,12 @@ async def list_groups(coordinator: GroupCoordinator, request: ListGroupsRequest)
     return ListGroupsResponse(groups=[group for groups in listed for group in groups])
 
 
-async def _distinct(names: Sequence[str], prepare: Callable[[Sequence[str]], Iterable[str]]) -> set[str]:
+async def _distinct(names: Sequence[str]) -> set[str]:
     """Return the different names of a filter, prepared for the comparison."""
     found: set[str] = set()
-    async for piece in in_pieces(names):
-        found.update(prepare(piece))
+    for name in names:
+        await pace(RECORD)
+        found.add(name.lower().strip())
     return found
 
 
@@ -133,26 +133,23 @@ async def delete_groups(coordinator: GroupCoordinator, group_ids: Sequence[str])
         return DeletedGroup(group_id=group_id, error_code=code)
 
     different: dict[str, None] = {}
-    async for piece in in_pieces(group_ids):
-        different.update(dict.fromkeys(piece))
+    for group_id in group_ids:
+        await pace(RECORD)
+        different[group_id] = None
     return await gather(map(one, different), coordinator.loop)
 
 
 async def _offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
     """Return the same error for every partition of a commit."""
     response = OffsetCommitResponse()
-    for number, topics in enumerate(pieces(request.topics)):
-        if number:
-            await turn()
-        extend_topics(response.topics, [_failed_topic(topic, error) for topic in topics])
+    for topic in request.topics:
+        failed = OffsetCommitResponse.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
+        response.topics.append(failed)
+        for partition in topic.partitions:
+            await pace(ELEMENT)
+            failed.partitions.append(
+                OffsetCommitResponse.OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=error
+                )
+            )
     return response
-
-
-def _failed_topic(topic: CommittedTopic, error: ErrorCode) -> OffsetCommitResponse.OffsetCommitResponseTopic:
-    partitions = [
-        OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
-        for partition in topic.partitions
-    ]
-    return OffsetCommitResponse.OffsetCommitResponseTopic(
-        name=topic.name, topic_id=topic.topic_id, partitions=partitions
-    )

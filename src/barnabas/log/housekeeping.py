@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import INT64_MAX
 from barnabas.log.log_dir_failure import LogDirFailure
-from barnabas.log.offset_checkpoints import LOGS_PER_STEP, Key, OffsetCheckpoints
+from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.partition_log import PartitionLog
+from barnabas.turns import LOG_OPENED, RECORD, REPLICA, WRITE, pace
 
 __all__ = ["Housekeeping", "Intervals"]
 
@@ -25,10 +26,6 @@ logger = logging.getLogger(__name__)
 
 LOGS_PER_ROUND_STEP = 200
 """How many logs one call applies retention to, and as many whose silent producers it forgets: some 10 ms."""
-WRITTEN_LOG_COUNTS = 10
-"""A log that a step flushes, or writes files of, counts as so many that it only looks at: a tenth of a millisecond."""
-LOGS_OPENED_PER_STEP = 20
-"""How many logs a step opens: half a millisecond each, on a fast disk."""
 INDEX_WRITE_INTERVAL_MS = 5_000
 """How old the index files of a running broker may be; only tools read them."""
 
@@ -79,6 +76,7 @@ class Housekeeping:
         # The logs that are left in the current rounds of retention and of silent producers.
         self._retention_round: list[Key] = []
         self._producer_round: list[Key] = []
+        self._is_closing: Callable[[], bool] = bool
 
     def __repr__(self) -> str:
         return f"<Housekeeping {self._root_dir} retention={len(self._retention_round)}>"
@@ -90,30 +88,32 @@ class Housekeeping:
         self._next_checkpoint_ms = now_ms + self._intervals.checkpoint_ms
         self._next_high_watermarks_ms = now_ms + self._intervals.high_watermarks_ms
 
-    def steps(self) -> Iterator[None]:
-        """Do what is due; yield after each step."""
+    async def do(self, is_closing: Callable[[], bool]) -> None:
+        """Do what is due.
+
+        Args:
+            is_closing: returns whether the logs are being closed meanwhile; then nothing more is done.
+        """
+        self._is_closing = is_closing
         now_ms = self._now_ms()
-        yield from self._each_log(self._flush_if_due)
-        yield
-        yield from self._retain(now_ms)
-        yield
-        self._expire_producers(now_ms)
-        yield
+        await self._each_log(self._flush_if_due)
+        await self._retain(now_ms)
+        await self._expire_producers(now_ms)
         if now_ms >= self._next_index_write_ms:
             self._next_index_write_ms = now_ms + INDEX_WRITE_INTERVAL_MS
-            yield from self._each_log(self._write_index_entries)
-            yield
-        yield from self._write_checkpoints(now_ms)
-        yield from self._each_log(self._remove_deleted_segments)
+            await self._each_log(self._write_index_entries)
+        if not is_closing():
+            await self._write_checkpoints(now_ms)
+        await self._each_log(self._remove_deleted_segments)
 
-    def _each_log(self, work: Callable[[PartitionLog], bool]) -> Iterator[None]:
-        """Do some work for each open log; yield after each few, or fewer if there was something to do."""
-        cost = 0
+    async def _each_log(self, work: Callable[[PartitionLog], bool]) -> None:
+        """Do some work for each open log; it returns whether there was something to do."""
+        cost = RECORD
         for key, log in list(self._logs.items()):
-            cost += WRITTEN_LOG_COUNTS if self._logs.get(key) is log and work(log) else 1
-            if cost >= LOGS_PER_STEP:
-                cost = 0
-                yield
+            await pace(cost)
+            if self._is_closing():
+                return
+            cost = WRITE if self._logs.get(key) is log and work(log) else RECORD
 
     def _flush_if_due(self, log: PartitionLog) -> bool:
         """Flush a log whose flush.ms has passed since its last flush; return whether that was so."""
@@ -127,54 +127,54 @@ class Housekeeping:
             return True
         return False
 
-    def _retain(self, now_ms: int) -> Iterator[None]:
+    async def _retain(self, now_ms: int) -> None:
         """Apply retention to the next logs of the round; one that nobody has used since the start is opened for it."""
         if now_ms >= self._next_retention_ms:
             self._next_retention_ms = now_ms + self._intervals.retention_ms
             self._retention_round = [*self._logs, *self._unopened]
         due = self._retention_round[:LOGS_PER_ROUND_STEP]
         del self._retention_round[:LOGS_PER_ROUND_STEP]
-        opened = 0
         for key in due:
-            opened += key in self._unopened
+            await pace(LOG_OPENED if key in self._unopened else REPLICA)
+            if self._is_closing():
+                return
             self._apply_retention_to(key)
-            if opened == LOGS_OPENED_PER_STEP:
-                opened = 0
-                yield
 
-    def _expire_producers(self, now_ms: int) -> None:
+    async def _expire_producers(self, now_ms: int) -> None:
         """Make logs forget silent producers; an unopened log forgets them when it opens."""
         if now_ms >= self._next_producer_check_ms:
             self._next_producer_check_ms = now_ms + self._intervals.producer_expiration_ms
             self._producer_round = list(self._logs)
-        for key in self._producer_round[:LOGS_PER_ROUND_STEP]:
-            log = self._logs.get(key)
-            if log is not None:
-                log.expire_producers()
+        due = self._producer_round[:LOGS_PER_ROUND_STEP]
         del self._producer_round[:LOGS_PER_ROUND_STEP]
+        for key in due:
+            await pace(REPLICA)
+            log = self._logs.get(key)
+            if log is not None and not self._is_closing():
+                log.expire_producers()
 
     def _write_index_entries(self, log: PartitionLog) -> bool:
         with self._logged(f"write the index entries of {log.name}"):
             return log.write_index_entries()
         return True
 
-    def _write_checkpoints(self, now_ms: int) -> Iterator[None]:
+    async def _write_checkpoints(self, now_ms: int) -> None:
         """Write the checkpoints that are due; those that could not be written because of a truncation are due at once."""
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._intervals.checkpoint_ms
-            writing = self._checkpoints.write_stepwise(self._logs, self._unopened)
-            if not (yield from self._watched("the checkpoints", writing)):
+            writing = self._checkpoints.write(self._logs, self._unopened)
+            if not await self._watched("the checkpoints", writing):
                 self._next_checkpoint_ms = now_ms
         elif now_ms >= self._next_high_watermarks_ms:
             self._next_high_watermarks_ms = now_ms + self._intervals.high_watermarks_ms
-            writing = self._checkpoints.write_high_watermarks_stepwise(self._logs, self._unopened)
-            if not (yield from self._watched("the checkpoint of high watermarks", writing)):
+            writing = self._checkpoints.write_high_watermarks(self._logs, self._unopened)
+            if not await self._watched("the checkpoint of high watermarks", writing):
                 self._next_high_watermarks_ms = now_ms
 
-    def _watched(self, what: str, writing: Generator[None, None, bool]) -> Generator[None, None, bool]:
+    async def _watched(self, what: str, writing: Coroutine[Any, Any, bool]) -> bool:
         """Write a checkpoint, and note whether the disk takes it; return False if a truncation ended the write before it began."""
         try:
-            is_written = yield from writing
+            is_written = await writing
         except (KafkaStorageError, OSError) as error:
             self._failure.failed(what, error)
             return True

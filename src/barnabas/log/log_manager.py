@@ -22,7 +22,7 @@ Durability of checkpoints. They are written after the syncs that they count. A l
 time but no data, so these two files are replaced without a sync while the broker runs. Log starts, which DeleteRecords has promised, and
 all files at a clean stop are synced.
 
-The server calls `housekeeping_stepwise` about once a second, with turns of the loop between its steps. It flushes logs whose flush.ms has
+The server calls `housekeeping` about once a second. It flushes logs whose flush.ms has
 passed, applies retention to some logs at a time, writes the checkpoints, removes deleted files and begins compactions, each at its own
 interval (`housekeeping`). Work that may block for long (syncs of logs, removals) runs through `run_blocking`; a worker compacts
 (`cleaner_worker`).
@@ -53,7 +53,7 @@ from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import Recovered
 from barnabas.protocol.primitives import Uuid
-from barnabas.steps import in_slices
+from barnabas.turns import READ, REPLICA, next_turn, pace
 
 if TYPE_CHECKING:
     from barnabas.log.cleanable_log import CleanerConfig
@@ -63,8 +63,6 @@ logger = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-LOGS_PER_TURN = 200
-"""How many small files are read, or logs closed, in one turn of the loop."""
 STRAYS_NAMED = 5
 """How many strays the log's one line about them names."""
 
@@ -202,36 +200,28 @@ class LogManager:
             self._disk.sync_dir(parent_dir(self.root_dir))
         self._lock = self._disk.lock(f"{self.root_dir}/{LOCK_FILE}")
 
-    def open(self) -> None:
+    async def open(self, on_recovery: Callable[[Recovery], None] | None = None) -> None:
         """Lock the directory, and recover its logs if the last owner did not close them.
+
+        After an error the directory is still locked: the caller must `close` it.
+
+        Args:
+            on_recovery: is called before the recovery, and after each log that had to be recovered: how far it is.
 
         Raises:
             DiskLocked: another broker owns the directory.
             OSError: the directory cannot be created or written.
             KafkaStorageError: the disk failed.
         """
-        try:
-            for _ in self.open_stepwise():
-                pass
-        except BaseException:
-            self._release()
-            raise
-
-    def open_stepwise(self) -> Iterator[Recovery | None]:
-        """As `open`, but yield before the recovery, and after each log that had to be recovered: how far it is.
-
-        Before that it yields None after each few directories that it has listed.
-
-        After an error the directory is still locked: the caller must `close` it.
-        """
         self.lock()
         self._is_closing = False
         try:
-            yield from self._take_over()
+            await self._take_over()
             recovery = Recovery(len(self._unopened))
-            yield recovery
+            if on_recovery is not None:
+                on_recovery(recovery)
             if not self.had_clean_shutdown:
-                yield from self._recover(recovery)
+                await self._recover(recovery, on_recovery)
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self.root_dir}: {in_words(error)}") from error
         self._housekeeping.begin(self._now_ms())
@@ -241,7 +231,7 @@ class LogManager:
             self._lock.release()
             self._lock = None
 
-    def _take_over(self) -> Iterator[None]:
+    async def _take_over(self) -> None:
         """Read the checkpoints, and list the logs."""
         marker = f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}"
         self.had_clean_shutdown = self._disk.exists(marker)
@@ -251,9 +241,8 @@ class LogManager:
             self._disk.sync_dir(self.root_dir)
         self._checkpoints.load()
         self.cleaner.load()
-        for number, name in enumerate(self._disk.listdir(self.root_dir), start=1):
-            if number % LOGS_PER_TURN == 0:
-                yield
+        for name in self._disk.listdir(self.root_dir):
+            await pace(REPLICA)
             path = f"{self.root_dir}/{name}"
             if name.endswith(log_files.DELETE_DIR_SUFFIX):
                 self._doomed.append((self._now_ms(), path))
@@ -267,12 +256,15 @@ class LogManager:
             if self._disk.is_dir(path):
                 self._unopened[key] = path
 
-    def _recover(self, recovery: Recovery) -> Iterator[Recovery]:
+    async def _recover(self, recovery: Recovery, on_recovery: Callable[[Recovery], None] | None) -> None:
         # A topic's settings are the same for all of its partitions, and finding them takes as long as opening a log.
         configs = {topic: self._config_for(topic) for topic in {topic for topic, _ in self._unopened}}
         for key in list(self._unopened):
             recovery.add(self._open_listed(key, configs[key[0]]).recovered)
-            yield recovery
+            if on_recovery is not None:
+                on_recovery(recovery)
+            # It may have taken long: a signal may end the start between two logs.
+            await next_turn()
 
     def _open_listed(self, key: Key, config: LogConfig) -> PartitionLog:
         path = self._unopened[key]
@@ -370,8 +362,7 @@ class LogManager:
     def _forget_checkpoints(self, key: Key) -> None:
         """Make sure that after a crash the new log does not get offsets of a deleted log of the same name."""
         self.cleaner.removed(key)
-        if self._checkpoints.forget(key):
-            self.checkpoint(sync=True)
+        self._checkpoints.forget(key)
 
     def delete(self, topic: str, partition: int) -> None:
         """Delete a log: its directory is renamed now and removed after file.delete.delay.ms.
@@ -408,7 +399,7 @@ class LogManager:
     async def set_strays_aside(self, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
         """Rename the logs that the metadata does not assign to this broker, after a restart; return their keys.
 
-        They are kept, because the metadata may lag behind, or be lost. The logs are looked at in slices.
+        They are kept, because the metadata may lag behind, or be lost.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -416,7 +407,8 @@ class LogManager:
         strays: list[Key] = []
         targets: list[str] = []
         try:
-            async for key in in_slices([*self._logs, *self._unopened], per_turn=LOGS_PER_TURN):
+            for key in [*self._logs, *self._unopened]:
+                await pace(REPLICA)
                 # In between a log may have been deleted, or opened.
                 if (key in self._logs or key in self._unopened) and not is_assigned(*key, self._topic_id_of(key)):
                     strays.append(key)
@@ -441,34 +433,26 @@ class LogManager:
 
     # Housekeeping
 
-    def housekeeping(self) -> None:
-        """Do all that is due, in one turn of the loop."""
-        for _ in self.housekeeping_stepwise():
-            pass
-
-    def housekeeping_stepwise(self) -> Iterator[None]:
-        """Do what is due, and yield after each few logs; cheap if nothing is. A failing disk is logged, and its log skipped.
+    async def housekeeping(self) -> None:
+        """Do what is due; cheap if nothing is. A failing disk is logged, and its log skipped.
 
         It ends early if the logs are closed meanwhile.
         """
-        for _ in self._housekeeping.steps():
-            yield
-            if self._is_closing:
-                return
-        yield from self._remove_deleted_logs()
+        await self._housekeeping.do(lambda: self._is_closing)
+        if not self._is_closing:
+            await self._remove_deleted_logs()
         if not self._is_closing:
             self.cleaner.poll()
 
-    def _remove_deleted_logs(self) -> Iterator[None]:
+    async def _remove_deleted_logs(self) -> None:
         """Remove the files of deleted logs whose delay has passed."""
         now_ms = self._now_ms()
         due = [path for when, path in self._doomed if when <= now_ms]
         if due:
             self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
-            for number, path in enumerate(due, start=1):
+            for path in due:
+                await pace(REPLICA)
                 self._remove_tree(path)
-                if number % LOGS_PER_TURN == 0:
-                    yield
 
     def apply_retention(self) -> int:
         """Apply retention to every log at once; return how many segments were deleted."""
@@ -496,7 +480,7 @@ class LogManager:
 
         self._run_blocking(lambda: self._disk.rmtree(path), done)
 
-    def checkpoint(self, *, sync: bool = False) -> None:
+    async def checkpoint(self, *, sync: bool = False) -> None:
         """Write recovery points, log starts and high watermarks; unchanged files are not written.
 
         Args:
@@ -505,34 +489,28 @@ class LogManager:
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
         """
-        self._checkpoints.write(self._logs, self._unopened, sync=sync)
+        await self._checkpoints.write(self._logs, self._unopened, sync=sync)
 
     # The end
 
-    def close(self, *, clean: bool = True) -> None:
+    async def close(self, *, clean: bool = True) -> None:
         """Close every log and unlock the directory; write the marker of a clean stop if all logs closed cleanly.
 
         Args:
             clean: False leaves the directory as a crash would.
         """
-        for _ in self.close_stepwise(clean=clean):
-            pass
-
-    def close_stepwise(self, *, clean: bool = True) -> Iterator[None]:
-        """As `close`, but yield after each few logs; the housekeeping ends."""
         self._is_closing = True
         self.cleaner.close()
         all_clean = clean
-        for number, log in enumerate(list(self._logs.values()), start=1):
+        for log in list(self._logs.values()):
+            await pace(READ)
             all_clean &= _closes(log, clean)
-            if number % LOGS_PER_TURN == 0:
-                yield
         for log in self._logs.values():
             # One may have been opened meanwhile. To the others this does nothing.
             all_clean &= _closes(log, clean)
         if all_clean:
             try:
-                self.checkpoint(sync=True)
+                await self.checkpoint(sync=True)
                 marker = clean_shutdown_file.encode(self.broker_epoch)
                 self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", marker)
             except (KafkaStorageError, OSError) as error:

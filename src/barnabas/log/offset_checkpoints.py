@@ -1,8 +1,8 @@
 """The checkpoints of a directory: recovery points, log starts and high watermarks of all its logs.
 
 A write takes the offsets of open logs from the logs, and keeps those of unopened logs as they are. An unchanged file is
-not written. A write of many logs may be done in steps, with turns of the loop between them. If a log is truncated or forgotten meanwhile,
-nothing is written: an offset that was collected before must not come back.
+not written. The loop has its turns while the offsets of many logs are collected. If a log is truncated or forgotten meanwhile, nothing is
+written: an offset that was collected before must not come back.
 
 Durability: see `checkpoints` for the cost of each lost file. Log starts, which DeleteRecords has promised, are always synced, and the
 log is flushed up to its start first: after a power cut a start beyond the log's end would look like rot.
@@ -13,19 +13,17 @@ Source: Kafka's `LogManager.checkpointRecoveryOffsetsInDir`, `checkpointLogStart
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Generator, Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from barnabas.log import checkpoints
 from barnabas.log.disk import Disk
 from barnabas.log.partition_log import PartitionLog
+from barnabas.turns import ELEMENT, RECORD, pace
 
 logger = logging.getLogger(__name__)
 
 Key = tuple[str, int]
-
-LOGS_PER_STEP = 1_000
-"""How many logs one step of a write looks at: a few milliseconds."""
 
 
 class KnownOffsets(NamedTuple):
@@ -84,48 +82,53 @@ class OffsetCheckpoints:
             self._write(checkpoints.RECOVERY_POINT_CHECKPOINT, data, sync=True)
             self._recovery_points = recovery_points
 
-    def forget(self, key: Key) -> bool:
-        """Leave a log out of the next write; return whether the files name it."""
-        self._generation += 1
-        known = [o.pop(key, None) for o in (self._recovery_points, self._log_starts, self._high_watermarks)]
-        return known != [None, None, None]
+    def forget(self, key: Key) -> None:
+        """Take a log out of the files, durably: a new log of its name must not get its offsets after a crash.
 
-    def write(self, logs: Mapping[Key, PartitionLog], unopened: Container[Key], *, sync: bool) -> None:
+        Raises:
+            OSError: the disk failed; the files may still name the log, and this object does.
+        """
+        self._generation += 1
+        for name, offsets in (
+            (checkpoints.RECOVERY_POINT_CHECKPOINT, self._recovery_points),
+            (checkpoints.LOG_START_OFFSET_CHECKPOINT, self._log_starts),
+            (checkpoints.REPLICATION_OFFSET_CHECKPOINT, self._high_watermarks),
+        ):
+            if key in offsets:
+                rest = {other: offset for other, offset in offsets.items() if other != key}
+                self._write(name, checkpoints.encode_offsets(rest), sync=True)
+                del offsets[key]
+
+    async def write(self, logs: Mapping[Key, PartitionLog], unopened: Container[Key], *, sync: bool = False) -> bool:
         """Write the offsets of open logs, and the known offsets of unopened logs again.
 
         Args:
             sync: make all of them durable; log starts always are.
 
+        Returns: False if nothing was written because of what happened meanwhile.
+
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
         """
-        for _ in self.write_stepwise(logs, unopened, sync=sync):
-            pass
-
-    def write_stepwise(
-        self, logs: Mapping[Key, PartitionLog], unopened: Container[Key], *, sync: bool = False
-    ) -> Generator[None, None, bool]:
-        """As `write`, but yield after each few logs; return False if nothing was written because of what happened meanwhile."""
         generation = self._generation = self._generation + 1
         recovery_points = {k: v for k, v in self._recovery_points.items() if k in unopened}
         log_starts = {k: v for k, v in self._log_starts.items() if k in unopened}
         high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
-        for number, (key, log) in enumerate(list(logs.items()), start=1):
+        for key, log in list(logs.items()):
+            await pace(ELEMENT)
             if log.log_start_is_inside_a_segment:
                 if log.log_start_offset > log.recovery_point:
                     log.flush()
                 log_starts[key] = log.log_start_offset
             recovery_points[key] = log.recovery_point
             high_watermarks[key] = log.high_watermark
-            if number % LOGS_PER_STEP == 0:
-                yield
         files = []
         for name, offsets in (
             (checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points),
             (checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts),
             (checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks),
         ):
-            files.append((name, (yield from _encode(offsets))))
+            files.append((name, await _encode(offsets)))
         if self._generation != generation:
             return False
         for name, data in files:
@@ -133,21 +136,18 @@ class OffsetCheckpoints:
         self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, log_starts, high_watermarks
         return True
 
-    def write_high_watermarks_stepwise(
-        self, logs: Mapping[Key, PartitionLog], unopened: Container[Key]
-    ) -> Generator[None, None, bool]:
-        """As `write_stepwise`, but only the high watermarks, which followers and new leaders begin with; never synced.
+    async def write_high_watermarks(self, logs: Mapping[Key, PartitionLog], unopened: Container[Key]) -> bool:
+        """As `write`, but only the high watermarks, which followers and new leaders begin with; never synced.
 
         Raises:
             OSError: the disk failed; the old checkpoint stands.
         """
         generation = self._generation = self._generation + 1
         high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
-        for number, (key, log) in enumerate(list(logs.items()), start=1):
+        for key, log in list(logs.items()):
+            await pace(RECORD)
             high_watermarks[key] = log.high_watermark
-            if number % LOGS_PER_STEP == 0:
-                yield
-        data = yield from _encode(high_watermarks)
+        data = await _encode(high_watermarks)
         if self._generation != generation:
             return False
         self._write(checkpoints.REPLICATION_OFFSET_CHECKPOINT, data, sync=False)
@@ -166,11 +166,10 @@ class OffsetCheckpoints:
         self._written[name] = data, sync
 
 
-def _encode(offsets: Mapping[Key, int]) -> Generator[None, None, bytes]:
-    """Encode a checkpoint; yield after each few logs."""
+async def _encode(offsets: Mapping[Key, int]) -> bytes:
+    """Encode a checkpoint."""
     lines: list[str] = []
     for (topic, partition), offset in offsets.items():
+        await pace(ELEMENT)
         lines.append(checkpoints.offset_line(topic, partition, offset))
-        if len(lines) % LOGS_PER_STEP == 0:
-            yield
     return checkpoints.encode_lines(lines)

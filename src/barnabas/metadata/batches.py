@@ -18,10 +18,10 @@ from collections.abc import Callable, Generator, Iterable
 
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.steps import turn
+from barnabas.turns import TURN, next_turn
 
-PARTITIONS_PER_BATCH = 250
-"""How many partitions a batch looks at: some 12 ms to compute, replay and encode. 8 MB leave 32 KB for each record."""
+CHANGE = 16
+"""What it costs to compute, replay and encode the change of a partition. 8 MB leave each of a batch's records 32 KB."""
 
 Batches = Generator[list[MetadataRecord], None, list[MetadataRecord]]
 
@@ -34,7 +34,7 @@ def in_batches(changes: Iterable[MetadataRecord | None], *first: MetadataRecord)
     """
     batch, looked_at = [*first], 0
     for change in changes:
-        if looked_at == PARTITIONS_PER_BATCH:
+        if looked_at == TURN // CHANGE:
             yield batch
             batch, looked_at = [], 0
         looked_at += 1
@@ -68,6 +68,6 @@ async def append_batches(
         if records:
             append(records)
         if loop is not None:
-            await turn()
+            await next_turn()
         if not may_go_on():
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller any more.")

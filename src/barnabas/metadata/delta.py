@@ -26,7 +26,6 @@ from barnabas.metadata.features_image import FeaturesDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance, ProducerIdsImage
 from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord
 from barnabas.metadata.security_images import AclsDelta, DelegationTokensDelta, ScramDelta
-from barnabas.metadata.slices import Slices, at_once
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol import messages
 
@@ -111,16 +110,12 @@ class MetadataDelta:
 
     def apply(self, provenance: MetadataProvenance | None = None) -> MetadataImage:
         """Return the image after all replayed records; without a provenance it keeps the old one."""
-        return at_once(self.apply_in_slices(provenance))
-
-    def apply_in_slices(self, provenance: MetadataProvenance | None = None) -> Slices[MetadataImage]:
-        """As `apply`, for the changes of many partitions."""
         old = self.image
         return MetadataImage(
             provenance or old.provenance,
             self.features.apply() if self.features else old.features,
             self.cluster.apply() if self.cluster else old.cluster,
-            (yield from self.topics.apply_in_slices()) if self.topics else old.topics,
+            self.topics.apply() if self.topics else old.topics,
             self.configs.apply() if self.configs else old.configs,
             self.client_quotas.apply() if self.client_quotas else old.client_quotas,
             self.producer_ids if self.producer_ids is not None else old.producer_ids,
@@ -128,6 +123,15 @@ class MetadataDelta:
             self.scram.apply() if self.scram else old.scram,
             self.delegation_tokens.apply() if self.delegation_tokens else old.delegation_tokens,
         )
+
+    @property
+    def weight(self) -> int:
+        """How many partitions and topics have changed: what it costs to make the image."""
+        topics = self.topics
+        if topics is None:
+            return 0
+        deleted = sum(len(topic.partitions) for topic in topics.deleted.values())
+        return deleted + sum(1 + len(topic.partition_changes) for topic in topics.changed.values())
 
     def __repr__(self) -> str:
         changed = [part for part in MetadataImage._fields if getattr(self, part, None) is not None]

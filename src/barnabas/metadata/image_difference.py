@@ -16,14 +16,13 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features_image import METADATA_VERSION, FeaturesImage
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.nothing import NOTHING
-from barnabas.metadata.slices import SliceCount, Slices
 from barnabas.metadata.topics_image import TopicDelta, TopicImage, TopicsImage
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-def difference(old: MetadataImage, new: MetadataImage) -> Slices[MetadataDelta]:
+def difference(old: MetadataImage, new: MetadataImage) -> MetadataDelta:
     """Make the delta that makes `new` of `old`, except for the provenance and kraft.version, which are in no record."""
     delta = MetadataDelta(old)
     if levels := _levels(old.features, new.features):
@@ -32,7 +31,7 @@ def difference(old: MetadataImage, new: MetadataImage) -> Slices[MetadataDelta]:
         delta.or_cluster().changed_brokers = brokers
     if controllers := _changed(old.cluster.controllers, new.cluster.controllers):
         delta.or_cluster().changed_controllers = controllers
-    yield from _topics(delta, old.topics, new.topics)
+    _topics(delta, old.topics, new.topics)
     if configs := _changed_within(old.configs.by_resource, new.configs.by_resource):
         delta.or_configs().changed = configs
     if quotas := _changed_within(old.client_quotas.entities, new.client_quotas.entities):
@@ -72,17 +71,11 @@ def _levels(old: FeaturesImage, new: FeaturesImage) -> dict[str, int]:
     return levels
 
 
-def _topics(delta: MetadataDelta, old: TopicsImage, new: TopicsImage) -> Slices[None]:
-    count = SliceCount()
+def _topics(delta: MetadataDelta, old: TopicsImage, new: TopicsImage) -> None:
     for topic_id, topic in new.by_id.items():
         before = old.by_id.get(topic_id)
-        if before is not topic:
-            if before is not None and count.ends(len(topic.partitions)):
-                yield
-            if before != topic:
-                delta.or_topics().changed[topic_id] = _topic(before, topic)
-        if count.ends():
-            yield
+        if before is not topic and before != topic:
+            delta.or_topics().changed[topic_id] = _topic(before, topic)
     for topic_id, topic in old.by_id.items():
         if topic_id not in new.by_id:
             delta.or_topics().deleted[topic_id] = topic

@@ -15,9 +15,9 @@
 - The changes of this node's own controller are not decoded again. The controller hands them over (`appended`) with the append, and they
   are published when they are committed. After a resignation they count for nothing (`forget_appended`): those that are committed later
   are read from the log.
-- A long log or snapshot is read in slices, and the image is made from it in slices. Later batches that are committed together, such as
-  those after a broker's failure, are published after every few hundred records, with a turn of the loop for others in between. So
-  clients need not wait for the last partition that has a new leader.
+- The loop has its turns while a long log or snapshot is read, and the executor makes the image from it. Later batches that are committed
+  together, such as those after a broker's failure, are published after every few hundred records. So clients need not wait for the last
+  partition that has a new leader.
 - A record that cannot be replayed, or a publisher that fails, stops the node: its state is no longer that of the log.
 
 Source: Kafka's `MetadataLoader`, `MetadataPublisher`.
@@ -28,28 +28,24 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from barnabas.metadata.batches import CHANGE
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.image_difference import difference
 from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.slices import in_turns
-from barnabas.steps import run_on_the_spot, turn
+from barnabas.steps import run_on_the_spot
+from barnabas.turns import ELEMENT, REPLICA, TURN, is_long, pace
 
 if TYPE_CHECKING:
     from barnabas.raft.seams import ReplicatedLog, SnapshotId
-    from barnabas.steps import Loop
 
-RECORDS_PER_TURN = 1_000
-"""How many records are replayed in one turn of the loop: some 20 ms. A batch of the log is decoded in one."""
-
-RECORDS_PER_PUBLICATION = 250
+RECORDS_PER_PUBLICATION = TURN // CHANGE
 """After how many records the loader publishes before it reads on: as many as the controller puts into one batch (see `batches`)."""
 
-OWN_BYTES_PER_TURN = 4_096
-"""An own change of at least this size has a turn of its own: a hundred changes of partitions."""
+R = TypeVar("R")
 
 Publisher = Callable[[MetadataDelta, MetadataImage], Coroutine[Any, Any, None] | None]
 """Takes a change and the image after it; the loader awaits the coroutine that it returns, if any."""
@@ -87,7 +83,7 @@ class MetadataLoader:
         quorum_high_watermark: what the quorum's leader has committed, -1 while unknown. On a node that lags behind this is more than the
             log of this node holds.
         kraft_version: returns that of the quorum; no record of the image has it.
-        loop: gives other work a turn between slices; without one everything is read at once.
+        loop: has its turns meanwhile; without one everything is read at once.
 
     Attributes:
         image: the last one that all publishers have; empty before the first.
@@ -103,7 +99,7 @@ class MetadataLoader:
         *,
         quorum_high_watermark: Callable[[], int],
         kraft_version: Callable[[], int] = lambda: 0,
-        loop: Loop | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         empty = MetadataImage()
         self.image = empty._replace(features=empty.features._replace(kraft_version=kraft_version()))
@@ -121,7 +117,6 @@ class MetadataLoader:
         # What has been read and is not published yet, and the last record of it.
         self._delta = MetadataDelta(self.image)
         self._provenance = self.image.provenance
-        self._records_in_turn = 0
         # Held while publishers receive a change, and while the next one is read.
         self._publishing = asyncio.Lock()
         self._is_loading = False
@@ -140,7 +135,9 @@ class MetadataLoader:
         """Register a publisher at any time; if anything is published already, it first receives the whole image."""
         async with self._publishing:
             if self.is_caught_up:
-                whole = await in_turns(difference(MetadataImage(), self.image), self._turn)
+                whole = await self._apart(
+                    ELEMENT * len(self.image.topics.by_id), difference, MetadataImage(), self.image
+                )
                 if (published := publisher(whole, self.image)) is not None:
                     await published
             self._publishers.append(publisher)
@@ -196,8 +193,8 @@ class MetadataLoader:
         if self._own and self._own[0].base_offset == self._next_offset:
             own = self._own.popleft()
             await self._publish(own.delta, own.image, own.size)
-            if own.size >= OWN_BYTES_PER_TURN and self._next_offset < self._target:
-                await self._turn()
+            if self._loop is not None:
+                await pace(own.size)  # A hundred changes of partitions have a turn of their own.
         else:
             await self._read()
 
@@ -212,7 +209,6 @@ class MetadataLoader:
         for batch in self._log.read(self._next_offset, end_offset):
             if count >= RECORDS_PER_PUBLICATION and self.is_caught_up and not self._batches.is_in_transaction:
                 await self._publish_read(size)
-                await self._turn()
                 return
             size += len(batch)
             for loaded in self._batches.load((batch,)):
@@ -232,7 +228,7 @@ class MetadataLoader:
     async def _publish_read(self, size: int) -> None:
         """Make the image of what has been read, and publish it."""
         delta = self._delta
-        image = await in_turns(delta.apply_in_slices(self._provenance), self._turn)
+        image = await self._apart(ELEMENT * delta.weight, delta.apply, self._provenance)
         if self._closed:
             return
         await self._publish(delta, image, size)
@@ -247,8 +243,8 @@ class MetadataLoader:
         await self._replay(delta, load_snapshot(self._log.read_snapshot(snapshot)))
         # What the snapshot lacks was deleted before it was written.
         if self.is_caught_up:
-            image = await in_turns(delta.apply_in_slices(), self._turn)
-            delta = await in_turns(difference(self.image, image), self._turn)
+            image = await self._apart(ELEMENT * delta.weight, delta.apply)
+            delta = await self._apart(ELEMENT * delta.weight, difference, self.image, image)
         self._delta = delta
         self._provenance = MetadataProvenance(snapshot.end_offset - 1, snapshot.epoch, -1)
         self._next_offset = snapshot.end_offset
@@ -257,14 +253,14 @@ class MetadataLoader:
     async def _replay(self, delta: MetadataDelta, records: Iterable[MetadataRecord]) -> None:
         for record in records:
             delta.replay(record)
-            self._records_in_turn += 1
-            if self._records_in_turn >= RECORDS_PER_TURN:
-                await self._turn()
+            if self._loop is not None:
+                await pace(REPLICA)
 
-    async def _turn(self) -> None:
-        if self._loop is not None:
-            await turn()
-            self._records_in_turn = 0
+    async def _apart(self, cost: int, function: Callable[..., R], *args: Any) -> R:
+        """Make a large image or delta in the executor: both are made of what does not change."""
+        if self._loop is None or not is_long(cost):
+            return function(*args)
+        return await self._loop.run_in_executor(None, function, *args)
 
     async def _publish(self, delta: MetadataDelta, image: MetadataImage, size: int) -> None:
         if image.features.kraft_version != (level := self._kraft_version()):

@@ -58,7 +58,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
-from barnabas.steps import in_background, run_on_the_spot, turn
+from barnabas.steps import in_background, run_on_the_spot
+from barnabas.turns import ELEMENT, is_long, next_turn
 
 if TYPE_CHECKING:
     import asyncio
@@ -66,9 +67,6 @@ if TYPE_CHECKING:
     from barnabas.protocol.messages import BrokerHeartbeatRequest
 
 logger = logging.getLogger(__name__)
-
-RECORDS_PER_TURN = 1_000
-"""The executor replays and encodes the records of a change with more of them, or with records that change so many partitions."""
 
 
 class _Pending(NamedTuple):
@@ -131,7 +129,7 @@ def _is_long(view: ControllerView, records: list[MetadataRecord]) -> bool:
             weight += len(topics[record.topic_id].partitions)
         elif isinstance(record, messages.ClearElrRecord) and not record.topic_name:
             return True  # It is for every topic.
-    return weight > RECORDS_PER_TURN
+    return is_long(weight * ELEMENT)
 
 
 def _bounded(result: ControllerResult[Any]) -> ControllerResult[Any]:
@@ -431,7 +429,7 @@ class QuorumController:
                 self._is_computing = False
                 self._answer_early()
             if self._loop is not None:
-                await turn()
+                await next_turn()
 
     def _due(self, view: ControllerView) -> Batches | None:
         return cluster_control.fence_stale(view) or self._elections.due(view) or self._no_ops.due(view)

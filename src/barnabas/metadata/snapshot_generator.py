@@ -1,4 +1,4 @@
-"""Writes snapshots of the metadata when they are due, in slices.
+"""Writes snapshots of the metadata when they are due, with turns of the loop between its batches.
 
 It is a publisher: a snapshot may be due with each image that arrives. The image never changes, so its records are encoded a thousand in
 each turn of the loop while later images arrive; the file is written in the executor. One snapshot is written at a time.
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from barnabas.log.errors import in_words
 from barnabas.metadata.snapshots import SnapshotPolicy, snapshot_batches
 from barnabas.raft.seams import SnapshotId
-from barnabas.steps import run_on_the_spot, turn
+from barnabas.steps import run_on_the_spot
+from barnabas.turns import next_turn
 
 if TYPE_CHECKING:
     from barnabas.clock import Clock
@@ -36,7 +37,7 @@ class SnapshotGenerator:
     Args:
         history: the voter sets; a snapshot names those as of its last record.
         loaded_bytes: returns how many bytes of the log the loader has published.
-        loop: gives other work a turn between slices; without one a snapshot is written at once.
+        loop: has its turns meanwhile; without one a snapshot is written at once.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class SnapshotGenerator:
         try:
             if self._loop is not None:
                 # The answer to the request that made the snapshot due is sent first.
-                await turn()
+                await next_turn()
             await self.write(image)
         except Exception as error:
             logger.warning(
@@ -100,7 +101,7 @@ class SnapshotGenerator:
         for batch in snapshot_batches(image, voters):
             batches.append(batch)
             if self._loop is not None:
-                await turn()
+                await next_turn()
             if self._closed:
                 return snapshot
         await self._log.write_snapshot(snapshot, b"".join(batches))

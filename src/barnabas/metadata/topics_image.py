@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from barnabas.metadata.nothing import NOTHING
 from barnabas.metadata.partition_index import IndexDelta, PartitionIndex
-from barnabas.metadata.slices import SliceCount, Slices, at_once
 from barnabas.protocol import messages
 from barnabas.protocol.primitives import uuid_to_str
 
@@ -132,7 +131,7 @@ class TopicsImage(NamedTuple):
         for topic in topics:
             created = delta.changed[topic.topic_id] = TopicDelta(topic._replace(partitions={}), is_new=True)
             created.partition_changes.update(topic.partitions)
-        return at_once(delta.apply_in_slices())
+        return delta.apply()
 
     def partition(self, topic: str, index: int) -> PartitionRegistration | None:
         found = self.by_name.get(topic)
@@ -239,14 +238,11 @@ class TopicsDelta:
                     cleared = now._replace(elr=(), last_known_elr=(), partition_epoch=now.partition_epoch + 1)
                     self._topic(topic_id, "ClearElrRecord").partition_changes[index] = cleared
 
-    def apply_in_slices(self) -> Slices[TopicsImage]:
+    def apply(self) -> TopicsImage:
         by_name, by_id, index = dict(self.image.by_name), dict(self.image.by_id), IndexDelta(self.image.partition_index)
-        count = SliceCount()
         for topic_id, topic in self.deleted.items():
             for partition_id, partition in topic.partitions.items():
                 index.change(topic_id, partition_id, partition, None)
-                if count.ends():
-                    yield
             del by_id[topic_id]
             if by_name[topic.name].topic_id == topic_id:
                 del by_name[topic.name]
@@ -254,9 +250,5 @@ class TopicsDelta:
             before = delta.image.partitions
             for partition_id, after in delta.partition_changes.items():
                 index.change(topic_id, partition_id, before.get(partition_id), after)
-                if count.ends():
-                    yield
             by_name[delta.name] = by_id[topic_id] = delta.apply()
-            if count.ends():
-                yield
-        return TopicsImage(by_name, by_id, (yield from index.apply_in_slices()))
+        return TopicsImage(by_name, by_id, index.apply())

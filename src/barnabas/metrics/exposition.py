@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
+from barnabas.turns import ELEMENT, TURN
+
 __all__ = ["CONTENT_TYPE", "Family", "family", "family_in_pieces", "histogram", "labels", "number", "summary"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
-SAMPLES_PER_PIECE = 2_000
-"""How many samples of a large family are made between two turns of the loop: some milliseconds."""
 
 # Labels as text without braces, and the value.
 Sample = tuple[str, float]
@@ -59,7 +59,7 @@ def family_in_pieces(name: str, kind: str, text: str, samples: Iterable[Sample])
     head: tuple[str, ...] = (f"# HELP {name} {text}", f"# TYPE {name} {kind}")
     while lines := [
         f"{name}{{{tags}}} {number(value)}" if tags else f"{name} {number(value)}"
-        for tags, value in islice(left, SAMPLES_PER_PIECE)
+        for tags, value in islice(left, TURN // ELEMENT)
     ]:
         yield "\n".join((*head, *lines, ""))
         head = ()

@@ -1,7 +1,7 @@
 """One scrape: every family of a node as one text, without delaying its requests.
 
 The text for ten thousand partitions takes a good part of a second, in the thread that handles requests. It is therefore made piece by
-piece, and after each `SLICE_NS` of work the event loop gets a turn. The samples of a scrape are from moments that differ a little.
+piece, and the event loop gets its turns in between. The samples of a scrape are from moments that differ a little.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from barnabas.metrics.exposition import Family
 from barnabas.metrics.group_families import GroupFamilies
 from barnabas.metrics.node_families import NodeFamilies
 from barnabas.metrics.source import PartitionRow, Source, partition_rows
+from barnabas.turns import RECORD, pace
 
 __all__ = ["Scraper"]
 
-SLICE_NS = 3_000_000
-"""Work between two turns of the event loop; a piece of a large family may take a little longer."""
+BYTES = 64
+"""Bytes of the text that are made for the cost of one."""
 
 
 class Scraper:
@@ -32,7 +33,6 @@ class Scraper:
         self, source: Source, monotonic_ns: Callable[[], int], more: Callable[[], Iterator[Family]] | None = None
     ) -> None:
         self._source = source
-        self._monotonic_ns = monotonic_ns
         self._node = NodeFamilies(source, monotonic_ns)
         self._groups = GroupFamilies(source)
         self._more = more
@@ -53,12 +53,9 @@ class Scraper:
     async def _make(self) -> bytearray:
         # It grows to a hundred megabytes, which to join and encode at the end would take long.
         text = bytearray()
-        until = self._monotonic_ns() + SLICE_NS
         for part in self._families():
             text += part.encode()
-            if self._monotonic_ns() >= until:
-                await asyncio.sleep(0)
-                until = self._monotonic_ns() + SLICE_NS
+            await pace(RECORD + len(part) // BYTES)
         return text
 
     def _families(self) -> Iterator[Family]:

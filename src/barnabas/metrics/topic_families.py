@@ -21,9 +21,6 @@ from barnabas.replication.topic_traffic import TopicTraffic
 
 __all__ = ["families"]
 
-TOPICS_PER_SLICE = 1_000
-"""How many topics are looked at between two turns of the loop: a millisecond or two."""
-
 _TRAFFIC: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
     ("messagesin", "Records appended.", lambda t: t.messages_in),
     ("bytesin", "Bytes of batches appended.", lambda t: t.bytes_in),
@@ -60,12 +57,11 @@ def _traffic(source: Source) -> Iterator[Family]:
     total = TopicTraffic()
     total.add(replicas.departed_traffic)
     with_traffic: dict[str, TopicTraffic] = {}
-    for number, (name, topic) in enumerate(list(replicas.topics.items()), start=1):
+    for name, topic in list(replicas.topics.items()):
         total.add(topic.traffic)
         if topic.traffic.produces or topic.traffic.fetches:
             with_traffic[name] = topic.traffic
-        if number % TOPICS_PER_SLICE == 0:
-            yield ""
+        yield ""
     by_topic = [("", total), *((labels({"topic": name}), with_traffic[name]) for name in sorted(with_traffic))]
     for name, text, of in _TRAFFIC:
         for suffix in ("", "persec"):

@@ -5,8 +5,7 @@ Kafka's name for it is `fetchPurgatory`. A request that is woken asks the node a
 
 from __future__ import annotations
 
-import asyncio
-
+from barnabas.pause import Pause
 from barnabas.steps import Loop
 
 
@@ -15,7 +14,7 @@ class FetchPurgatory:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._waiting: list[asyncio.Future[bool]] = []
+        self._waiting: list[Pause] = []
 
     def __repr__(self) -> str:
         return f"<FetchPurgatory waiting={len(self._waiting)}>"
@@ -27,23 +26,16 @@ class FetchPurgatory:
         """Wait for news; returns False when the time is over."""
         if duration_ms <= 0:
             return False
-        woken: asyncio.Future[bool] = self._loop.create_future()
-        self._waiting.append(woken)
-        timer = self._loop.call_later(duration_ms / 1000, _set, woken, False)
+        pause = Pause(self._loop)
+        self._waiting.append(pause)
         try:
-            return await woken
+            return await pause.or_woken(duration_ms / 1000)
         finally:
-            timer.cancel()
-            if woken in self._waiting:
-                self._waiting.remove(woken)
+            if pause in self._waiting:
+                self._waiting.remove(pause)
 
     def wake(self) -> None:
         """Tell all that there is news."""
         waiting, self._waiting = self._waiting, []
-        for woken in waiting:
-            _set(woken, True)
-
-
-def _set(future: asyncio.Future[bool], result: bool) -> None:
-    if not future.done():
-        future.set_result(result)
+        for pause in waiting:
+            pause.wake()

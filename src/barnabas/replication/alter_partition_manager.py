@@ -19,12 +19,14 @@ import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from barnabas.pause import Pause
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError, error_for, known_code
 from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_state import PendingIsrChange
-from barnabas.steps import in_background, turn
+from barnabas.steps import in_background
+from barnabas.turns import next_turn
 
 __all__ = ["AlterPartitionManager", "Controller"]
 
@@ -71,7 +73,7 @@ class AlterPartitionManager:
         self._loop = loop
         self._waiting: dict[Key, _Submitted] = {}
         self._sending: asyncio.Future[None] | None = None
-        self._pause: asyncio.Future[None] | None = None
+        self._pause = Pause(loop)
 
     def __repr__(self) -> str:
         return f"<AlterPartitionManager broker={self._node_id} waiting={len(self._waiting)}>"
@@ -82,7 +84,7 @@ class AlterPartitionManager:
         if self._sending is None or self._sending.done():
             self._sending = in_background(self._send_all(), self._loop)
         else:
-            self._end_pause()
+            self._pause.wake()
 
     def close(self) -> None:
         """Send nothing more, and ignore an answer that is under way."""
@@ -91,7 +93,7 @@ class AlterPartitionManager:
             self._sending.cancel()
 
     async def _send_all(self) -> None:
-        await turn()
+        await next_turn()
         while changes := self._next():
             try:
                 response = await self._controller.handle(ApiKey.ALTER_PARTITION, VERSION, self._request(changes))
@@ -103,21 +105,8 @@ class AlterPartitionManager:
             else:
                 must_wait = self._take(changes, response)
             if must_wait:
-                await self._wait_for_retry()
-
-    async def _wait_for_retry(self) -> None:
-        self._pause = self._loop.create_future()
-        timer = self._loop.call_later(RETRY_MS / 1000, self._end_pause)
-        try:
-            await self._pause
-        finally:
-            timer.cancel()
-            self._pause = None
-        await turn()
-
-    def _end_pause(self) -> None:
-        if self._pause is not None and not self._pause.done():
-            self._pause.set_result(None)
+                await self._pause.or_woken(RETRY_MS / 1000)
+                await next_turn()
 
     def _next(self) -> dict[Key, _Submitted]:
         """Return the changes of the next request, without those that have ended."""

@@ -1,6 +1,7 @@
 """Read many partitions under one byte limit, for a Fetch request.
 
-    FetchParams + FetchPartitions ──► read_partitions ──► FetchRead(results, bytes, respond at once?)
+    FetchParams ──► Reading ◄── read ◄── FetchPartition, one after the other
+                       └──► results, bytes_read, must_respond
 
 - Partitions are read in the given order, each up to its own limit and the rest of the request's. The first batch is returned whole even
   if it is larger than both (KIP-74), else a consumer could never get past it.
@@ -21,7 +22,6 @@ Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchPa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from barnabas.log.errors import OffsetOutOfRange
@@ -31,12 +31,11 @@ from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import RecordSlice, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_selector import NO_REPLICA
-from barnabas.steps import turn
 
 if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSession
 
-__all__ = ["FetchParams", "FetchPartition", "FetchRead", "PartitionLookup", "read_partitions"]
+__all__ = ["FetchParams", "FetchPartition", "PartitionLookup", "Reading"]
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -57,9 +56,6 @@ NOT_A_FAILURE = frozenset(
 )
 """Reads with these errors do not count as failed fetch requests, as in Kafka."""
 UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-
-READS_PER_TURN = 50
-"""How many partitions `read_in_slices` reads in one turn of the loop. It ends the turn early when it has opened a log."""
 
 _PartitionData = FetchResponse.PartitionData
 # Defaults that nothing changes, shared to save three objects per partition.
@@ -156,22 +152,6 @@ class FetchParams(NamedTuple):
         return self if self.replica_id < 0 else self._replace(is_read_again=True)
 
 
-class FetchRead(NamedTuple):
-    """The result of one pass over the partitions.
-
-    Attributes:
-        results: each partition with its part of the response, in reading order.
-        bytes_read: sum of all records.
-        must_respond: a partition has an error or diverged, or no partition exists, so waiting is pointless.
-        idle: with `only_changes`, the partitions that are not in the results.
-    """
-
-    results: list[tuple[FetchPartition, FetchResponse.PartitionData]]
-    bytes_read: int
-    must_respond: bool
-    idle: list[FetchPartition]
-
-
 class PartitionLookup(Protocol):
     """The ReplicaManager, for reads."""
 
@@ -192,83 +172,17 @@ class PartitionLookup(Protocol):
         ...
 
 
-async def read_in_slices(
-    params: FetchParams,
-    partitions: Sequence[FetchPartition],
-    lookup: PartitionLookup,
-    *,
-    are_others_idle: bool,
-    ready: dict[FetchPartition, None] | None = None,
-) -> FetchRead:
-    """As `read_partitions`, for many partitions: the loop gets a turn after each few, since a read may open a log.
-
-    Args:
-        ready: the session's partitions that must be read. Idle ones leave it in the turn in which they are read: a change that comes
-            later puts them back.
-    """
-    reading = _Reading(params, lookup)
-    results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
-    idle: list[FetchPartition] = []
-    found_one = are_others_idle
-    room = READS_PER_TURN
-    for wanted in partitions:
-        if not room:
-            await turn()
-            room = READS_PER_TURN
-        room = room - 1 if wanted.has_open_log else 0
-        read = read_partitions(params, (wanted,), lookup, are_others_idle=True, reading=reading)
-        results += read.results
-        idle += read.idle
-        if read.idle and ready is not None:
-            ready.pop(wanted, None)
-        found_one = found_one or wanted.partition is not None
-    return FetchRead(results, reading.bytes_read, reading.must_respond or not found_one, idle)
-
-
-def read_partitions(
-    params: FetchParams,
-    partitions: Iterable[FetchPartition],
-    lookup: PartitionLookup,
-    *,
-    are_others_idle: bool = False,
-    reading: _Reading | None = None,
-) -> FetchRead:
-    """Read each partition up to the limits; errors are results and never raised.
+class Reading:
+    """One pass over the partitions of a request.
 
     Args:
         are_others_idle: the request also waits for partitions that are known to be idle.
-        reading: goes on with the limits of earlier partitions.
+
+    Attributes:
+        results: each partition with its part of the response, in reading order.
+        bytes_left: the rest of the request's limit.
+        bytes_read: sum of all records.
     """
-    reading = reading or _Reading(params, lookup)
-    results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
-    idle: list[FetchPartition] = []
-    found_one = are_others_idle
-    for wanted in partitions:
-        partition = wanted.partition
-        is_new = partition is None
-        try:
-            if partition is None or partition.is_deleted:
-                wanted.partition = None
-                partition = wanted.partition = lookup.partition_for_fetch(wanted)
-            found_one = True
-            data = reading.read(wanted, partition)
-        except KafkaError as error:
-            results.append((wanted, _failed(params, wanted, error)))
-            if error.code not in NOT_A_FAILURE and wanted.partition is not None:
-                wanted.partition.topic.traffic.failed_fetches += 1
-            # As in Kafka, a partition that never existed does not end the wait for the others.
-            if not is_new or error.code not in UNKNOWN:
-                reading.must_respond = True
-        else:
-            if data is None:
-                idle.append(wanted)
-            else:
-                results.append((wanted, data))
-    return FetchRead(results, reading.bytes_read, reading.must_respond or not found_one, idle)
-
-
-class _Reading:
-    """One pass over the partitions of a request, with the rest of its limit."""
 
     __slots__ = (
         "_committed_only",
@@ -281,10 +195,12 @@ class _Reading:
         "_replica_id",
         "bytes_left",
         "bytes_read",
-        "must_respond",
+        "found_one",
+        "has_ended_wait",
+        "results",
     )
 
-    def __init__(self, params: FetchParams, lookup: PartitionLookup) -> None:
+    def __init__(self, params: FetchParams, lookup: PartitionLookup, *, are_others_idle: bool = False) -> None:
         self._lookup = lookup
         self._params = params
         self._reads_any_replica = params.replica_id < 0 and params.version >= ANY_REPLICA_FETCH_VERSION
@@ -295,9 +211,41 @@ class _Reading:
         self._committed_only = params.isolation_level == READ_COMMITTED
         self.bytes_left = params.max_bytes
         self.bytes_read = 0
-        self.must_respond = False
+        self.found_one = are_others_idle
+        self.has_ended_wait = False
+        self.results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
 
-    def read(self, wanted: FetchPartition, partition: Partition) -> FetchResponse.PartitionData | None:
+    def __repr__(self) -> str:
+        return f"<Reading results={len(self.results)} bytes_read={self.bytes_read} bytes_left={self.bytes_left}>"
+
+    @property
+    def must_respond(self) -> bool:
+        """Whether waiting is pointless: a partition has an error or diverged, or no partition exists."""
+        return self.has_ended_wait or not self.found_one
+
+    def read(self, wanted: FetchPartition) -> bool:
+        """Read one partition up to the limits; return whether it is idle. An error is a result and never raised."""
+        partition = wanted.partition
+        is_new = partition is None
+        try:
+            if partition is None or partition.is_deleted:
+                wanted.partition = None
+                partition = wanted.partition = self._lookup.partition_for_fetch(wanted)
+            self.found_one = True
+            data = self._read(wanted, partition)
+        except KafkaError as error:
+            data = _failed(self._params, wanted, error)
+            if error.code not in NOT_A_FAILURE and wanted.partition is not None:
+                wanted.partition.topic.traffic.failed_fetches += 1
+            # As in Kafka, a partition that never existed does not end the wait for the others.
+            if not is_new or error.code not in UNKNOWN:
+                self.has_ended_wait = True
+        if data is None:
+            return True
+        self.results.append((wanted, data))
+        return False
+
+    def _read(self, wanted: FetchPartition, partition: Partition) -> FetchResponse.PartitionData | None:
         """Return a partition's part of the response, None if the partition is idle.
 
         Raises: KafkaError.
@@ -316,7 +264,7 @@ class _Reading:
         if self._params.rack and partition.followers is not None:
             replica_id = self._lookup.preferred_read_replica(partition, wanted.fetch_offset, self._params)
             if replica_id != NO_REPLICA:
-                self.must_respond = True
+                self.has_ended_wait = True
                 return _redirected(wanted, log, replica_id)
         if self._replica_id >= 0:
             partition.check_follower(self._replica_id, wanted.current_leader_epoch, self._replica_epoch)
@@ -328,7 +276,7 @@ class _Reading:
             diverging = _diverging_epoch(partition, log, wanted)
         records: RecordSlice | None = None
         if diverging is not None:
-            self.must_respond = True
+            self.has_ended_wait = True
         elif wanted.fetch_offset != end and not self._is_held_back(partition):
             records = self._records(wanted, log, end)
         if self._records_progress and diverging is None:

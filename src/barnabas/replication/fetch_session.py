@@ -30,9 +30,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.replication.fetch_reader import FetchPartition, FetchRead
+from barnabas.replication.fetch_reader import FetchPartition, Reading
 from barnabas.replication.partition import Partition
-from barnabas.steps import in_pieces
+from barnabas.turns import RECORD, pace
 
 __all__ = ["FetchContext", "FetchSession", "FetchSessionCache"]
 
@@ -90,10 +90,11 @@ class FetchSession:
     def __repr__(self) -> str:
         return f"<FetchSession id={self.session_id} epoch={self.epoch} partitions={len(self.partitions)}>"
 
-    def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[Hashable]) -> None:
+    async def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[Hashable]) -> None:
         """Add, change and drop partitions as an incremental request demands."""
         partitions = self.partitions
         for new in wanted:
+            await pace(RECORD)
             key = session_key(new)
             known = partitions.get(key)
             if known is None:
@@ -110,6 +111,7 @@ class FetchSession:
             known.last_fetched_epoch = new.last_fetched_epoch
             known.log_start_offset = new.log_start_offset
         for key in forgotten:
+            await pace(RECORD)
             gone = partitions.pop(key, None)
             if gone is not None:
                 self._unfollow(gone)
@@ -169,13 +171,12 @@ class FetchContext:
         self.session = session
         self._opens = opens
 
-    def respond(self, read: FetchRead | None, request_epoch: int, *, is_updated: bool = False) -> FetchResponse:
+    async def respond(self, read: Reading | None, request_epoch: int) -> FetchResponse:
         """Make the response and update the session.
 
         Args:
             read: None if `error` is set.
             request_epoch: the session epoch in the request.
-            is_updated: a session that the request opens has its partitions already.
         """
         if self.error is not ErrorCode.NONE:
             return FetchResponse(error_code=self.error)
@@ -188,37 +189,18 @@ class FetchContext:
                 return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id)
         elif self._opens is not None:
             session = self._opens(len(self.partitions))
-            if session is not None and not is_updated:
-                session.update(self.partitions, ())
+            if session is not None:
+                await session.update(self.partitions, ())
                 session.cached_size = len(session.partitions)
         if session is not None:
             for wanted, data in read.results:
+                await pace(RECORD)
                 records = data.records
                 has_records = records is not None and not isinstance(records, bytes)
                 session.note_sent(wanted, data, has_records and is_incremental)
         return FetchResponse(
-            session_id=INVALID_SESSION_ID if session is None else session.session_id, responses=grouped(read)
+            session_id=INVALID_SESSION_ID if session is None else session.session_id, responses=await grouped(read)
         )
-
-    async def respond_in_slices(self, read: FetchRead, request_epoch: int) -> FetchResponse:
-        """As `respond`, for many partitions."""
-        whole: FetchResponse | None = None
-        if self.session is None and self._opens is not None:
-            session = self._opens(len(self.partitions))
-            if session is not None:
-                async for partitions in in_pieces(list(self.partitions)):
-                    session.update(partitions, ())
-                session.cached_size = len(session.partitions)
-            self._opens = lambda _: session
-        async for results in in_pieces(read.results):
-            response = self.respond(read._replace(results=list(results)), request_epoch, is_updated=True)
-            if whole is None or response.error_code:
-                whole = response
-            else:
-                extend(whole.responses, response.responses)
-            if response.error_code:
-                break
-        return whole or self.respond(read, request_epoch)
 
     def respond_empty(self, request_epoch: int) -> FetchResponse:
         """Make a response without partitions, for a client over its quota; the next request reads the same records.
@@ -234,21 +216,12 @@ class FetchContext:
         return FetchResponse(session_id=session.session_id)
 
 
-def extend(
-    topics: list[FetchResponse.FetchableTopicResponse], more: list[FetchResponse.FetchableTopicResponse]
-) -> None:
-    """Add further topics; the first may go on with the last one."""
-    if topics and more and (topics[-1].topic, topics[-1].topic_id) == (more[0].topic, more[0].topic_id):
-        topics[-1].partitions += more[0].partitions
-        more = more[1:]
-    topics += more
-
-
-def grouped(read: FetchRead) -> list[FetchResponse.FetchableTopicResponse]:
+async def grouped(read: Reading) -> list[FetchResponse.FetchableTopicResponse]:
     """Group neighbouring results of one topic, in their order."""
     topics: list[FetchResponse.FetchableTopicResponse] = []
     heading: tuple[str | None, bytes] | None = None
     for wanted, data in read.results:
+        await pace(RECORD)
         here = (wanted.topic, wanted.topic_id)
         if here != heading:
             heading = here
@@ -285,7 +258,7 @@ class FetchSessionCache:
     def get(self, session_id: int) -> FetchSession | None:
         return self._sessions.get(session_id)
 
-    def context(
+    async def context(
         self,
         session_id: int,
         epoch: int,
@@ -310,11 +283,12 @@ class FetchSessionCache:
             return FetchContext(self, error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids:
             return FetchContext(self, error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        session.update(wanted, forgotten)
+        # First, since another request of this session may come while this one gives the loop a turn.
+        session.epoch = next_epoch(epoch)
+        await session.update(wanted, forgotten)
         if not session.partitions:
             self._close(session_id)
             return FetchContext(self)
-        session.epoch = next_epoch(epoch)
         session.last_used_ms = now_ms
         session.cached_size = len(session.partitions)
         self._sessions.move_to_end(session_id)

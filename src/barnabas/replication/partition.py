@@ -25,8 +25,6 @@ Source: Kafka's `Partition`; KIP-101, KIP-279, KIP-320, KIP-497, KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.append_checks import Opened
@@ -56,16 +54,6 @@ NOT_OPEN = -2
 """The end of a log that is not open: no follower's log ends there."""
 
 
-OPENED_PER_TURN = 4
-"""How many logs a request may open in one turn of the loop. To open one takes milliseconds: the first write creates its files."""
-
-
-def opens_many(partitions: Iterable[Partition | None]) -> bool:
-    """Return whether the first use of these replicas opens more logs than one turn has time for; None is a replica that is not here."""
-    unopened = (partition for partition in partitions if partition is not None and partition.open_log is None)
-    return next(islice(unopened, OPENED_PER_TURN, None), None) is not None
-
-
 class PartitionHost(BrokerStates, Protocol):
     """The ReplicaManager, for a partition."""
 
@@ -89,6 +77,7 @@ class Partition:
         leader: the leader's node id, -1 for none.
         state: the ISR, and a pending change of it.
         epoch_start_offset: the log end when this leader's epoch began; -1 if this replica does not lead, or its log is not open.
+        leaderships: how often this replica has become the leader.
         observers: the partitions of fetch sessions that observe this one; None until the first one.
         is_deleted: set when the replica leaves this broker; holders of a reference must then look it up again.
     """
@@ -105,6 +94,7 @@ class Partition:
         "is_leader",
         "leader",
         "leader_epoch",
+        "leaderships",
         "observers",
         "replicas",
         "state",
@@ -120,6 +110,7 @@ class Partition:
         self.state: PartitionState = UNREGISTERED
         self.replicas: tuple[int, ...] = ()
         self.is_leader = False
+        self.leaderships = 0
         self.is_deleted = False
         self.observers: dict[FetchPartition, None] | None = None
         self._node_id = node_id
@@ -144,7 +135,9 @@ class Partition:
         self.leader = registration.leader
         self.leader_epoch = registration.leader_epoch
         self.replicas = registration.replicas
-        self.is_leader = registration.leader == self._node_id
+        is_leader = registration.leader == self._node_id
+        self.leaderships += is_leader and not self.is_leader
+        self.is_leader = is_leader
         self._min_isr = -1
         if not self.is_leader and self._log is not None:
             self._log.forget_verifications()

@@ -40,7 +40,7 @@ class DelayedOperation:
         self.future = future
         self.is_finished = False
         self._purgatory: Purgatory | None = None
-        self._keys: tuple[Hashable, ...] = ()
+        self._keys: list[Hashable] = []
         self._timer: asyncio.TimerHandle | None = None
 
     def notified(self, amount: int) -> None:
@@ -94,16 +94,17 @@ class Purgatory:
     """The waiting operations of one kind.
 
     Attributes:
+        loop: makes the futures and timers of its operations.
         watchers: operations by key, in the order of their `watch` calls; a caller may look into it to save a call of `notify`.
     """
 
-    __slots__ = ("_loop", "name", "watched", "watchers")
+    __slots__ = ("loop", "name", "watched", "watchers")
 
     def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         self.name = name
         self.watched = 0
         self.watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
-        self._loop = loop
+        self.loop = loop
 
     def __repr__(self) -> str:
         return f"<Purgatory name={self.name} watched={self.watched} keys={len(self.watchers)}>"
@@ -116,19 +117,24 @@ class Purgatory:
         """
         assert not operation.is_finished
         assert operation._purgatory is None
-        operation._keys = tuple(keys)
         operation._purgatory = self
         self.watched += 1
-        watchers = self.watchers
-        for key in operation._keys:
-            waiting = watchers.get(key)
-            if waiting is None:
-                watchers[key] = {operation: None}
-            else:
-                waiting[operation] = None
+        for key in keys:
+            self.watch_also(operation, key)
         if timeout_ms is not None:
-            operation._timer = self._loop.call_later(timeout_ms / 1000, operation._timed_out)
+            operation._timer = self.loop.call_later(timeout_ms / 1000, operation._timed_out)
         operation.future.add_done_callback(operation._future_done)
+
+    def watch_also(self, operation: DelayedOperation, key: Hashable) -> None:
+        """Let an operation that waits be notified of one more key; nothing happens if it waits no longer."""
+        if operation._purgatory is None:
+            return
+        operation._keys.append(key)
+        waiting = self.watchers.get(key)
+        if waiting is None:
+            self.watchers[key] = {operation: None}
+        else:
+            waiting[operation] = None
 
     def notify(self, key: Hashable, amount: int = 0) -> None:
         """Notify the operations that wait on `key`."""
@@ -141,7 +147,7 @@ class Purgatory:
                     except Exception as error:
                         operation.fail(error)  # The error must not fail the append that notifies.
 
-    def _unwatch(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:
+    def _unwatch(self, operation: DelayedOperation, keys: list[Hashable]) -> None:
         self.watched -= 1
         watchers = self.watchers
         for key in keys:

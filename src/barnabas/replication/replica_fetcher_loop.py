@@ -18,23 +18,21 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from barnabas.pause import Pause
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import FetchResponse, ListOffsetsResponse
 from barnabas.replication.leader_end_point import LeaderEndPoint
 from barnabas.replication.partition_fetch_state import PartitionFetchState
 from barnabas.replication.replica_fetcher import PartitionAnswer, ReplicaFetcher
-from barnabas.steps import in_background, in_slices, sleep, turn
+from barnabas.steps import in_background, sleep
+from barnabas.turns import LOG_OPENED, WRITE, pace
 
 logger = logging.getLogger(__name__)
 
 __all__ = ["ReplicaFetcherLoop"]
 
-LOGS_PER_TURN = 1
-"""Opening a log takes milliseconds, and a fetcher for each other broker does so in the same turns."""
-
-BYTES_PER_TURN = 1_048_576
-PARTITION_COST_BYTES = BYTES_PER_TURN // 32
-"""How many bytes a partition without records counts as."""
+BYTES = 1_024
+"""Bytes of a follower's records that are checked and written for the cost of one."""
 
 
 class ReplicaFetcherLoop:
@@ -49,8 +47,7 @@ class ReplicaFetcherLoop:
         self._leader = leader
         self._loop = loop
         self._running: asyncio.Future[None] | None = None
-        self._idle: asyncio.Future[None] | None = None
-        self._is_woken = False
+        self._pause = Pause(loop)
 
     def __repr__(self) -> str:
         return f"<ReplicaFetcherLoop fetcher={self.fetcher!r} leader={self._leader!r}>"
@@ -67,15 +64,12 @@ class ReplicaFetcherLoop:
 
     def wake(self) -> None:
         """Look for something to fetch now, or once the request that is under way has been answered."""
-        self._is_woken = True
-        if self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)
+        self._pause.wake()
 
     async def run(self) -> None:
         """Fetch until cancelled."""
         was_used = True
         while True:
-            self._is_woken = False
             await self._begin()
             await self._ask_for_offsets()
             request = self.fetcher.request(self._now_ms())
@@ -101,7 +95,8 @@ class ReplicaFetcherLoop:
         states = self.fetcher.states_to_begin(self._now_ms())
         if not states:
             return
-        async for state in in_slices(states, per_turn=LOGS_PER_TURN):
+        for state in states:
+            await pace(LOG_OPENED)
             self.fetcher.begin(state, self._now_ms())
 
     async def _take(self, response: FetchResponse) -> bool:
@@ -109,13 +104,9 @@ class ReplicaFetcherLoop:
         answers = self.fetcher.accept(response)
         if answers is None:
             return False
-        spent = 0
         for answer in answers:
-            if spent >= BYTES_PER_TURN:
-                spent = 0
-                await turn()
+            await pace(_cost(answer))
             self.fetcher.process(answer, self._now_ms())
-            spent += _cost(answer)
         return True
 
     async def _ask_for_offsets(self) -> None:
@@ -146,21 +137,13 @@ class ReplicaFetcherLoop:
 
     async def _wait(self) -> None:
         """Wait until a delay ends, or for `wake`."""
-        if self._is_woken or self.fetcher.has_to_begin:
+        if self.fetcher.has_to_begin:
             return
         due_ms = self.fetcher.next_delay_end_ms()
-        self._idle = self._loop.create_future()
-        timer = None
-        if due_ms is not None:
-            # One more, because the time in milliseconds is rounded down.
-            timer = self._loop.call_later(max(0, due_ms - self._now_ms() + 1) / 1000, self.wake)
-        try:
-            await self._idle
-        finally:
-            if timer is not None:
-                timer.cancel()
+        # One more, because the time in milliseconds is rounded down.
+        await self._pause.or_woken(None if due_ms is None else max(0, due_ms - self._now_ms() + 1) / 1000)
 
 
 def _cost(answer: PartitionAnswer) -> int:
     records = answer.data.records
-    return PARTITION_COST_BYTES + (len(records) if isinstance(records, bytes | bytearray | memoryview) else 0)
+    return WRITE + (len(records) // BYTES if isinstance(records, bytes | bytearray | memoryview) else 0)

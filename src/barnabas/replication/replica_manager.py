@@ -28,9 +28,10 @@ from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.record_batch import iter_batches
-from barnabas.replication.awaited_offset import settle_all
-from barnabas.replication.delayed_produce import AwaitedCommit, DelayedCommit, DelayedProduce
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
+from barnabas.replication.awaited_commit import AwaitedCommit, DelayedCommit
+from barnabas.replication.awaited_deletion import AwaitedDeletion
+from barnabas.replication.awaited_offset import all_settled
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
 from barnabas.replication.fetches import Fetches
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
@@ -39,7 +40,7 @@ from barnabas.replication.replica_changes import changes
 from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 from barnabas.replication.replica_selector import replica_in_rack
 from barnabas.replication.topic_traffic import TopicTraffic
-from barnabas.steps import turn
+from barnabas.turns import REPLICA, pace
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
@@ -68,8 +69,6 @@ EXPECTED_APPEND_ERRORS = frozenset(
     }
 )
 """Appends with these errors do not count as failed produce requests, and their responses lack the log start, as in Kafka."""
-PARTITIONS_PER_TURN = 250
-"""How many partitions a delta changes in one turn of the loop: some 10 ms if each gets another leader."""
 
 
 class ReplicaManager:
@@ -139,14 +138,13 @@ class ReplicaManager:
     async def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply committed metadata: create, change and delete replicas, and pass on new settings.
 
-        Many partitions are handled in slices. Meanwhile a partition whose turn has not come is as it was before, but `image` is new.
+        The loop has turns meanwhile; a partition that is not reached yet is as it was before, but `image` is new.
         """
         self.image = image
-        for number, _ in enumerate(changes(self, delta), start=1):
-            if number % PARTITIONS_PER_TURN == 0:
-                await turn()
-                if self.is_closed:
-                    return
+        for _ in changes(self, delta):
+            await pace(REPLICA)
+            if self.is_closed:
+                return
 
     def replicate(self, partition: Partition) -> None:
         """Lead or follow a partition as its registration now says, if other brokers have replicas."""
@@ -333,7 +331,7 @@ class ReplicaManager:
         quota = self.leader_quota
         return quota.is_throttled(partition.topic.name, partition.index) and quota.is_exceeded()
 
-    def replicated(self, read: FetchRead) -> None:
+    def replicated(self, read: Reading) -> None:
         """Count the bytes that a follower gets, in sync or not."""
         for wanted, data in read.results:
             records = data.records
@@ -395,22 +393,13 @@ class ReplicaManager:
             self._fetches.wake(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
         return info
 
-    def await_commits(
-        self,
-        commits: Sequence[AwaitedCommit],
-        timeout_ms: int,
-        respond: Callable[[Sequence[AwaitedCommit]], Any],
-    ) -> Any:
-        """Answer now if every append is committed, else give a future of the answer.
+    async def await_commits(self, commits: Sequence[AwaitedCommit], timeout_ms: int) -> None:
+        """Wait until the outcome of each append is known; after `timeout_ms` it is REQUEST_TIMED_OUT."""
+        await all_settled(commits, self.delayed_produces, timeout_ms)
 
-        Returns:
-            What `respond` makes of the settled commits, or a future of it.
-        """
-        if settle_all(commits):
-            return respond(commits)
-        operation = DelayedProduce(self._loop, commits, respond)
-        self.delayed_produces.watch(operation, (commit.partition for commit in commits), timeout_ms)
-        return operation.future
+    async def await_deletions(self, deletions: Sequence[AwaitedDeletion], timeout_ms: int) -> None:
+        """As `await_commits`, for deleted records."""
+        await all_settled(deletions, self.delayed_deletions, timeout_ms)
 
     def append_internal(
         self,
@@ -497,21 +486,7 @@ class ReplicaManager:
     # Reading
 
     def fetch(
-        self,
-        params: FetchParams,
-        partitions: Collection[FetchPartition],
-        respond: Callable[[FetchRead], Any],
-        session: FetchSession | None = None,
-    ) -> Any:
-        """Read now, or wait; see `Fetches.fetch`."""
-        return self._fetches.fetch(params, partitions, respond, session)
-
-    def fetch_in_slices(
         self, params: FetchParams, partitions: Collection[FetchPartition], session: FetchSession | None = None
-    ) -> Coroutine[Any, Any, FetchRead]:
-        """As `fetch`, for many partitions."""
-        return self._fetches.fetch_in_slices(params, partitions, session)
-
-    def opens_many(self, partitions: Collection[FetchPartition]) -> bool:
-        """Return whether a read of these opens more logs than one turn of the loop has time for."""
-        return self._fetches.opens_many(partitions)
+    ) -> Coroutine[Any, Any, Reading]:
+        """Read, and wait for more bytes; see `Fetches.fetch`."""
+        return self._fetches.fetch(params, partitions, session)

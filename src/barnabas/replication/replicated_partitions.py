@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 from barnabas.replication.alter_partition_manager import AlterPartitionManager, Controller
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_fetcher_manager import ReplicaFetcherManager
-from barnabas.steps import in_background, in_slices, sleep
+from barnabas.steps import in_background, sleep
+from barnabas.turns import REPLICA, pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["ReplicatedPartitions"]
 
 logger = logging.getLogger(__name__)
-
-PARTITIONS_PER_TURN = 200
 
 
 class ReplicatedPartitions:
@@ -160,7 +159,8 @@ class ReplicatedPartitions:
     async def _look(self) -> None:
         while self._looks_again:
             self._looks_again = False
-            async for partition in in_slices(list(self._led), per_turn=PARTITIONS_PER_TURN):
+            for partition in list(self._led):
+                await pace(REPLICA)
                 if partition in self._led:
                     self._shrink(partition)
                     self._expand(partition)

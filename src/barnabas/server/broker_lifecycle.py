@@ -30,6 +30,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.metadata_version import supported_features
+from barnabas.pause import Pause
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -99,8 +100,7 @@ class BrokerLifecycle:
         self._unfenced: asyncio.Future[None] = loop.create_future()
         # The heartbeats, and the pause between two of them; None while one is under way.
         self._beating: asyncio.Future[None] | None = None
-        self._pause: asyncio.Future[None] | None = None
-        self._is_hurried = False
+        self._pause = Pause(loop)
         self._failures = 0
         self._complaint = ""
 
@@ -177,28 +177,11 @@ class BrokerLifecycle:
         if self._beating is None:
             self._beating = in_background(self._beat_on(), self._loop)
         else:
-            self._hurry()
+            self._pause.wake()
 
     async def _beat_on(self) -> None:
         while True:
-            pause_ms = await self._beat()
-            if self._is_hurried:
-                self._is_hurried = False
-                continue
-            self._pause = self._loop.create_future()
-            timer = self._loop.call_later(pause_ms / 1000, self._hurry)
-            try:
-                await self._pause
-            finally:
-                self._pause = None
-                timer.cancel()
-
-    def _hurry(self) -> None:
-        """Send the next heartbeat now, or as soon as the one under way is answered."""
-        if self._pause is None:
-            self._is_hurried = True
-        elif not self._pause.done():
-            self._pause.set_result(None)
+            await self._pause.or_woken(await self._beat() / 1000)
 
     async def _beat(self) -> float:
         """Send one heartbeat; return the pause after it, in milliseconds."""

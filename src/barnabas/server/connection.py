@@ -9,6 +9,7 @@ A request is handled when nothing holds it back:
     UNSENT     more than `WRITE_LIMIT` bytes wait              the transport has sent enough of them
     SENDING    a response with slices does not fit the socket  its last byte has left
     RESTING    a response tells its client to rest             the rest is over
+    YIELDING   the turn of the loop is used up                 the loop's next turn begins
     CLOSING    the connection is closed, by either side        never
 
 and when `ResponseQueue` admits it behind the requests that still wait. Every input (bytes, a future that is done, a hold that is
@@ -21,8 +22,7 @@ Reading
 - When a request arrives that may not be handled yet, reading pauses. The kernel's window then holds the client back.
 - While a Produce holds the order, reading pauses too: a producer with acks=0 may close its connection at once, and its end must not
   cancel the append of what it has sent.
-- A client may send many requests at once, and each may take milliseconds, such as a write that opens its log. After `TURN_NS` the
-  rest of them wait for the next turn of the loop.
+- A client may send many requests at once. When they have used up the turn of the loop (`turns`), the rest wait for the next one.
 - With `queued.max.request.bytes`, a large request is read on only once it has its share of that memory. The connection keeps the
   share until the request is answered and its buffer dropped.
 - A request that has begun and does not go on arriving costs the connection (`arrival`).
@@ -47,6 +47,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.api.context import AnyContext, ConnectionInfo
@@ -58,6 +59,7 @@ from barnabas.server.arrival import ARRIVAL_SECONDS, Arrival
 from barnabas.server.foreign_protocols import HTTP, TLS, foreign_protocol, http_answer
 from barnabas.server.response_queue import ResponseQueue
 from barnabas.server.sendfile import WRITE_LIMIT, SliceSender
+from barnabas.turns import next_turn_of, spend
 
 if TYPE_CHECKING:
     from barnabas.server.listener import Listener
@@ -76,9 +78,6 @@ _HOLDS = {
     _CLOSING: "closing",
     _YIELDING: "yielding",
 }
-
-TURN_NS = 10_000_000
-"""How long one connection handles requests before the others have their turn."""
 
 # Below this many bytes a copy through the transport is cheaper than another system call.
 _SMALL = 16 * 1024
@@ -227,7 +226,7 @@ class Connection(asyncio.BufferedProtocol):
         while (ready := self._responses.take()) is not None:
             context, result = ready
             if isinstance(result, asyncio.Future):
-                result = self._dispatcher.complete(context, result)
+                result = result.result()
             self._respond(context, result)
 
     def _handle_frames(self, frames: FrameBuffer) -> None:
@@ -239,14 +238,12 @@ class Connection(asyncio.BufferedProtocol):
         if frame is None:
             frame = frames.next_frame()
         responses = self._responses
-        monotonic_ns = self._dispatcher.monotonic_ns
-        began_ns = monotonic_ns()
         while frame is not None and not self._holds and (not responses.waiting or responses.admits(frame)):
             self._handle(frame)
             frame = frames.next_frame()
-            if frame is not None and monotonic_ns() - began_ns >= TURN_NS and not self._holds:
+            if frame is not None and not self._holds and spend(0):
                 self._holds |= _YIELDING
-                self._listener.loop.call_soon(self._lift, _YIELDING)
+                next_turn_of(self._listener.loop).add_done_callback(self._have_turn)
         if self._holds & _CLOSING:
             # A handler may have closed its own connection and wait all the same.
             responses.cancel()
@@ -270,10 +267,15 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(result, asyncio.Future):
             self._responses.add(context, result)
             result.add_done_callback(self._on_done)
+            if context.holds_order:
+                context.when_released = partial(self._listener.loop.call_soon, self._advance)
         elif self._responses.waiting:
             self._responses.add(context, result)
         else:
             self._respond(context, result)
+
+    def _have_turn(self, _: asyncio.Future[None]) -> None:
+        self._lift(_YIELDING)
 
     def _on_done(self, future: asyncio.Future[Any]) -> None:
         if self._holds & _CLOSING:

@@ -32,6 +32,7 @@ from barnabas.client.channel import Channel
 from barnabas.client.errors import BrokerNotAvailable, ClientError
 from barnabas.clock import Clock
 from barnabas.metadata.controller_request import FORWARDING_TIMEOUT_MS
+from barnabas.pause import Pause
 from barnabas.protocol.envelope import unwrapped, wrapped
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage, known_code
 from barnabas.protocol.message import Message, Struct
@@ -107,7 +108,7 @@ class ControllerChannel:
         self._under_way = 0
         self._look_timer: asyncio.TimerHandle | None = None
         # The pauses of requests that are going to be sent again; a dict, because its order is the same in every run of a simulation.
-        self._pauses: dict[asyncio.Future[None], None] = {}
+        self._pauses: dict[Pause, None] = {}
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -151,7 +152,7 @@ class ControllerChannel:
         self._is_closed = True
         self._drop()
         for pause in tuple(self._pauses):
-            _wake(pause)
+            pause.wake()
 
     # One request
 
@@ -191,19 +192,14 @@ class ControllerChannel:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"the controller does not answer: {error.message}") from error
         backoff_ms = RETRY_BACKOFF_MS * self._random.uniform(1 - _JITTER, 1 + _JITTER)
         if not self._is_closed:
-            await self._pause(min(backoff_ms, left_ms))
+            pause = Pause(self._loop)
+            self._pauses[pause] = None
+            try:
+                await pause.or_woken(min(backoff_ms, left_ms) / 1000)
+            finally:
+                del self._pauses[pause]
         if self._is_closed:
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "This node stops.") from error
-
-    async def _pause(self, pause_ms: float) -> None:
-        pause: asyncio.Future[None] = self._loop.create_future()
-        timer = self._loop.call_later(pause_ms / 1000, _wake, pause)
-        self._pauses[pause] = None
-        try:
-            await pause
-        finally:
-            timer.cancel()
-            del self._pauses[pause]
 
     # Here
 
@@ -297,11 +293,6 @@ class ControllerChannel:
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
-
-
-def _wake(pause: asyncio.Future[None]) -> None:
-    if not pause.done():
-        pause.set_result(None)
 
 
 def _should_move(done: asyncio.Future[Any]) -> bool:

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import random as random_module
 from collections.abc import Callable
@@ -193,15 +192,14 @@ class DataDirectory:
 
     async def _recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
         report = RecoveryReport(monotonic_ns)
-        for recovery in log_manager.open_stepwise():
-            if recovery is None:
-                pass
-            elif recovery.done:
+
+        def recovered(recovery: Recovery) -> None:
+            if recovery.done:
                 report.add(recovery)
             elif self.was_formatted:
                 say_start(self, recovery, was_clean=log_manager.had_clean_shutdown)
-            # The logs of a large directory take their time: a signal may end the start between two of them.
-            await asyncio.sleep(0)
+
+        await log_manager.open(recovered)
         report.end()
 
     def _claim(self, random: random_module.Random, now_ms: int) -> MetaProperties:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest
-from barnabas.steps import PIECE, in_background, in_slices, sleep, turn
+from barnabas.steps import in_background, sleep
+from barnabas.turns import ELEMENT, next_turn, pace
 
 if TYPE_CHECKING:
     from barnabas.api.context import Controller
@@ -71,10 +72,11 @@ class DirectoryAssignments:
         return f"<DirectoryAssignments broker={self._node_id} waiting={len(self._waiting)}>"
 
     async def apply_delta(self, delta: MetadataDelta) -> None:
-        """Look at the partitions that a commit of the metadata log has changed, in slices."""
+        """Look at the partitions that a commit of the metadata log has changed."""
         if delta.topics is None:
             return
-        async for partition, registration in in_slices(_changes(delta.topics), per_turn=PIECE):
+        for partition, registration in _changes(delta.topics):
+            await pace(ELEMENT)
             if self._is_elsewhere(registration.replicas, registration.directories):
                 self._waiting[partition] = None
             else:
@@ -90,7 +92,7 @@ class DirectoryAssignments:
         return directories[replicas.index(self._node_id)] != self._directory_id
 
     async def _send_all(self) -> None:
-        await turn()
+        await next_turn()
         while self._waiting:
             asked = list(self._waiting)[:PARTITIONS_PER_REQUEST]
             try:

@@ -57,7 +57,8 @@ from barnabas.server.metadata_quorum import MetadataQuorum
 from barnabas.server.runtime import Runtime
 from barnabas.server.start_report import warn_of_onlookers, warn_of_readers, warn_of_strangers
 from barnabas.server.timers import Timers
-from barnabas.steps import in_background, in_slices, turn
+from barnabas.steps import in_background
+from barnabas.turns import WRITE, pace
 
 if TYPE_CHECKING:
     from barnabas.api.context import Controller
@@ -73,7 +74,6 @@ logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 # How many logs a stop begins to flush in one turn of the loop.
-_FLUSHED_PER_TURN = 100
 
 _LATE = 8
 """A controller that looks after its sessions this part of a session too late has stood still."""
@@ -385,8 +385,7 @@ class Node:
             self._keeping_house = in_background(self._keep_house(), self._loop)
 
     async def _keep_house(self) -> None:
-        for _ in self.log_manager.housekeeping_stepwise():
-            await turn()
+        await self.log_manager.housekeeping()
 
     # The end
 
@@ -425,8 +424,7 @@ class Node:
         if self.failure is None:
             await self._flush_logs()
         self.quorum.close(clean=self.failure is None)
-        for _ in self.log_manager.close_stepwise(clean=self.failure is None):
-            await turn()
+        await self.log_manager.close(clean=self.failure is None)
         self._close_http()
         logger.info("Stopped in %.1f s", (self._runtime.monotonic_ns() - began) / 1e9)
 
@@ -441,7 +439,8 @@ class Node:
 
         Closing flushes the logs one after the other; a log that is already flushed costs nothing then.
         """
-        async for _, partition_log in in_slices(self.log_manager, per_turn=_FLUSHED_PER_TURN):
+        for _, partition_log in list(self.log_manager):
+            await pace(WRITE)
             partition_log.flush_elsewhere()
         while self._blocking:
             await asyncio.wait(list(self._blocking))
@@ -456,4 +455,4 @@ class Node:
             self.quorum.stop()
         await self._stop_controllers()
         self._directory.undo(is_locked=self.log_manager.is_locked)
-        self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
+        await self.log_manager.close(clean=self.log_manager.had_clean_shutdown)

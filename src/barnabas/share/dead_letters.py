@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.large_batch import is_large
@@ -29,11 +29,12 @@ from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import BATCH_OVERHEAD, iter_batches
-from barnabas.replication.delayed_produce import AwaitedCommit
+from barnabas.replication.awaited_commit import AwaitedCommit
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.share.settings import GroupSettings
-from barnabas.steps import sleep, turn
+from barnabas.steps import sleep
+from barnabas.turns import next_turn
 
 if TYPE_CHECKING:
     from barnabas.metadata.topics_image import TopicImage
@@ -181,7 +182,7 @@ class _Letters:
                 await sleep(min(FIRST_BACKOFF_MS << (attempts - 1), MAX_BACKOFF_MS) / 1000, self._writer.loop)
             else:
                 attempts = 0
-                await turn()  # A long range must not hold the loop.
+                await next_turn()  # A long range must not hold the loop.
 
     def _topic(self) -> str:
         """Return the group's topic.
@@ -234,10 +235,8 @@ class _Letters:
     async def _append_here(self, partition: Partition, batch: bytearray) -> None:
         replicas = self._writer.replicas
         info = replicas.append_to(partition, memoryview(batch), ACKS_ALL)
-        committed: asyncio.Future[Sequence[AwaitedCommit]] = self._writer.loop.create_future()
         commit = AwaitedCommit(partition, info.last_offset + 1)
-        replicas.await_commits([commit], COMMIT_TIMEOUT_MS, committed.set_result)
-        await committed
+        await replicas.await_commits([commit], COMMIT_TIMEOUT_MS)
         assert commit.error_code is not None
         if commit.error_code is not ErrorCode.NONE:
             raise KafkaError(commit.error_code)

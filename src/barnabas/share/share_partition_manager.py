@@ -31,16 +31,14 @@ from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_partition import ENDS_SHARE_PARTITION, SharePartition
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.steps import gather, in_background, in_slices, shielded
+from barnabas.steps import gather, in_background, shielded
+from barnabas.turns import READ, pace
 
 __all__ = ["AcknowledgeAnswer", "FetchAnswer", "SharePartitionManager"]
 
 logger = logging.getLogger(__name__)
 
 PartitionData = ShareFetchResponse.PartitionData
-
-FETCHED_PER_TURN = 100
-"""Partitions of a fetch that are prepared in one turn of the loop; each may open a log and read a state."""
 
 FetchAnswer = dict[TopicPartitionId, PartitionData]
 AcknowledgeAnswer = dict[TopicPartitionId, KafkaError | None]
@@ -99,7 +97,8 @@ class SharePartitionManager:
         turn = epoch % len(partitions) if epoch > 0 else 0
         found = []
         fresh = []
-        async for partition_id in in_slices((*partitions[turn:], *partitions[:turn]), per_turn=FETCHED_PER_TURN):
+        for partition_id in (*partitions[turn:], *partitions[:turn]):
+            await pace(READ)
             try:
                 shared = self._share_partition(SharePartitionKey(params.group_id, *partition_id))
                 is_fresh = shared.needs_state()

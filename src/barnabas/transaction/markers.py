@@ -29,11 +29,11 @@ from barnabas.steps import Loop, gather, sleep
 from barnabas.transaction.marker_writer import Marker, MarkerWriter
 from barnabas.transaction.transaction_metadata import TopicPartition, TransactionMetadata
 from barnabas.transaction.transaction_state import TransactionState
+from barnabas.turns import WRITE
 
 logger = logging.getLogger(__name__)
 
 RETRY_BACKOFF_MS = 100
-MARKERS_PER_TURN = 500
 
 _FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 _NOTHING_TO_END = frozenset({ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION})
@@ -88,7 +88,7 @@ class TransactionMarkers:
         self._endings[metadata.transactional_id] = ending
         writes = (self._write(ending, partition) for partition in sorted(metadata.partitions))
         try:
-            await gather(writes, self._loop, per_turn=MARKERS_PER_TURN)
+            await gather(writes, self._loop, WRITE)
         finally:
             if self._endings.get(metadata.transactional_id) is ending:
                 del self._endings[metadata.transactional_id]

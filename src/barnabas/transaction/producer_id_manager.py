@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from barnabas.pause import Pause
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
 from barnabas.steps import Loop, in_background
@@ -70,20 +71,10 @@ class ProducerIdManager:
     async def _await_block(self) -> bool:
         """Wait for the running allocation, or for one that this begins; return whether there is a block now."""
         allocation = self._following_block()
-        over: asyncio.Future[None] = self._loop.create_future()
-
-        def end(_: object = None) -> None:
-            if not over.done():
-                over.set_result(None)
-
-        timer = self._loop.call_later(AWAIT_BLOCK_MS / 1000, end)
-        allocation.add_done_callback(end)
-        try:
-            if not allocation.done():
-                await over
-        finally:
-            timer.cancel()
-            allocation.remove_done_callback(end)
+        if not allocation.done():
+            pause = Pause(self._loop)
+            allocation.add_done_callback(lambda _: pause.wake())
+            await pause.or_woken(AWAIT_BLOCK_MS / 1000)
         return allocation.done() and allocation.result()
 
     def _following_block(self) -> asyncio.Future[bool]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from barnabas.group.pieces import PIECE
 
 from barnabas.group.classic import requests
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
-from barnabas.group.pieces import PIECE
 from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest

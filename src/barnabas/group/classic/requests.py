@@ -13,7 +13,7 @@ from barnabas.coordinator.append_error import append_error
 from barnabas.group.classic.group import ClassicGroupState
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import GroupCoordinatorShard
-from barnabas.group.pieces import PIECE
+from barnabas.group.parts import parts_of
 from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -27,7 +27,6 @@ from barnabas.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from barnabas.steps import turn
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 NOT_FOUND_SINCE = 6
@@ -75,11 +74,8 @@ async def leave_group(coordinator: GroupCoordinator, request: LeaveGroupRequest,
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     members, response = request.members, LeaveGroupResponse()
-    for start in range(0, max(len(members), 1), PIECE):
-        if start:
-            await turn()
-        piece = LeaveGroupRequest(group_id=request.group_id, members=members[start : start + PIECE])
-        left = await _leave(coordinator, piece)
+    async for part in parts_of(members):
+        left = await _leave(coordinator, LeaveGroupRequest(group_id=request.group_id, members=part))
         if left.error_code != ErrorCode.NONE:
             return left
         response.members += left.members

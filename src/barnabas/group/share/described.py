@@ -23,7 +23,8 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
 from barnabas.share.persister import Persister
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.steps import PIECE, Loop, gather, in_pieces, in_slices
+from barnabas.steps import Loop, gather
+from barnabas.turns import ELEMENT, RECORD, pace
 
 UNINITIALIZED = -1
 LAG_MAX = 2**63 - 1
@@ -86,7 +87,8 @@ class DescribedOffsets:
             for topic_id, partitions in initialized.items():
                 if topic_id in topics.by_id:
                     wanted.append((topics.by_id[topic_id].name, topic_id, sorted(partitions)))
-        async for topic in in_slices(request.topics or (), per_turn=PIECE):
+        for topic in request.topics or ():
+            await pace(ELEMENT)
             known = topics.by_name.get(topic.topic_name)
             if known is not None:
                 wanted.append((topic.topic_name, bytes(known.topic_id), topic.partitions))
@@ -102,10 +104,10 @@ class DescribedOffsets:
         )
         offsets = iter(await gather(reads, self._loop))
         described = []
-        async for piece in in_pieces(wanted):
-            for name, topic_id, indexes in piece:
-                found = list(islice(offsets, len(indexes)))
-                described.append(OffsetsOfTopic(topic_name=name, topic_id=topic_id, partitions=found))
+        for name, topic_id, indexes in wanted:
+            await pace(RECORD)
+            found = list(islice(offsets, len(indexes)))
+            described.append(OffsetsOfTopic(topic_name=name, topic_id=topic_id, partitions=found))
         return OffsetsOfGroup(group_id=group_id, topics=[*described, *unknown])
 
     async def _partition(self, topic: str, key: SharePartitionKey) -> OffsetsOfPartition:

@@ -41,7 +41,8 @@ from barnabas.protocol.messages import (
 )
 from barnabas.share.persister import Persister
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.steps import PIECE, Loop, gather, in_background, in_pieces, in_slices, shielded
+from barnabas.steps import Loop, gather, in_background, shielded
+from barnabas.turns import ELEMENT, RECORD, pace
 
 __all__ = ["ShareGroupService"]
 
@@ -170,9 +171,10 @@ class ShareGroupService:
                 error_code=code, error_message=append_message(error) or code.default_message
             )
         outcome = await self._initialize(group_id, state_epoch, starts)
-        slices = in_slices(altered, per_turn=PIECE)
-        async for topic in slices:
-            async for partition in in_slices(topic.partitions, slices):
+        for topic in altered:
+            await pace(ELEMENT)
+            for partition in topic.partitions:
+                await pace(ELEMENT)
                 key = SharePartitionKey(group_id, bytes(topic.topic_id), partition.partition_index)
                 if (failure := outcome.get(key)) is not None:
                     partition.error_code = failure.code
@@ -186,8 +188,8 @@ class ShareGroupService:
         by_name = self._image().topics.by_name
         altered = []
         starts: dict[bytes, dict[int, int]] = {}
-        slices = in_slices(topics, per_turn=PIECE)
-        async for topic in slices:
+        for topic in topics:
+            await pace(ELEMENT)
             known = by_name.get(topic.topic_name)
             answer = offsets.AlteredTopic(topic_name=topic.topic_name)
             altered.append(answer)
@@ -195,7 +197,8 @@ class ShareGroupService:
             if known is not None:
                 answer.topic_id = known.topic_id
                 of_topic = starts.setdefault(bytes(known.topic_id), of_topic)
-            async for partition in in_slices(topic.partitions, slices):
+            for partition in topic.partitions:
+                await pace(ELEMENT)
                 index = partition.partition_index
                 answered = offsets.AlteredPartition(partition_index=index)
                 if known is None or index not in known.partitions:
@@ -213,8 +216,10 @@ class ShareGroupService:
     async def _delete_offsets(self, group_id: str, topics: Sequence[str]) -> DeleteShareGroupOffsetsResponse:
         by_name = self._image().topics.by_name
         known: dict[str, None] = {}
-        async for piece in in_pieces(topics):
-            known.update((name, None) for name in piece if name in by_name)
+        for name in topics:
+            await pace(RECORD)
+            if name in by_name:
+                known[name] = None
         try:
             _check_group_id(group_id)
             deletion = await self._coordinator.write(
@@ -240,7 +245,8 @@ class ShareGroupService:
         if deleted:
             await self._record(group_id, lambda shard: offsets.complete_delete(shard.environment, group_id, deleted))
         rejected = {topic.topic_name: topic for topic in deletion.rejected}
-        async for name in in_slices(topics, per_turn=PIECE):
+        for name in topics:
+            await pace(ELEMENT)
             if name not in known:
                 results.append(offsets.unknown_topic(name))
             elif name in rejected:
@@ -266,12 +272,14 @@ class ShareGroupService:
         Returns: the error of each group whose states could not be deleted.
         """
         names: dict[str, None] = {}
-        async for piece in in_pieces(group_ids):
-            names.update(dict.fromkeys(piece))
+        for group_id in group_ids:
+            await pace(RECORD)
+            names[group_id] = None
         codes = await gather((shielded(self._delete_states(group_id), self._loop) for group_id in names), self._loop)
         failed: dict[str, ErrorCode] = {}
         answers = zip(names, codes, strict=True)
-        async for group_id, code in in_slices(answers, per_turn=PIECE):
+        for group_id, code in answers:
+            await pace(ELEMENT)
             if code is not ErrorCode.NONE:
                 failed[group_id] = code
         return failed

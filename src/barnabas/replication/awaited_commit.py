@@ -1,8 +1,6 @@
 """Appends that wait until their records are committed: a Produce with acks=all, and an append of the broker itself.
 
-Each partition waits for its own offset. It ends with NOT_LEADER_OR_FOLLOWER if this broker no longer leads it, UNKNOWN_TOPIC_OR_PARTITION
-if its replica is deleted, and REQUEST_TIMED_OUT if its records are not committed in time. A higher leader epoch of the same leader ends
-nothing: only a follower truncates its log. A sole replica commits at once and never waits.
+Each partition of a Produce waits for its own offset (`awaited_offset`). A sole replica commits at once and never waits.
 
 The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or this broker loses the leadership. A time limit would
 settle nothing: the state of its writer rests on the records, which stay in the log and may be committed later.
@@ -13,15 +11,13 @@ Source: Kafka's `DelayedProduce`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.replication.awaited_offset import AwaitedOffset, settle_all, time_out
+from barnabas.replication.awaited_offset import AwaitedOffset
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import DelayedOperation
 
-__all__ = ["AwaitedCommit", "DelayedCommit", "DelayedProduce"]
+__all__ = ["AwaitedCommit", "DelayedCommit"]
 
 
 class AwaitedCommit(AwaitedOffset):
@@ -35,38 +31,6 @@ class AwaitedCommit(AwaitedOffset):
             return None
         enough = len(partition.state.maximal_isr) >= partition.effective_min_isr
         return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-
-
-class DelayedProduce(DelayedOperation):
-    """Waits until every commit is settled.
-
-    Args:
-        respond: makes the response when all outcomes are known.
-    """
-
-    __slots__ = ("_commits", "_respond")
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        commits: Sequence[AwaitedCommit],
-        respond: Callable[[Sequence[AwaitedCommit]], Any],
-    ) -> None:
-        super().__init__(loop.create_future())
-        self._commits = commits
-        self._respond = respond
-
-    def __repr__(self) -> str:
-        open_commits = sum(commit.error_code is None for commit in self._commits)
-        return f"<DelayedProduce open={open_commits} commits={len(self._commits)}>"
-
-    def notified(self, amount: int) -> None:
-        if settle_all(self._commits):
-            self.finish(self._respond(self._commits))
-
-    def expired(self) -> None:
-        time_out(self._commits)
-        self.finish(self._respond(self._commits))
 
 
 class DelayedCommit(DelayedOperation):
