@@ -101,7 +101,7 @@ def test_each_listener_has_its_own_addresses(cluster: Hosting) -> None:
 def test_describe_cluster_has_fenced_brokers_on_request(cluster: Hosting) -> None:
     def described(include_fenced: bool) -> dict[int, tuple[str, int, bool]]:
         request = DescribeClusterRequest(include_fenced_brokers=include_fenced, endpoint_type=1)
-        answer = describe_cluster.handle(context(cluster, 60, 2, "PLAINTEXT"), request)
+        answer = step(describe_cluster.handle(context(cluster, 60, 2, "PLAINTEXT"), request), cluster.loop)
         assert answer.controller_id == NODE
         return {broker.broker_id: (broker.host, broker.port, broker.is_fenced) for broker in answer.brokers}
 

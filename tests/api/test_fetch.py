@@ -14,6 +14,7 @@ from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting, batch, topic_id
 
 LATEST = 18
@@ -57,7 +58,7 @@ def request(
 
 
 def ask(hosting: Hosting, request: FetchRequest, version: int = 12) -> Any:
-    return fetch.handle(hosting.context(1, version), request)
+    return step(fetch.handle(hosting.context(1, version), request), hosting.loop)
 
 
 def answers(response: Any) -> list[FetchResponse.PartitionData]:

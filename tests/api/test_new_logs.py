@@ -126,7 +126,7 @@ def test_a_fetch_of_open_logs_takes_one_turn(hosting: Hosting) -> None:
     for index in range(COUNT):
         hosting.append("t", b"a", index=index)
     parts = [test_fetch.part(index) for index in range(COUNT)]
-    response = fetch.handle(hosting.context(1, 12), test_fetch.request(*parts))
+    response = step(fetch.handle(hosting.context(1, 12), test_fetch.request(*parts)), hosting.loop)
     assert all(test_fetch.values(data) == [b"a"] for data in test_fetch.answers(response))
 
 

@@ -14,6 +14,7 @@ from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record import iter_records
+from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting, batch, topic_id
 
 LATEST = 13
@@ -40,7 +41,7 @@ def answers(response: Any) -> list[ProduceResponse.PartitionProduceResponse]:
 
 
 def send(hosting: Hosting, records: Any, *, version: int = 9, acks: int = -1, topic: str = "t", **options: Any) -> Any:
-    (answer,) = answers(produce.handle(hosting.context(0, version, **options), request((topic, 0, records), acks=acks)))
+    (answer,) = answers(step(produce.handle(hosting.context(0, version, **options), request((topic, 0, records), acks=acks)), hosting.loop))
     return answer
 
 
@@ -50,7 +51,7 @@ def test_every_version_over_the_wire(hosting: Hosting, version: int, acks: int) 
     id_ = hosting.create_topic("t", 2)
     wire = request(("t", 0, batch(b"a", b"b")), ("t", 1, batch(b"c")), acks=acks, id_=id_).encode(version)
     decoded = ProduceRequest.decode(bytearray(wire), version)
-    response = produce.handle(hosting.context(0, version), decoded)
+    response = step(produce.handle(hosting.context(0, version), decoded), hosting.loop)
     assert isinstance(response, ProduceResponse)
     read = ProduceResponse.decode(response.encode(version), version)
     assert [(a.index, a.error_code, a.base_offset) for a in answers(read)] == [(0, 0, 0), (1, 0, 0)]
@@ -71,10 +72,10 @@ def test_only_offset_and_epoch_of_the_clients_bytes_change(hosting: Hosting) -> 
 
 def test_a_partition_fails_alone(hosting: Hosting) -> None:
     hosting.create_topic("t", 2)
-    response = produce.handle(
+    response = step(produce.handle(
         hosting.context(0, 9),
         request(("t", 0, batch(b"a")), ("t", 7, batch(b"b")), ("nowhere", 0, batch(b"c")), ("t", 1, b"")),
-    )
+    ), hosting.loop)
     assert [(a.index, a.error_code, a.base_offset) for a in answers(response)] == [
         (0, ErrorCode.NONE, 0),
         (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
@@ -94,7 +95,7 @@ def test_other_acks_are_rejected(hosting: Hosting, acks: int) -> None:
 def test_acks_0_gets_no_response(hosting: Hosting) -> None:
     hosting.create_topic("t")
     context = hosting.context(0, 9)
-    assert produce.handle(context, request(("t", 0, batch(b"a")), acks=0)) is None
+    assert step(produce.handle(context, request(("t", 0, batch(b"a")), acks=0)), hosting.loop) is None
     assert not context.close_connection
     assert hosting.replicas.partition("t", 0).log.log_end_offset == 1
 
@@ -102,7 +103,7 @@ def test_acks_0_gets_no_response(hosting: Hosting) -> None:
 def test_a_failing_acks_0_closes_the_connection(hosting: Hosting) -> None:
     hosting.create_topic("t")
     context = hosting.context(0, 9)
-    response = produce.handle(context, request(("t", 0, batch(b"a")), ("t", 1, batch(b"a")), acks=0))
+    response = step(produce.handle(context, request(("t", 0, batch(b"a")), ("t", 1, batch(b"a")), acks=0)), hosting.loop)
     assert response is None
     assert context.close_connection
 
@@ -110,13 +111,13 @@ def test_a_failing_acks_0_closes_the_connection(hosting: Hosting) -> None:
 def test_an_unknown_topic_id(hosting: Hosting) -> None:
     """Trap 9: not UNKNOWN_TOPIC_OR_PARTITION, which would mean a name."""
     hosting.create_topic("t")
-    response = produce.handle(hosting.context(0, 13), request(("", 0, batch(b"a")), id_=topic_id(999)))
+    response = step(produce.handle(hosting.context(0, 13), request(("", 0, batch(b"a")), id_=topic_id(999))), hosting.loop)
     assert answers(response)[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def test_a_known_topic_id_with_an_unknown_partition(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t")
-    response = produce.handle(hosting.context(0, 13), request(("", 5, batch(b"a")), id_=id_))
+    response = step(produce.handle(hosting.context(0, 13), request(("", 5, batch(b"a")), id_=id_)), hosting.loop)
     assert answers(response)[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -238,7 +239,7 @@ class TestTransactions:
         hosting.create_topic("t")
         records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
         context = hosting.context(0, 9)
-        assert produce.handle(context, request(("t", 0, records), acks=0)) is None
+        assert step(produce.handle(context, request(("t", 0, records), acks=0)), hosting.loop) is None
         assert context.close_connection
 
     @pytest.mark.parametrize("magic", [0, 1])
@@ -261,7 +262,7 @@ class TestLeaders:
         id_ = hosting.create_topic("t", replicas=(NODE, 2))
         hosting.change(id_, leader=2)
         for version in (9, 10, 12):
-            response = produce.handle(hosting.context(0, version), request(("t", 0, batch(b"a"))))
+            response = step(produce.handle(hosting.context(0, version), request(("t", 0, batch(b"a")))), hosting.loop)
             assert isinstance(response, ProduceResponse)
             (answer,) = answers(ProduceResponse.decode(response.encode(version), version))
             assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -276,7 +277,7 @@ class TestLeaders:
         hosting.replay(SECOND)
         id_ = hosting.create_topic("t", replicas=(2,), leader=2)
         asked = request(("t", 0, batch(b"a")), ("t", 7, batch(b"b")), id_=id_)
-        response = produce.handle(hosting.context(0, version), asked)
+        response = step(produce.handle(hosting.context(0, version), asked), hosting.loop)
         assert isinstance(response, ProduceResponse)
         here, unknown = answers(response)
         assert (here.error_code, unknown.error_code) == (
@@ -290,7 +291,7 @@ class TestLeaders:
     def test_the_leader_that_takes_over_while_a_request_waits_is_named(self, hosting: Hosting, version: int) -> None:
         hosting.replay(SECOND)
         id_ = hosting.create_topic("t", replicas=(NODE, 2))
-        waiting: Any = produce.handle(hosting.context(0, version), request(("t", 0, batch(b"a"))))
+        waiting: Any = step(produce.handle(hosting.context(0, version), request(("t", 0, batch(b"a")))), hosting.loop)
         hosting.change(id_, leader=2)
         hosting.spin()
         (answer,) = answers(waiting.result())
@@ -300,7 +301,7 @@ class TestLeaders:
 
     def test_acks_all_waits_for_the_followers(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))
-        response: Any = produce.handle(hosting.context(0, 9), request(("t", 0, batch(b"a"))))
+        response: Any = step(produce.handle(hosting.context(0, 9), request(("t", 0, batch(b"a")))), hosting.loop)
         assert isinstance(response, asyncio.Future)
         partition = hosting.replicas.partition("t", 0)
         partition.update_follower(2, 1)
@@ -309,7 +310,7 @@ class TestLeaders:
 
     def test_acks_all_waits_no_longer_than_the_timeout(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))
-        response: Any = produce.handle(hosting.context(0, 9), request(("t", 0, batch(b"a"))))
+        response: Any = step(produce.handle(hosting.context(0, 9), request(("t", 0, batch(b"a")))), hosting.loop)
         hosting.advance(1000)
         (answer,) = answers(response.result())
         assert (answer.error_code, answer.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, -1)

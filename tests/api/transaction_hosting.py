@@ -154,7 +154,7 @@ class TransactionHosting(GroupHosting):
         from barnabas.api import produce
 
         self.context = self.hosting.context(api_key, version)
-        response = produce.handle(self.context, request)
+        response = step(produce.handle(self.context, request), self.loop)
         return step(response, self.loop) if asyncio.iscoroutine(response) else response
 
     def end(self, producer: tuple[int, int], commit: bool = True, version: int = 5, **fields: Any) -> Any:

@@ -15,7 +15,7 @@ from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsR
 from barnabas.replication import replica_fetcher
 from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
 from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
-from barnabas.steps import sleep
+from barnabas.steps import sleep, step
 from tests.replication.following import Node, over_the_wire, registration
 from tests.replication.hosting import Hosting
 from tests.simulation.virtual_loop import VirtualLoop
@@ -222,7 +222,7 @@ class Api:
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
         arrived = FetchRequest.decode(request.encode(18), 18)
-        response = fetch.handle(self.hosting.context(1, 18), arrived)
+        response = step(fetch.handle(self.hosting.context(1, 18), arrived), self.hosting.loop)
         return over_the_wire(response if isinstance(response, FetchResponse) else await response)
 
     async def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
