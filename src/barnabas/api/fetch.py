@@ -44,6 +44,7 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
     replica_id, replica_epoch = request.replica_id, -1
     if version >= REPLICA_STATE_VERSION:
         replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
+    rack = _rack(context, request, replica_id)
     session_epoch = request.session_epoch
     session = await services.fetch_sessions.context(
         request.session_id,
@@ -72,10 +73,10 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
         request.isolation_level,
         session.session is not None,
         replica_epoch=replica_epoch,
-        rack=_rack(context, request, replica_id),
+        rack=rack,
         listener=context.connection.listener_name,
     )
-    read = await services.replica_manager.fetch(params, session.partitions, session.session)
+    read = await services.replica_manager.fetches.fetch(params, session.partitions, session.session)
     # Few partitions were asked for, but many of the session have changed.
     context.is_long = context.is_long or is_long(len(read.results) * ELEMENT)
     if accounting is not None and replica_id < 0:

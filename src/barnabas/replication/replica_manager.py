@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from barnabas.log.append_checks import Opened, RecordsToOpen
 from barnabas.log.errors import KafkaStorageError
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
-    from barnabas.replication.fetch_session import FetchSession
     from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
     from barnabas.replication.replica_fetcher_manager import FetcherId
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
@@ -83,6 +82,7 @@ class ReplicaManager:
 
     Attributes:
         topics, topics_by_id: the topics with a replica here.
+        fetches: the Fetch requests that read these replicas.
         image: the metadata as of the last delta.
         names_replicas_by_rack: leaders send consumers to replicas in their own rack.
         replicated_partitions: keeps the replicas of several brokers alike; None before the first such partition.
@@ -111,8 +111,8 @@ class ReplicaManager:
         self.node_id = node_id
         self.lag_time_max_ms = lag_time_max_ms
         self.departed_traffic = TopicTraffic()
-        self._fetches = Fetches(self, loop)
-        self.delayed_fetches = self._fetches.delayed
+        self.fetches = Fetches(self, loop)
+        self.delayed_fetches = self.fetches.delayed
         self.delayed_produces = Purgatory("produce", loop)
         self.delayed_deletions = Purgatory("delete records", loop)
         self.names_replicas_by_rack = False
@@ -155,7 +155,7 @@ class ReplicaManager:
 
     def notify_changed(self, partition: Partition) -> None:
         """Wake the requests that wait on a partition: its leader, ISR, settings or existence have changed."""
-        self._fetches.wake(partition, -1)
+        self.fetches.wake(partition, -1)
         self.delayed_produces.notify(partition)
         self.delayed_deletions.notify(partition)
 
@@ -305,7 +305,7 @@ class ReplicaManager:
         fetch twice as often (KAFKA-9731).
         """
         self.delayed_produces.notify(partition)
-        self._fetches.wake(partition, -1, also_followers=False)
+        self.fetches.wake(partition, -1, also_followers=False)
 
     def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
         """Wake the requests that wait for this follower, and propose that it joins the ISR if it may."""
@@ -318,7 +318,7 @@ class ReplicaManager:
 
     def follower_advanced(self, partition: Partition) -> None:
         """Wake the consumers that read here: this follower has fetched records, or knows more of them to be committed."""
-        self._fetches.wake(partition, -1)
+        self.fetches.wake(partition, -1)
 
     def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
         """Return the replica that a consumer should read from instead of this leader, or -1."""
@@ -344,7 +344,7 @@ class ReplicaManager:
 
     def log_start_moved(self, partition: Partition) -> None:
         """Mark the partition as changed in fetch sessions: records were deleted."""
-        self._fetches.wake(partition, 0)
+        self.fetches.wake(partition, 0)
 
     # Writing
 
@@ -390,7 +390,7 @@ class ReplicaManager:
         traffic.messages_in += info.last_offset - info.base_offset + 1
         if partition.observers or partition in self._fetch_watchers:
             # A marker is small, but all records behind it become readable.
-            self._fetches.wake(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
+            self.fetches.wake(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
         return info
 
     async def await_commits(self, commits: Sequence[AwaitedCommit], timeout_ms: int) -> None:
@@ -482,11 +482,3 @@ class ReplicaManager:
                 yield chunk[position : position + header.size]
             if offset <= before:
                 return
-
-    # Reading
-
-    def fetch(
-        self, params: FetchParams, partitions: Collection[FetchPartition], session: FetchSession | None = None
-    ) -> Coroutine[Any, Any, Reading]:
-        """Read, and wait for more bytes; see `Fetches.fetch`."""
-        return self._fetches.fetch(params, partitions, session)
