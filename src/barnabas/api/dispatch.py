@@ -86,7 +86,7 @@ _LISTS = frozenset(
 )
 """APIs with responses that may be far longer than their requests."""
 
-_API_VERSIONS = 18
+_PRODUCE, _API_VERSIONS = 0, 18
 _PREFIX = struct.Struct(">ii")
 _SIZE = struct.Struct(">i")
 
@@ -224,11 +224,17 @@ class Dispatcher:
 
     async def _answer(self, context: AnyContext, route: Route, frame: memoryview, position: int) -> Output | None:
         """Return the bytes of the response."""
-        request = _decode_small(route, context.version, frame, position)
+        request = None
+        # A Produce is all records, which stay as they are.
+        if not is_long(len(frame) // BYTES) or route.key == _PRODUCE:
+            try:
+                request = _decode(route, context.version, frame, position, TURN // ELEMENT)
+            except LongMessage:
+                request = None
         if request is None:
             context.is_long = True
             # Its records are views of the copy, which stays.
-            context.holds_order = route.key == ApiKey.PRODUCE
+            context.holds_order = route.key == _PRODUCE
             request = await self._apart(_decode, route, context.version, memoryview(bytearray(frame[position:])), 0)
         context.request = request
         try:
@@ -313,17 +319,6 @@ class Dispatcher:
         response = self._routes[_API_VERSIONS].response
         entry = response.ApiVersion(api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version)
         return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])
-
-
-def _decode_small(route: Route, version: int, frame: memoryview, position: int) -> Any:
-    """Decode a request, None if that would take longer than a turn may."""
-    # A Produce is all records, which stay as they are.
-    if is_long(len(frame) // BYTES) and route.key != ApiKey.PRODUCE:
-        return None
-    try:
-        return _decode(route, version, frame, position, TURN // ELEMENT)
-    except LongMessage:
-        return None
 
 
 def _decode(route: Route, version: int, frame: memoryview, position: int, max_elements: int = UNLIMITED) -> Any:

@@ -86,7 +86,7 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
     response = await session.respond(read, session_epoch)
     if read.bytes_read:
         if replica_id < 0:
-            await _count_bytes_out(read)
+            await _count_bytes_out(context, read)
         else:
             services.replica_manager.replicated(read)
     if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
@@ -96,6 +96,7 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
 
 async def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
     """Return the partitions that a request names."""
+    has_many = context.is_long
     uses_topic_ids = context.version >= TOPIC_ID_VERSION
     by_id = context.services.replica_manager.topics_by_id
     wanted = []
@@ -107,7 +108,8 @@ async def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchP
         else:
             topic_id, name = ZERO_UUID, topic.topic
         for asked in topic.partitions:
-            await pace(ELEMENT)
+            if has_many:
+                await pace(ELEMENT)
             wanted.append(
                 FetchPartition(
                     name,
@@ -150,9 +152,11 @@ async def _point_to_leaders(context: RequestContext, read: Reading, response: Fe
     name_leaders(context, response, leaders)
 
 
-async def _count_bytes_out(read: Reading) -> None:
+async def _count_bytes_out(context: RequestContext, read: Reading) -> None:
+    has_many = context.is_long
     for wanted, data in read.results:
-        await pace(RECORD)
+        if has_many:
+            await pace(RECORD)
         records = data.records
         # Records are a slice of the log; a partition without records has empty bytes.
         if records is not None and not isinstance(records, bytes | bytearray | memoryview):

@@ -32,7 +32,7 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     refused: list[ResponseTopic] = []
     accepted: list[RequestTopic] = []
     for topic in request.topics:
-        known, unknown = await _split(image, topic, context.version >= TOPIC_IDS_SINCE)
+        known, unknown = await _split(context, image, topic)
         if known.partitions:
             accepted.append(known)
         if unknown.partitions:
@@ -44,8 +44,11 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     return await _merged(refused, response) if refused else response
 
 
-async def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[RequestTopic, ResponseTopic]:
+async def _split(
+    context: RequestContext, image: MetadataImage, topic: RequestTopic
+) -> tuple[RequestTopic, ResponseTopic]:
     """Separate the partitions that exist from those that do not."""
+    by_id = context.version >= TOPIC_IDS_SINCE
     found = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found is not None:
@@ -56,7 +59,8 @@ async def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tupl
     unknown = ResponseTopic(name=topic.name, topic_id=topic.topic_id)
     known = []
     for partition in topic.partitions:
-        await pace(RECORD)
+        if context.is_long:
+            await pace(RECORD)
         if found is not None and partition.partition_index in found.partitions:
             known.append(partition)
         else:

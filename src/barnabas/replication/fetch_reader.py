@@ -31,6 +31,7 @@ from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import RecordSlice, Uuid
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_selector import NO_REPLICA
+from barnabas.turns import LOG_OPENED, READ
 
 if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSession
@@ -113,11 +114,6 @@ class FetchPartition:
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
 
-    @property
-    def has_open_log(self) -> bool:
-        """Whether the replica has been looked up, and its log is open."""
-        return self.partition is not None and self.partition.open_log is not None
-
     def __repr__(self) -> str:
         name = f"{self.topic or self.topic_id.hex()}-{self.index}"
         return f"<FetchPartition partition={name} fetch_offset={self.fetch_offset}>"
@@ -182,6 +178,7 @@ class Reading:
         results: each partition with its part of the response, in reading order.
         bytes_left: the rest of the request's limit.
         bytes_read: sum of all records.
+        cost: of the last partition, as in `turns`.
     """
 
     __slots__ = (
@@ -195,6 +192,7 @@ class Reading:
         "_replica_id",
         "bytes_left",
         "bytes_read",
+        "cost",
         "found_one",
         "has_ended_wait",
         "results",
@@ -211,6 +209,7 @@ class Reading:
         self._committed_only = params.isolation_level == READ_COMMITTED
         self.bytes_left = params.max_bytes
         self.bytes_read = 0
+        self.cost = 0
         self.found_one = are_others_idle
         self.has_ended_wait = False
         self.results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
@@ -227,11 +226,14 @@ class Reading:
         """Read one partition up to the limits; return whether it is idle. An error is a result and never raised."""
         partition = wanted.partition
         is_new = partition is None
+        self.cost = READ
         try:
             if partition is None or partition.is_deleted:
                 wanted.partition = None
                 partition = wanted.partition = self._lookup.partition_for_fetch(wanted)
             self.found_one = True
+            if partition.open_log is None:
+                self.cost = LOG_OPENED
             data = self._read(wanted, partition)
         except KafkaError as error:
             data = _failed(self._params, wanted, error)

@@ -32,7 +32,7 @@ from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.replication.fetch_reader import FetchPartition, Reading
 from barnabas.replication.partition import Partition
-from barnabas.turns import RECORD, pace
+from barnabas.turns import RECORD, is_long, pace
 
 __all__ = ["FetchContext", "FetchSession", "FetchSessionCache"]
 
@@ -193,8 +193,10 @@ class FetchContext:
                 await session.update(self.partitions, ())
                 session.cached_size = len(session.partitions)
         if session is not None:
+            has_many = is_long(len(read.results) * RECORD)
             for wanted, data in read.results:
-                await pace(RECORD)
+                if has_many:
+                    await pace(RECORD)
                 records = data.records
                 has_records = records is not None and not isinstance(records, bytes)
                 session.note_sent(wanted, data, has_records and is_incremental)
@@ -220,8 +222,10 @@ async def grouped(read: Reading) -> list[FetchResponse.FetchableTopicResponse]:
     """Group neighbouring results of one topic, in their order."""
     topics: list[FetchResponse.FetchableTopicResponse] = []
     heading: tuple[str | None, bytes] | None = None
+    has_many = is_long(len(read.results) * RECORD)
     for wanted, data in read.results:
-        await pace(RECORD)
+        if has_many:
+            await pace(RECORD)
         here = (wanted.topic, wanted.topic_id)
         if here != heading:
             heading = here
@@ -263,7 +267,7 @@ class FetchSessionCache:
         session_id: int,
         epoch: int,
         wanted: Collection[FetchPartition],
-        forgotten: Iterable[Hashable],
+        forgotten: Collection[Hashable],
         *,
         uses_topic_ids: bool,
         is_follower: bool,
@@ -285,7 +289,8 @@ class FetchSessionCache:
             return FetchContext(self, error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         # First, since another request of this session may come while this one gives the loop a turn.
         session.epoch = next_epoch(epoch)
-        await session.update(wanted, forgotten)
+        if wanted or forgotten:
+            await session.update(wanted, forgotten)
         if not session.partitions:
             self._close(session_id)
             return FetchContext(self)

@@ -20,7 +20,7 @@ from barnabas.replication.delayed_fetch import DelayedFetch
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, PartitionLookup, Reading
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import Purgatory
-from barnabas.turns import LOG_OPENED, READ, next_turn, spend
+from barnabas.turns import next_turn, spend
 
 if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSession
@@ -77,13 +77,15 @@ class Fetches:
             are_others_idle = session is not None and len(wanted) < len(session.partitions)
             reading = Reading(params, self._lookup, are_others_idle=are_others_idle)
             waiting: DelayedFetch | None = None
+            is_turn_over = False
             try:
                 for each in wanted:
-                    if spend(READ if each.has_open_log else LOG_OPENED):
+                    if is_turn_over:
                         # What changes from now on must not be missed, in the partitions that are read already.
                         waiting = waiting or self._watch(params, _keys(reading, session), deadline)
                         await next_turn()
                     is_idle = reading.read(each)
+                    is_turn_over = spend(reading.cost)
                     if ready is None:
                         if waiting is not None and each.partition is not None:
                             self.delayed.watch_also(waiting, each.partition)
