@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.partition_registration import NO_LEADER
 from barnabas.metadata.recent_deletions import REMEMBERED_MS
-from barnabas.metadata.topics_image import NO_LEADER, TopicImage
+from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     DeleteTopicsRequest,

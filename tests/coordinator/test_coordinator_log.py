@@ -15,7 +15,7 @@ from barnabas.coordinator.coordinator_log import (
     lengths_of_batches,
 )
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.group.classic.records import group_metadata_tombstone
+from barnabas.group.classic.tombstone import group_metadata_tombstone
 from barnabas.group.offset_records import offset_commit_record, offset_commit_tombstone
 from barnabas.group.offset_store import OffsetAndMetadata
 from barnabas.protocol.errors import MalformedMessage

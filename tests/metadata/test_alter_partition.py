@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from barnabas.metadata import batches
+from barnabas.metadata.partition_registration import LEADER_RECOVERED, LEADER_RECOVERING, PartitionRegistration
 from barnabas.metadata.record_codec import encode_record
-from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING, PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError

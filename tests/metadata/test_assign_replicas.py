@@ -10,7 +10,7 @@ from barnabas.metadata.assign_replicas import assign_replicas_to_dirs
 from barnabas.metadata.directory_ids import LOST, UNASSIGNED
 from barnabas.metadata.features_image import FeaturesImage
 from barnabas.metadata.metadata_version import DIRECTORY_ASSIGNMENT_SINCE
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError

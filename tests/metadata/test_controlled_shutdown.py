@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode

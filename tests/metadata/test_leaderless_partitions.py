@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from barnabas.metadata.leaderless_partitions import NAMED_MAX, LeaderlessPartitions
-from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
+from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.metadata.topics_image import TopicImage, TopicsImage
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from tests.api.turn_meter import counted_calls

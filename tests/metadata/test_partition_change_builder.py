@@ -10,7 +10,12 @@ import pytest
 
 from barnabas.metadata.directory_ids import MIGRATING
 from barnabas.metadata.partition_change_builder import Election, ElectionRules, PartitionChangeBuilder
-from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING, NO_LEADER, PartitionRegistration
+from barnabas.metadata.partition_registration import (
+    LEADER_RECOVERED,
+    LEADER_RECOVERING,
+    NO_LEADER,
+    PartitionRegistration,
+)
 from barnabas.protocol import messages
 
 TOPIC_ID = b"t" * 16

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from barnabas.metadata.slices import at_once
 from hypothesis import given, settings
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_index import NOT_PREFERRED, REASSIGNING, WITHOUT_LEADER, IndexDelta
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.slices import at_once
-from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
+from barnabas.metadata.topics_image import TopicImage, TopicsImage
 from tests.metadata.test_delta import record_lists, replay
 
 A, B = b"a" * 16, b"b" * 16

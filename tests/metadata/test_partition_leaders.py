@@ -26,8 +26,9 @@ from barnabas.metadata.partition_leaders import (
     on_broker_crashed,
     on_broker_gone,
 )
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
+from barnabas.metadata.topics_image import TopicImage, TopicsImage
 from barnabas.protocol import messages
 from barnabas.server.config_table import config_schema
 

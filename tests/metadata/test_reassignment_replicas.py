@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.reassignment_replicas import ReassignmentReplicas, Reverted, revert
-from barnabas.metadata.topics_image import PartitionRegistration
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ from barnabas.raft.peer_messages import (
     Vote,
     VoteAnswer,
 )
-from barnabas.raft.raft_driver import AppendFailed, Peers, RaftDriver
+from barnabas.raft.peers import Peers
+from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role

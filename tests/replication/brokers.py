@@ -12,6 +12,8 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
+from barnabas.metadata.slices import at_once
+
 from barnabas.api import delete_records, fetch, list_offsets, produce
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.client.errors import ConnectionLost
@@ -20,8 +22,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.image_difference import difference
-from barnabas.metadata.slices import at_once
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode

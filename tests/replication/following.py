@@ -9,7 +9,7 @@ from typing import Any
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin, PartitionLog
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.records.record_batch import iter_batches

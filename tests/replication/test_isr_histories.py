@@ -15,7 +15,7 @@ import pytest
 
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.partition_log import AppendOrigin
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import ErrorCode
 from barnabas.replication.followers import Followers
 from barnabas.replication.partition import Partition

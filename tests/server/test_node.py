@@ -13,8 +13,8 @@ import pytest
 
 from barnabas.log.disk import OsDisk, OsDiskFile, OsLock
 from barnabas.metadata.controller_view import ControllerResult
+from barnabas.metadata.partition_registration import LEADER_RECOVERED, LEADER_RECOVERING
 from barnabas.metadata.quorum_controller import _change
-from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING
 from barnabas.protocol.messages import (
     InitProducerIdRequest,
     PartitionChangeRecord,

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 from tests.simulation.broker_node import PORT
 from tests.simulation.cluster_faults import Faults
 from tests.simulation.cluster_node import CONTROLLER_PORT, ClusterNode

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from barnabas.log.log_files import parse_file_name
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import encode_record
-from barnabas.metadata.topics_image import PartitionRegistration
 from barnabas.protocol.errors import KafkaError
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet

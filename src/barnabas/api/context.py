@@ -23,7 +23,7 @@ from barnabas.api import APIS, Api
 from barnabas.group.sender import Sender
 
 if TYPE_CHECKING:
-    from barnabas.api.throttling import Accounting
+    from barnabas.api.accounting import Accounting
     from barnabas.group.group_coordinator import GroupCoordinator
     from barnabas.group.share.requests import ShareGroupService
     from barnabas.metadata.config_entries import ConfigResolver

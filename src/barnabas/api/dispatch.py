@@ -33,6 +33,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar, cast
 
 from barnabas.api import max_version
+from barnabas.api.accounting import Accounting
 from barnabas.api.context import (
     AnyContext,
     BrokerServices,
@@ -43,7 +44,7 @@ from barnabas.api.context import (
 )
 from barnabas.api.error_response import error_response
 from barnabas.api.let_go import let_go
-from barnabas.api.throttling import Accounting, settle
+from barnabas.api.throttling import settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
 from barnabas.protocol.framing import parse_request_header

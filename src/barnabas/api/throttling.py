@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from barnabas.replication.fetch_reader import Reading
     from barnabas.replication.fetch_session import FetchContext
 
-__all__ = ["Accounting", "fetch_bytes_limit", "mutation_quota", "settle", "throttled_fetch"]
+__all__ = ["fetch_bytes_limit", "mutation_quota", "settle", "throttled_fetch"]
 
 NANOS_TO_PERCENT = 100.0 / 1e9
 
@@ -61,29 +61,6 @@ _EXEMPT = frozenset(
 _STRICT_SINCE = {ApiKey.CREATE_TOPICS: 6, ApiKey.CREATE_PARTITIONS: 3, ApiKey.DELETE_TOPICS: 5}
 # The size that Kafka's FetchResponse.sizeOf adds to the body.
 _FETCH_SIZE_FIELD = 4
-
-
-class Accounting:
-    """One request's costs.
-
-    Attributes:
-        started_ns: when its handling began.
-        request_bytes: header and body.
-        busy_ns: how long it occupied the loop, up to its response.
-        throttle_ms: the client's pause from now on.
-        mutation: the quota of a request that creates or deletes partitions; the controller charges it.
-        is_settled: the handler has charged the request.
-    """
-
-    __slots__ = ("busy_ns", "is_settled", "mutation", "request_bytes", "started_ns", "throttle_ms")
-
-    def __init__(self, started_ns: int, request_bytes: int) -> None:
-        self.started_ns = started_ns
-        self.request_bytes = request_bytes
-        self.busy_ns = 0
-        self.throttle_ms = 0
-        self.mutation: MutationQuota | None = None
-        self.is_settled = False
 
 
 def user_name(principal: str) -> str:

@@ -19,7 +19,8 @@ from collections.abc import Mapping
 
 from barnabas.group.xxh3 import xxh3_64
 from barnabas.metadata.cluster_image import ClusterImage
-from barnabas.metadata.topics_image import PartitionRegistration, TopicImage
+from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.metadata.topics_image import TopicImage
 
 _FORMAT = b"\0"
 

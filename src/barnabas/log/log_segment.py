@@ -27,7 +27,7 @@ from barnabas.log import log_files
 from barnabas.log.disk import Buffer, Disk, DiskFile, write_fully
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.offset_index import OffsetIndex
-from barnabas.log.open_files import OpenFiles
+from barnabas.log.open_files import OpenedFile, OpenFiles
 from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import TransactionIndex
 from barnabas.records.errors import CorruptRecord, RecordError
@@ -50,7 +50,7 @@ RELATIVE_OFFSET_MAX = 2**31 - 1
 REMEMBERED_POSITIONS = 64
 
 
-class LogSegment:
+class LogSegment(OpenedFile):
     """One segment."""
 
     __slots__ = (
@@ -68,7 +68,6 @@ class LogSegment:
         "max_timestamp_offset",
         "offset_index",
         "path",
-        "recently_used",
         "size",
         "time_index",
         "transaction_index",
@@ -90,6 +89,7 @@ class LogSegment:
         Args:
             suffix: behind every file's name, for a segment that is not in use yet: `.cleaned`, `.swap`.
         """
+        super().__init__()
         stem = f"{directory}/{base_offset:020d}"
         self._disk = disk
         self._open_files = open_files
@@ -105,7 +105,6 @@ class LogSegment:
         self.max_timestamp_offset = base_offset
         # Timestamp of the first batch, from which segment.ms counts; None until it is known.
         self.first_timestamp: int | None = None
-        self.recently_used = False
         self._file: DiskFile | None = None
         # What has to succeed before the next write; it is called once.
         self.before_write: Callable[[], None] | None = None

@@ -14,12 +14,27 @@ as one to an open file, and the other descriptors are for connections.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from barnabas.log.log_segment import LogSegment
+__all__ = ["DEFAULT_LIMIT", "OpenFiles", "OpenedFile"]
 
 DEFAULT_LIMIT = 512
+
+
+class OpenedFile:
+    """What opens its file when it needs it: a segment.
+
+    Attributes:
+        recently_used: set with each use of the file.
+    """
+
+    __slots__ = ("recently_used",)
+
+    def __init__(self) -> None:
+        self.recently_used = False
+
+    def close_file(self) -> None:
+        """Close the file; the next use opens it again."""
+        raise NotImplementedError
 
 
 class OpenFiles:
@@ -30,7 +45,7 @@ class OpenFiles:
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         assert limit >= 2, "the least is one file to read and one to write"
         self.limit = limit
-        self._queue: OrderedDict[LogSegment, None] = OrderedDict()
+        self._queue: OrderedDict[OpenedFile, None] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<OpenFiles {len(self._queue)}/{self.limit}>"
@@ -38,7 +53,7 @@ class OpenFiles:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def opened(self, segment: LogSegment) -> None:
+    def opened(self, segment: OpenedFile) -> None:
         """Add a segment whose file was just opened, and close another one if there are too many."""
         queue = self._queue
         queue[segment] = None
@@ -50,6 +65,6 @@ class OpenFiles:
             else:
                 oldest.close_file()
 
-    def closed(self, segment: LogSegment) -> None:
+    def closed(self, segment: OpenedFile) -> None:
         """Forget a segment that closes its file by itself."""
         self._queue.pop(segment, None)

@@ -30,14 +30,14 @@ from barnabas.metadata.batches import in_batches
 from barnabas.metadata.cluster_control import registered
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.partition_leaders import Elections, Hosted, is_active
-from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.topics_image import (
+from barnabas.metadata.partition_registration import (
     LEADER_RECOVERED,
     LEADER_RECOVERING,
     NO_LEADER_CHANGE,
     PartitionRegistration,
-    TopicImage,
 )
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 

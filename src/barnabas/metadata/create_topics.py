@@ -23,9 +23,9 @@ from barnabas.metadata.controller_view import (
     ControllerView,
 )
 from barnabas.metadata.directory_ids import default_directory
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.replica_placer import place
-from barnabas.metadata.topics_image import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ZERO_UUID

@@ -20,8 +20,8 @@ from barnabas.metadata.batches import in_batches
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
 from barnabas.metadata.partition_change_builder import Election
 from barnabas.metadata.partition_leaders import Elections, Hosted
+from barnabas.metadata.partition_registration import NO_LEADER
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.topics_image import NO_LEADER
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 

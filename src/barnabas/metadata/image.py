@@ -18,9 +18,10 @@ from barnabas.metadata.client_quotas_image import ClientQuotasImage
 from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage, ControllerRegistration, Endpoint
 from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.metadata.features_image import FeaturesImage
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.security_images import AclsImage, DelegationTokensImage, ScramImage
-from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
+from barnabas.metadata.topics_image import TopicImage, TopicsImage
 from barnabas.protocol import messages
 
 __all__ = [

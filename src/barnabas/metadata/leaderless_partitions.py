@@ -15,7 +15,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.nothing import NOTHING
 from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import has_directory_online, is_active
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 
 NAMED_MAX = 5
 """How many partitions a line names; it only counts the others."""

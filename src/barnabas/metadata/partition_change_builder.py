@@ -49,13 +49,13 @@ from typing import NamedTuple
 
 from barnabas.metadata.directory_ids import MIGRATING, UNASSIGNED
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
-from barnabas.metadata.reassignment_replicas import ReassignmentReplicas
-from barnabas.metadata.topics_image import (
+from barnabas.metadata.partition_registration import (
     LEADER_RECOVERING,
     NO_LEADER,
     NO_LEADER_CHANGE,
     PartitionRegistration,
 )
+from barnabas.metadata.reassignment_replicas import ReassignmentReplicas
 from barnabas.protocol import messages
 
 NO_BUMP_ON_SHRINK = 12

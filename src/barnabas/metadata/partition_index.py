@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.metadata.topics_image import PartitionRegistration
+    from barnabas.metadata.partition_registration import PartitionRegistration
 
 WITHOUT_LEADER, NOT_PREFERRED, REASSIGNING = -1, -2, -3
 NO_LEADER = -1

@@ -27,8 +27,9 @@ from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.nothing import NOTHING
 from barnabas.metadata.partition_change_builder import Election, ElectionRules, PartitionChangeBuilder
 from barnabas.metadata.partition_index import WITHOUT_LEADER
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.topics_image import PartitionRegistration, TopicImage
+from barnabas.metadata.topics_image import TopicImage
 
 NOBODY = -1
 

@@ -19,7 +19,7 @@ from barnabas.metrics.source import PartitionRow
 from barnabas.quota.replication_quota_manager import ReplicationQuotaManager
 
 if TYPE_CHECKING:
-    from barnabas.metadata.topics_image import PartitionRegistration
+    from barnabas.metadata.partition_registration import PartitionRegistration
     from barnabas.replication.replica_manager import ReplicaManager
 
 __all__ = ["families"]

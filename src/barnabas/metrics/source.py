@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.api.context import BrokerServices
 from barnabas.log.partition_log import PartitionLog
-from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metrics.exposition import labels
 from barnabas.metrics.request_times import RequestTimes
 from barnabas.protocol.errors import KafkaError

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.election_state import NO_NODE
@@ -32,6 +31,7 @@ from barnabas.raft.peer_messages import (
     SnapshotPiece,
     Vote,
 )
+from barnabas.raft.peers import Peers
 from barnabas.raft.raft_node import QuorumNotSupported, RaftNode
 from barnabas.raft.ready import Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
@@ -55,30 +55,6 @@ class NobodyListens(KafkaError):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
-
-
-class Peers(Protocol):
-    """The other nodes of the quorum, as this one reaches them."""
-
-    async def send(self, to: int, request: Request) -> Answer:
-        """Carry a request to a node and return its answer; a node below -1 is one of `peer_messages.bootstrap_ids`.
-
-        Raises:
-            KafkaError: there is no answer, or it cannot be used. After `QuorumTimeouts.request` the node sends another request, so a
-                request without an answer should fail by then.
-        """
-
-    async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
-        """Carry a request for a piece of a snapshot; raises as `send` does."""
-
-    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
-        """Return where a node serves the quorum; None if that is not known."""
-
-    def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
-        """Take over where a node says that it serves the quorum."""
-
-    def close(self) -> None:
-        """End what is under way, and send nothing more."""
 
 
 class RaftDriver:

@@ -26,7 +26,7 @@ from barnabas.raft.seams import IncomingSnapshot, ReplicatedLog, SnapshotId
 from barnabas.steps import Loop, in_background, sleep
 
 if TYPE_CHECKING:
-    from barnabas.raft.raft_driver import Peers
+    from barnabas.raft.peers import Peers
     from barnabas.raft.raft_node import RaftNode
 
 logger = logging.getLogger(__name__)

@@ -42,7 +42,7 @@ from barnabas.replication.partition_state import (
 
 if TYPE_CHECKING:
     from barnabas.log.transaction_verification import VerificationGuard
-    from barnabas.metadata.topics_image import PartitionRegistration
+    from barnabas.metadata.partition_registration import PartitionRegistration
     from barnabas.replication.fetch_reader import FetchPartition
     from barnabas.replication.hosted_topic import HostedTopic
 

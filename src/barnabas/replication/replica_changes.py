@@ -21,7 +21,8 @@ from barnabas.replication.partition import Partition
 
 if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
-    from barnabas.metadata.topics_image import PartitionRegistration, TopicDelta
+    from barnabas.metadata.partition_registration import PartitionRegistration
+    from barnabas.metadata.topics_image import TopicDelta
     from barnabas.replication.replica_manager import ReplicaManager
 
 __all__ = ["changes"]

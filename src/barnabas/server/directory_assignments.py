@@ -24,7 +24,8 @@ from barnabas.turns import ELEMENT, next_turn, pace
 if TYPE_CHECKING:
     from barnabas.api.context import Controller
     from barnabas.metadata.delta import MetadataDelta
-    from barnabas.metadata.topics_image import PartitionRegistration, TopicsDelta
+    from barnabas.metadata.partition_registration import PartitionRegistration
+    from barnabas.metadata.topics_image import TopicsDelta
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,8 @@ from barnabas.group.consumer.member import (
 )
 from barnabas.group.topic_hash import group_hash, topic_hash
 from barnabas.metadata.cluster_image import ClusterImage
-from barnabas.metadata.topics_image import PartitionRegistration, TopicImage
+from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.messages import ConsumerGroupCurrentMemberAssignmentValue
 
 SERDE = RecordSerde("group")

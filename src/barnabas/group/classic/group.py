@@ -31,7 +31,7 @@ from enum import Enum
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.member import ClassicGroupMember, JoinReply, Protocols
-from barnabas.group.classic.records import group_metadata_tombstone
+from barnabas.group.classic.tombstone import group_metadata_tombstone
 from barnabas.group.group import ExpiryBase, Group, GroupType, OffsetCommitter, PartitionCheck
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (

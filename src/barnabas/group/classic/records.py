@@ -10,15 +10,14 @@ Source: Kafka class `GroupCoordinatorRecordHelpers`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from barnabas.coordinator.result import CoordinatorRecord
+from barnabas.group.classic.group import ClassicGroup
+from barnabas.group.classic.tombstone import GROUP_METADATA
 from barnabas.protocol.messages import GroupMetadataKey, GroupMetadataValue
 
-if TYPE_CHECKING:
-    from barnabas.group.classic.group import ClassicGroup
+__all__ = ["GROUP_METADATA", "empty_group_metadata_record", "group_metadata_record"]
 
-GROUP_METADATA = 2
 _GROUP_METADATA_VERSION = 3
 
 
@@ -65,8 +64,3 @@ def empty_group_metadata_record(group_id: str, current_state_timestamp_ms: int) 
 
 def _group_record(group_id: str, value: GroupMetadataValue) -> CoordinatorRecord:
     return CoordinatorRecord(GROUP_METADATA, GroupMetadataKey(group=group_id), value, _GROUP_METADATA_VERSION)
-
-
-def group_metadata_tombstone(group_id: str) -> CoordinatorRecord:
-    """The end of a group."""
-    return CoordinatorRecord(GROUP_METADATA, GroupMetadataKey(group=group_id), None)
