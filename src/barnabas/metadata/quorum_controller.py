@@ -28,7 +28,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from barnabas.clock import Clock
 from barnabas.metadata import cluster_control
@@ -58,7 +58,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
-from barnabas.steps import in_background, run_on_the_spot
+from barnabas.steps import run_on_the_spot
 from barnabas.turns import ELEMENT, is_long, next_turn
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from barnabas.protocol.messages import BrokerHeartbeatRequest
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 
 class _Pending(NamedTuple):
@@ -225,48 +227,21 @@ class QuorumController:
                 cluster_control.keep_session(self._view(), cast("BrokerHeartbeatRequest", request.body))
             self._early.append(request)
             return
-        try:
-            if not self.is_active:
-                raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
-            if request.is_late(self._clock.monotonic_ms()):
-                raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, LATE)
-            manager = manager_of(request.api_key)
-            if manager is None:
-                message = f"The controller does not serve API key {request.api_key}."
-                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
-            if request.is_long and self._loop is not None:
-                in_background(self._answer_apart(request, manager, self._loop), self._loop)
-                return
-            view = self._view(request.version, request.mutation_quota)
-            result = _bounded(manager(view, request.body))
-            if result.batches is not None:
-                run_on_the_spot(self._answer_in_batches(request, result.response, result.batches), self._loop)
-            elif self._loop is not None and _is_long(view, result.records):
-                in_background(self._answer_apart(request, lambda *_: result, self._loop), self._loop)
-            else:
-                self._finish(request, _change(view, result))
-        except Exception as error:
-            request.fail(error)
+        run_on_the_spot(self._answer(request), self._loop)
 
-    async def _answer_apart(
-        self, request: ControllerRequest, manager: Manager, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        """Answer a long request, whose change is computed in the executor; later requests wait until it is."""
-
-        def compute(view: ControllerView) -> _Change:
-            return _change(view, _bounded(manager(view, request.body)))
-
+    async def _answer(self, request: ControllerRequest) -> None:
+        """Answer a request; later requests wait until its change is appended."""
         self._is_computing = True
         try:
+            manager = self._manager_of(request)
             view = self._view(request.version, request.mutation_quota)
-            change = await loop.run_in_executor(None, compute, view)
-            if not self.is_active:
-                raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
-            if request.future.done():
-                return
-            if change.result.batches is not None:
-                await self._finish_in_batches(request, change.result.response, change.result.batches)
-            else:
+            result = await self._compute(request.is_long, manager, view, request.body)
+            if result.batches is not None:
+                records = await self._append_batches(result.batches)
+                view, result = self._view(), ControllerResult(result.response, records)
+            is_long = request.is_long or _is_long(view, result.records)
+            change = await self._compute(is_long, _change, view, _bounded(result))
+            if not request.future.done():
                 self._finish(request, change)
         except Exception as error:
             request.fail(error)
@@ -274,22 +249,29 @@ class QuorumController:
             self._is_computing = False
             self._answer_early()
 
-    async def _answer_in_batches(self, request: ControllerRequest, response: Message, batches: Batches) -> None:
-        """Answer a request whose change has any size; later requests wait until it is appended."""
-        self._is_computing = True
-        try:
-            await self._finish_in_batches(request, response, batches)
-        except Exception as error:
-            # The changes that were to settle a broker may be missing.
-            self.sessions.settled.clear()
-            request.fail(error)
-        finally:
-            self._is_computing = False
-            self._answer_early()
+    def _manager_of(self, request: ControllerRequest) -> Manager:
+        if not self.is_active:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
+        if request.is_late(self._clock.monotonic_ms()):
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, LATE)
+        manager = manager_of(request.api_key)
+        if manager is None:
+            message = f"The controller does not serve API key {request.api_key}."
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
+        return manager
 
-    async def _finish_in_batches(self, request: ControllerRequest, response: Message, batches: Batches) -> None:
-        records = await self._append_batches(batches)
-        self._finish(request, _change(self._view(), ControllerResult(response, records)))
+    async def _compute(self, is_long: bool, function: Callable[..., R], *args: Any) -> R:
+        """Compute a part of a change from what does not change; the executor does what is long.
+
+        Raises:
+            KafkaError: NOT_CONTROLLER, this controller has resigned meanwhile; else what `function` raises.
+        """
+        if not is_long or self._loop is None:
+            return function(*args)
+        computed = await self._loop.run_in_executor(None, function, *args)
+        if not self.is_active:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
+        return computed
 
     async def _append_batches(self, batches: Batches) -> list[MetadataRecord]:
         """As `append_batches`, for as long as this controller is active."""
@@ -297,7 +279,12 @@ class QuorumController:
         def append(records: list[MetadataRecord]) -> None:
             self._append(_change(self._view(), ControllerResult(None, records)), None)
 
-        return await append_batches(batches, append, lambda: self.is_active, self._loop)
+        try:
+            return await append_batches(batches, append, lambda: self.is_active, self._loop)
+        except Exception:
+            # The changes that were to settle a broker may be missing.
+            self.sessions.settled.clear()
+            raise
 
     def _finish(self, request: ControllerRequest, change: _Change) -> None:
         """Append the records of a change and give its response, or the response alone when all before it is committed.
