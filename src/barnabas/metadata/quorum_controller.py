@@ -232,11 +232,13 @@ class QuorumController:
     async def _answer(self, request: ControllerRequest) -> None:
         """Answer a request; later requests wait until its change is appended."""
         self._is_computing = True
+        in_batches = False
         try:
             manager = self._manager_of(request)
             view = self._view(request.version, request.mutation_quota)
             result = await self._compute(request.is_long, manager, view, request.body)
             if result.batches is not None:
+                in_batches = True
                 records = await self._append_batches(result.batches)
                 view, result = self._view(), ControllerResult(result.response, records)
             is_long = request.is_long or _is_long(view, result.records)
@@ -244,6 +246,9 @@ class QuorumController:
             if not request.future.done():
                 self._finish(request, change)
         except Exception as error:
+            if in_batches:
+                # The changes that were to settle a broker may be missing.
+                self.sessions.settled.clear()
             request.fail(error)
         finally:
             self._is_computing = False
@@ -279,12 +284,7 @@ class QuorumController:
         def append(records: list[MetadataRecord]) -> None:
             self._append(_change(self._view(), ControllerResult(None, records)), None)
 
-        try:
-            return await append_batches(batches, append, lambda: self.is_active, self._loop)
-        except Exception:
-            # The changes that were to settle a broker may be missing.
-            self.sessions.settled.clear()
-            raise
+        return await append_batches(batches, append, lambda: self.is_active, self._loop)
 
     def _finish(self, request: ControllerRequest, change: _Change) -> None:
         """Append the records of a change and give its response, or the response alone when all before it is committed.
