@@ -69,6 +69,10 @@ class OffsetCheckpoints:
             self._recovery_points.get(key, 0), self._log_starts.get(key, 0), self._high_watermarks.get(key, 0)
         )
 
+    def give_up(self) -> None:
+        """End the write that waits for its turn: it writes nothing."""
+        self._generation += 1
+
     def lower_recovery_point(self, key: Key, offset: int) -> None:
         """Before a truncation: recovery must not take what is written behind it for flushed, even after a power cut.
 
