@@ -1,15 +1,26 @@
-"""Long requests are handled in pieces, and answered as if they had been handled at once."""
+"""Long requests are handled in parts, and answered as if they had been handled in one."""
 
 from __future__ import annotations
 
-from barnabas.group.pieces import PIECE, extend_topics, pieces
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.group.parts import extend_topics, is_one_part, parts, parts_of
 from barnabas.protocol.messages import OffsetDeleteRequest
+from barnabas.turns import ELEMENT, TURN, new_budget
+from tests.at_once import at_once
 
 Topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
 Partition = OffsetDeleteRequest.OffsetDeleteRequestPartition
+
+T = TypeVar("T")
+
+PART = TURN // ELEMENT
 
 
 def topics(counts: list[int]) -> list[Topic]:
@@ -19,25 +30,85 @@ def topics(counts: list[int]) -> list[Topic]:
     ]
 
 
-@given(st.lists(st.integers(0, 3 * PIECE // 2), max_size=4), st.integers(0, 3))
-def test_pieces_put_together_are_the_whole(counts: list[int], more: int) -> None:
-    asked = topics([*counts, *[PIECE] * more])
+def all_of(cut: AsyncIterator[T]) -> list[T]:
+    async def collected() -> list[T]:
+        return [part async for part in cut]
+
+    return at_once(collected())
+
+
+@given(st.lists(st.integers(0, 3 * PART // 2), max_size=4), st.integers(0, 3))
+def test_parts_put_together_are_the_whole(counts: list[int], more: int) -> None:
+    asked = topics([*counts, *[PART] * more])
     whole: list[Topic] = []
-    for piece in pieces(asked):
-        assert sum(len(topic.partitions) for topic in piece) <= PIECE
-        extend_topics(whole, piece)
-    assert whole == topics([*counts, *[PIECE] * more])
+    found = all_of(parts(asked))
+    for part in found:
+        assert sum(len(topic.partitions) for topic in part) <= PART
+        extend_topics(whole, part)
+    assert whole == topics([*counts, *[PART] * more])
+    assert is_one_part(asked) == (len(found) == 1 and found[0] is asked)
 
 
-def test_a_short_request_is_one_piece_of_its_own_topics() -> None:
+def test_a_short_request_is_one_part_of_its_own_topics() -> None:
     asked = topics([1, 2])
-    (piece,) = pieces(asked)
-    assert [one is topic for one, topic in zip(piece, asked, strict=True)] == [True, True]
+    (part,) = all_of(parts(asked))
+    assert [one is topic for one, topic in zip(part, asked, strict=True)] == [True, True]
 
 
-def test_a_request_without_topics_is_one_piece() -> None:
-    assert list(pieces([])) == [[]]
+def test_a_request_without_topics_is_one_part() -> None:
+    assert all_of(parts([])) == [[]]
+    assert all_of(parts_of([])) == [[]]
 
 
 def test_topics_without_partitions_count_too() -> None:
-    assert [len(piece) for piece in pieces(topics([0] * (PIECE + 1)))] == [PIECE, 1]
+    assert [len(part) for part in all_of(parts(topics([0] * (PART + 1))))] == [PART, 1]
+
+
+def test_elements_without_others_in_them_are_cut_by_their_number() -> None:
+    items = list(range(2 * PART + 1))
+    assert all_of(parts_of(items)) == [items[:PART], items[PART : 2 * PART], items[2 * PART :]]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [lambda: parts(topics([1] * 2 * PART)), lambda: parts(topics([2 * PART - 2])), lambda: parts_of([0] * 2 * PART)],
+    ids=["topics", "partitions", "elements"],
+)
+def test_no_turn_has_two_parts_whoever_asks(cut: Callable[[], AsyncIterator[object]]) -> None:
+    turn, handled_in = 0, list[int]()
+
+    async def handle() -> None:
+        async for _ in cut():
+            handled_in.append(turn)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while len(handled_in) < 6 and turn < 100:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def side_by_side() -> None:
+        await asyncio.gather(count_turns(), handle(), handle(), handle())
+
+    new_budget()
+    asyncio.run(side_by_side())
+    assert len(handled_in) == len(set(handled_in)) == 6, handled_in
+
+
+def test_short_requests_are_paid_for_too() -> None:
+    handled = 0
+
+    async def handle() -> None:
+        nonlocal handled
+        async for _ in parts(topics([PART // 4 - 1])):
+            handled += 1
+
+    async def side_by_side() -> None:
+        requests = asyncio.gather(*(handle() for _ in range(6)))
+        await asyncio.sleep(0)
+        assert handled == 4, "a turn has time for four of them"
+        await requests
+        assert handled == 6
+
+    new_budget()
+    asyncio.run(side_by_side())
