@@ -24,6 +24,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from barnabas.turns import new_budget
 from tests.simulation.broker_node import BrokerNode
 from tests.simulation.disk import SimDisk
 from tests.simulation.network import Network
@@ -105,6 +106,8 @@ class World:
             Stuck: nothing will ever happen again, or it takes longer than so many virtual seconds.
         """
         self.loop.ends_at = self.loop.time() + seconds
+        # What was spent before this world has nothing to do with its seed.
+        new_budget()
         try:
             return self.loop.run_until_complete(story)
         finally:
