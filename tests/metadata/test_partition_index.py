@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from barnabas.metadata.slices import at_once
 from hypothesis import given, settings
 
 from barnabas.metadata.image import MetadataImage
