@@ -15,8 +15,9 @@ from tests.at_once import at_once
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append
 from tests.log.test_log_manager import timed
+from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
-from tests.turn_by_turn import make_turns_small, turn_by_turn
+from tests.turn_by_turn import turn_by_turn
 
 
 def count_uses(monkeypatch: pytest.MonkeyPatch, name: str, looked_at: list[int]) -> None:
@@ -54,7 +55,7 @@ def test_each_turn_looks_at_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = [0]
     for name in ("has_deleted_files", "recovery_point", "high_watermark"):
         count_uses(monkeypatch, name, looked_at)
-    make_turns_small(monkeypatch, 3 * RECORD)
+    set_turn(monkeypatch, 3 * RECORD)
     for _ in turn_by_turn(opened.housekeeping()):
         looked_at.append(0)
     # The last log of one round and the first three of the next, with what each round asks of a log.
@@ -68,7 +69,7 @@ def test_a_turn_flushes_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     for log in opened.logs.values():
         log.reconfigure(LogConfig(flush_ms=1000))
     clock.ms += 1_000
-    make_turns_small(monkeypatch, 2 * WRITE)
+    set_turn(monkeypatch, 2 * WRITE)
     flushed_then = [
         sum(log.recovery_point == log.log_end_offset for log in opened.logs.values())
         for _ in turn_by_turn(opened.housekeeping())
@@ -78,7 +79,7 @@ def test_a_turn_flushes_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_turn_only_looks_at_many_logs_with_nothing_to_flush(monkeypatch: pytest.MonkeyPatch) -> None:
     _, opened = many(Clock())
-    make_turns_small(monkeypatch, 2 * WRITE)
+    set_turn(monkeypatch, 2 * WRITE)
     assert list(turn_by_turn(opened.housekeeping())) == []
 
 
@@ -94,7 +95,7 @@ def test_a_turn_writes_the_indexes_of_few_logs(monkeypatch: pytest.MonkeyPatch) 
         return True
 
     monkeypatch.setattr(PartitionLog, "write_index_entries", counted)
-    make_turns_small(monkeypatch, 2 * WRITE)
+    set_turn(monkeypatch, 2 * WRITE)
     for _ in turn_by_turn(opened.housekeeping()):
         wrote.append(0)
     assert max(wrote) <= 3, wrote
@@ -107,7 +108,7 @@ def test_the_files_of_few_deleted_logs_go_in_a_turn(monkeypatch: pytest.MonkeyPa
     for partition in range(10):
         opened.delete(TOPIC, partition)
     clock.ms += 600_000
-    make_turns_small(monkeypatch, 4 * REPLICA)
+    set_turn(monkeypatch, 4 * REPLICA)
     left = [len([name for name in disk.listdir(ROOT) if "orders" in name]) for _ in turn_by_turn(opened.housekeeping())]
     assert left == [6, 2]
     assert not [name for name in disk.listdir(ROOT) if "orders" in name]
@@ -120,15 +121,15 @@ def test_it_ends_when_the_logs_are_closed(monkeypatch: pytest.MonkeyPatch) -> No
         disk, opened = many(clock)
         clock.ms += 600_000
         with monkeypatch.context() as small:
-            make_turns_small(small, ELEMENT)
+            set_turn(small, ELEMENT)
             keeping_house = turn_by_turn(opened.housekeeping())
             if sum(1 for _ in zip(range(turns), keeping_house, strict=False)) < turns:
                 turns_of_all = turns - 1
                 break
-            make_turns_small(small, 1_000_000)
+            set_turn(small, 1_000_000)
             at_once(opened.close(clean=False))
             calls = disk.calls
-            make_turns_small(small, ELEMENT)
+            set_turn(small, ELEMENT)
             for _ in keeping_house:
                 pass
         assert disk.calls == calls, turns
@@ -141,7 +142,7 @@ def test_retention_opens_few_logs_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> 
     at_once(opened.close())
     again = timed(disk, clock)
     clock.ms += 600_000
-    make_turns_small(monkeypatch, 2 * LOG_OPENED)
+    set_turn(monkeypatch, 2 * LOG_OPENED)
     opened_then = [len(again.logs) for _ in turn_by_turn(again.housekeeping())]
     assert changes(opened_then) == [2, 4, 6, 8, 10]
 
@@ -151,7 +152,7 @@ def test_checkpoints_that_a_truncation_has_stopped_are_written_the_next_time(mon
     disk, opened = many(clock)
     clock.ms += 600_000
     wrote = f"{ROOT}/replication-offset-checkpoint"
-    make_turns_small(monkeypatch, 3 * RECORD)
+    set_turn(monkeypatch, 3 * RECORD)
     for number, _ in enumerate(turn_by_turn(opened.housekeeping())):
         opened._checkpoints.lower_recovery_point((TOPIC, 0), number)
     assert not disk.exists(wrote)

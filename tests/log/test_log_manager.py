@@ -20,8 +20,9 @@ from barnabas.turns import ELEMENT, READ, REPLICA
 from tests.at_once import at_once
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manager, read_all
+from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
-from tests.turn_by_turn import make_turns_small, turn_by_turn
+from tests.turn_by_turn import turn_by_turn
 
 OTHER_ID = bytes(range(1, 17))
 MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"
@@ -131,7 +132,7 @@ def test_log_that_cannot_be_closed_prevents_the_marker() -> None:
 def test_few_logs_are_closed_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = manager(SimDisk())
     logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(5)]
-    make_turns_small(monkeypatch, 2 * READ)
+    set_turn(monkeypatch, 2 * READ)
     closed_then = []
     for _ in turn_by_turn(opened.close()):
         closed_then.append(sum(log._local.is_closed for log in logs))
@@ -148,7 +149,7 @@ def closed(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[LogManager], No
         append(opened.get_or_create(TOPIC, partition, TOPIC_ID, LogConfig()), 1)
     turn = 0
     with monkeypatch.context() as small:
-        make_turns_small(small, ELEMENT)
+        set_turn(small, ELEMENT)
         for turn, _ in enumerate(turn_by_turn(opened.close()), start=1):
             if turn == at:
                 meanwhile(opened)
@@ -191,7 +192,7 @@ def test_few_logs_are_listed_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 1)
     at_once(opened.close())
     again = LogManager(disk, ROOT, now_ms=Clock())
-    make_turns_small(monkeypatch, 2 * REPLICA)
+    set_turn(monkeypatch, 2 * REPLICA)
     listed = [0, *(len(again._unopened) for _ in turn_by_turn(again.open())), len(again._unopened)]
     assert listed[-1] == 5
     assert max(after - before for before, after in itertools.pairwise(listed)) == 2
@@ -485,7 +486,7 @@ def test_a_start_that_ends_before_all_logs_are_listed_leaves_their_checkpoints(m
     at_once(opened.close())
     turns = 0
     with monkeypatch.context() as small:
-        make_turns_small(small, REPLICA)
+        set_turn(small, REPLICA)
         for ends_after in range(1, 100):
             interrupted = LogManager(disk, ROOT, now_ms=Clock())
             turns = sum(1 for _ in zip(range(ends_after), turn_by_turn(interrupted.open()), strict=False))

@@ -13,8 +13,9 @@ from barnabas.log.log_manager import LogManager
 from barnabas.turns import ELEMENT, new_budget
 from tests.at_once import at_once
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
-from tests.turn_by_turn import make_turns_small, turn_by_turn
+from tests.turn_by_turn import turn_by_turn
 
 
 def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
@@ -108,7 +109,7 @@ def three_logs(monkeypatch: pytest.MonkeyPatch) -> tuple[SimDisk, LogManager]:
         log.high_watermark = 12
         log.flush()
     at_once(opened.checkpoint())
-    make_turns_small(monkeypatch, ELEMENT)
+    set_turn(monkeypatch, ELEMENT)
     return disk, opened
 
 

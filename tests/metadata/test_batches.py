@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata import batches
 from barnabas.metadata.batches import CHANGE, in_batches
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
 from barnabas.protocol import messages
@@ -17,7 +16,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.records.record_batch import read_header
 from barnabas.turns import TURN
 from tests.metadata.memory_log import ControllerHarness, directory_of
-from tests.turn_by_turn import make_turns_small
+from tests.short_turns import set_turn
 
 SESSION_MS = 50_000
 PARTITIONS_PER_BATCH = TURN // CHANGE
@@ -82,7 +81,7 @@ def leaders(harness: ControllerHarness) -> set[int]:
 
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_turns_small(monkeypatch, 3 * CHANGE, batches)
+    set_turn(monkeypatch, 3 * CHANGE)
 
 
 def sizes(harness: ControllerHarness, since: int) -> list[int]:

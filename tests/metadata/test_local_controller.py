@@ -15,7 +15,7 @@ from tests.api.held_executor import HeldExecutor
 from tests.api.quiet_clock import QuietClock
 from tests.metadata.memory_log import ControllerHarness
 from tests.metadata.test_quorum_controller import create, registered
-from tests.turn_by_turn import make_turns_small
+from tests.short_turns import set_turn
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[ControllerHarness]:
     """A node with three topics, whose next loader reads one record in a turn of the loop."""
     harness = registered()
     harness.create("a", "b", "c")
-    make_turns_small(monkeypatch, REPLICA)
+    set_turn(monkeypatch, REPLICA)
     harness.loop = QuietClock()
     yield harness
     harness.loop.close()

@@ -24,7 +24,7 @@ from tests.api.held_executor import HeldExecutor
 from tests.api.quiet_clock import QuietClock
 from tests.metadata.memory_log import MemoryLog
 from tests.metadata.test_delta import replay
-from tests.turn_by_turn import make_turns_small
+from tests.short_turns import set_turn
 
 
 def topic(number: int) -> list[MetadataRecord]:
@@ -214,7 +214,7 @@ def test_a_snapshot_during_the_catch_up_replaces_what_was_read() -> None:
 def test_a_snapshot_that_replaces_the_log_while_it_is_read_is_read_next(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_turns_small(monkeypatch, 4 * REPLICA)
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
 
     async def story() -> None:
@@ -235,7 +235,7 @@ def test_a_snapshot_that_replaces_the_log_while_it_is_read_is_read_next(
 
 
 def test_a_long_log_is_read_over_many_turns(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_turns_small(monkeypatch, 4 * REPLICA)
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
     replayed: list[int] = []
     count = 0
@@ -268,7 +268,7 @@ def test_batches_that_are_committed_together_are_published_in_parts(
 ) -> None:
     assert metadata_loader.RECORDS_PER_PUBLICATION * REPLICA >= TURN
     monkeypatch.setattr(metadata_loader, "RECORDS_PER_PUBLICATION", 4)
-    make_turns_small(monkeypatch, 2 * REPLICA)
+    set_turn(monkeypatch, 2 * REPLICA)
     node = Node(topics=5, loop=loop)
     in_turns: list[int] = []
 
@@ -303,7 +303,7 @@ def test_a_metadata_transaction_is_not_published_in_parts(loop: QuietClock, monk
 
 
 def test_own_changes_of_many_partitions_have_a_turn_each(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_turns_small(monkeypatch, 99)
+    set_turn(monkeypatch, 99)
     node = Node(loop=loop)
 
     async def story() -> None:
@@ -347,7 +347,7 @@ def test_only_a_large_image_is_made_in_the_executor(
     held: HeldExecutor, monkeypatch: pytest.MonkeyPatch, topics: int
 ) -> None:
     # Each topic has a partition.
-    make_turns_small(monkeypatch, 60 * ELEMENT)
+    set_turn(monkeypatch, 60 * ELEMENT)
     node = Node(topics=topics, loop=held)
     held.call_soon(node.commit, node.log.end_offset)
     held.held = []
@@ -365,7 +365,7 @@ def test_a_large_snapshot_is_compared_in_the_executor(held: HeldExecutor, monkey
     snapshot, data = snapshot_of(*range(2, 42), end_offset=100)
     node.log.snapshots[snapshot] = data
     node.log.trim()
-    make_turns_small(monkeypatch, 60 * ELEMENT)
+    set_turn(monkeypatch, 60 * ELEMENT)
     held.call_soon(node.commit, 100)
     rest(held)
     assert held.apart == ["MetadataDelta.apply", "difference", "MetadataDelta.apply"]
@@ -379,7 +379,7 @@ def test_the_whole_image_of_a_late_publisher_is_made_in_the_executor(
     node = Node(topics=40, loop=held)
     node.commit(node.log.end_offset)
     rest(held)
-    make_turns_small(monkeypatch, 30 * ELEMENT)
+    set_turn(monkeypatch, 30 * ELEMENT)
     late: list[list[str]] = []
     adding = held.create_task(node.loader.add_late_publisher(lambda delta, image: late.append(created(delta))))
     held.apart.clear()
@@ -467,7 +467,7 @@ def test_a_loader_that_is_closed_while_it_publishes_tells_nobody_else(loop: Quie
 def test_a_loader_that_is_closed_while_it_makes_the_image_publishes_nothing(
     held: HeldExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_turns_small(monkeypatch, 3 * ELEMENT)
+    set_turn(monkeypatch, 3 * ELEMENT)
     node = Node(topics=2, loop=held)
     held.held = []
     held.call_soon(node.commit, 5)
@@ -480,7 +480,7 @@ def test_a_loader_that_is_closed_while_it_makes_the_image_publishes_nothing(
 
 
 def test_what_is_committed_while_the_image_is_made_follows(held: HeldExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_turns_small(monkeypatch, 3 * ELEMENT)
+    set_turn(monkeypatch, 3 * ELEMENT)
     node = Node(topics=3, loop=held)
     held.held = []
     held.call_soon(node.commit, 5)
@@ -496,7 +496,7 @@ def test_what_is_committed_while_the_image_is_made_follows(held: HeldExecutor, m
 def test_what_is_committed_while_the_log_is_read_is_read_as_well(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_turns_small(monkeypatch, 4 * REPLICA)
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
 
     async def story() -> None:
@@ -513,7 +513,7 @@ def test_what_is_committed_while_the_log_is_read_is_read_as_well(
 def test_a_loader_that_is_closed_while_it_reads_publishes_nothing(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_turns_small(monkeypatch, 4 * REPLICA)
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
 
     async def story() -> None:

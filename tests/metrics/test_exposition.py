@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from barnabas.metrics import exposition
 from barnabas.metrics.exposition import family, labels, summary
 from barnabas.turns import ELEMENT
-from tests.turn_by_turn import make_turns_small
+from tests.short_turns import set_turn
 
 
 def test_what_is_written_is_read_back() -> None:
@@ -51,7 +51,7 @@ def test_a_summary_is_one_family() -> None:
 
 
 def test_a_large_family_is_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_turns_small(monkeypatch, 2 * ELEMENT, exposition)
+    set_turn(monkeypatch, 2 * ELEMENT)
     taken: list[int] = []
     samples = ((f'n="{number}"', taken.append(number) or number) for number in range(5))
     pieces = exposition.family_in_pieces("name", "gauge", "Text.", samples)

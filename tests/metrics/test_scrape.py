@@ -12,7 +12,7 @@ from barnabas.metrics.scrape import BYTES
 from barnabas.protocol.messages import AlterClientQuotasRequest, GetTelemetrySubscriptionsRequest
 from barnabas.turns import RECORD
 from tests.metrics.monitored import Monitored, coordinate
-from tests.turn_by_turn import make_turns_small
+from tests.short_turns import set_turn
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -95,7 +95,7 @@ def test_the_loop_has_its_turns_while_a_text_is_made(node: Monitored, monkeypatc
             turns += 1
         return making.result()
 
-    make_turns_small(monkeypatch, longest)
+    set_turn(monkeypatch, longest)
     assert b'partition="49"' in node.loop.run_until_complete(scrape())
     assert turns >= cost // longest > 5
 

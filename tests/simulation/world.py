@@ -68,6 +68,7 @@ class World:
 
     def __init__(self, seed: int, began: float = 0.0) -> None:
         self.seed = seed
+        new_budget()
         self.loop = VirtualLoop(began)
         self.timeline = Timeline(self.loop.time)
         self.network = Network(self.loop, self.random("network"), self.timeline)
@@ -106,8 +107,6 @@ class World:
             Stuck: nothing will ever happen again, or it takes longer than so many virtual seconds.
         """
         self.loop.ends_at = self.loop.time() + seconds
-        # What was spent before this world has nothing to do with its seed.
-        new_budget()
         try:
             return self.loop.run_until_complete(story)
         finally:
