@@ -171,6 +171,27 @@ def test_a_log_that_is_forgotten_during_a_write_does_not_come_back(monkeypatch: 
     assert b"orders 0" not in disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
 
 
+@pytest.mark.parametrize("turns", range(1, 4))
+def test_a_log_that_is_deleted_during_a_write_is_passed_over(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    for index in range(4):
+        log = opened.get_or_create(TOPIC, index, TOPIC_ID, LogConfig(file_delete_delay_ms=0))
+        append(log, 6)
+        log.high_watermark = 12
+        # A write of its start flushes it.
+        log.delete_records_before(7)
+    set_turn(monkeypatch, ELEMENT)
+    writing = write(opened)
+    for _ in range(turns):
+        next(writing)
+    opened.delete(TOPIC, 3)
+    at_once(opened.housekeeping())
+    assert not [name for name in disk.listdir(ROOT) if "orders-3" in name]
+    assert rest(writing)
+    assert disk.contents(f"{ROOT}/log-start-offset-checkpoint") == b"0\n3\norders 0 7\norders 1 7\norders 2 7\n"
+
+
 FILES = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")
 
 

@@ -454,6 +454,8 @@ class LogManager:
             self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
             for path in due:
                 await pace(REPLICA)
+                if self._is_closing:
+                    return  # The next start lists the rest.
                 self._remove_tree(path)
 
     def apply_retention(self) -> int:

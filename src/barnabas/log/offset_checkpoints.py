@@ -120,6 +120,8 @@ class OffsetCheckpoints:
         high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
         for key, log in list(logs.items()):
             await pace(ELEMENT)
+            if logs.get(key) is not log:
+                continue  # It has been deleted meanwhile, and perhaps its files too.
             if log.log_start_is_inside_a_segment:
                 if log.log_start_offset > log.recovery_point:
                     log.flush()
