@@ -22,10 +22,9 @@ Durability of checkpoints. They are written after the syncs that they count. A l
 time but no data, so these two files are replaced without a sync while the broker runs. Log starts, which DeleteRecords has promised, and
 all files at a clean stop are synced.
 
-The server calls `housekeeping` about once a second. It flushes logs whose flush.ms has
-passed, applies retention to some logs at a time, writes the checkpoints, removes deleted files and begins compactions, each at its own
-interval (`housekeeping`). Work that may block for long (syncs of logs, removals) runs through `run_blocking`; a worker compacts
-(`cleaner_worker`).
+The server calls `housekeeping` about once a second. It flushes logs whose flush.ms has passed, applies retention to some logs at a time,
+writes the checkpoints, removes deleted files and begins compactions, each at its own interval (`housekeeping`). Work that may block for
+long (syncs of logs, removals) runs through `run_blocking`; a worker compacts (`cleaner_worker`).
 
 The quorum's `__cluster_metadata-0` is in the same directory and has another owner; it is neither opened nor listed here.
 
