@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.api.accounting import Accounting
 from barnabas.api.context import RequestContext
 from barnabas.api.held_order import release_order
-from barnabas.api.throttling import Accounting
 from barnabas.protocol.framing import READ_BYTES
 from barnabas.server.connection import Connection
 from barnabas.server.listener import Listener
