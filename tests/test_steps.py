@@ -1,4 +1,4 @@
-"""Coroutines that are stepped: answers in the same turn, waits, errors, cancellation, slices."""
+"""Coroutines that are stepped: answers in the same turn, waits, errors, cancellation, turns of the loop between many."""
 
 from __future__ import annotations
 
@@ -16,22 +16,17 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.steps import (
-    PIECE,
-    SLICE,
     Waiting,
     gather,
     in_background,
-    in_order,
-    in_pieces,
-    in_slices,
     observe,
     run_on_the_spot,
     shielded,
     sleep,
     start,
     step,
-    turn,
 )
+from barnabas.turns import RECORD, TURN, next_turn
 from tests.coordinator.virtual_loop import VirtualLoop
 
 ERROR = KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -197,7 +192,7 @@ def test_cancelling_between_turns_reaches_the_coroutine() -> None:
     loop = VirtualLoop()
 
     async def waits_a_turn() -> None:
-        await turn()
+        await next_turn()
         raise AssertionError("went on although it was cancelled")
 
     answer = start(waits_a_turn(), loop)
@@ -272,32 +267,6 @@ def test_cancelling_a_gather_cancels_all() -> None:
     loop.run_ready()
     assert all(future.cancelled() for future in futures)
     assert answer.cancelled()
-
-
-def test_long_arrays_give_the_loop_a_turn_after_each_slice() -> None:
-    loop = VirtualLoop()
-    seen: list[int] = []
-
-    async def walk() -> None:
-        async for item in in_slices(range(3 * SLICE)):
-            seen.append(item)
-
-    answer = start(walk(), loop)
-    lengths = [len(seen)]
-    while not answer.done():
-        loop.call_soon(lambda: lengths.append(len(seen)))
-        loop.run_one_turn()
-    assert lengths == [SLICE, 2 * SLICE, 3 * SLICE]
-    assert seen == list(range(3 * SLICE))
-
-
-def test_an_array_of_one_slice_is_walked_at_once() -> None:
-    loop = VirtualLoop()
-
-    async def walk() -> int:
-        return len([item async for item in in_slices(range(SLICE))])
-
-    assert step(walk(), loop) == SLICE
 
 
 def test_sleep_ends_with_its_time_and_takes_its_timer_along() -> None:
@@ -382,7 +351,7 @@ def test_what_waits_goes_on_in_the_background() -> None:
     loop, done = VirtualLoop(), list[str]()
 
     async def work() -> None:
-        await turn()
+        await next_turn()
         done.append("done")
 
     run_on_the_spot(work(), loop)
@@ -485,60 +454,40 @@ def turns_of(coroutine: Coroutine[Any, Any, Any]) -> tuple[int, Any]:
     raise AssertionError("unreachable")
 
 
-def test_arrays_within_an_array_count_with_it() -> None:
-    async def walk() -> int:
-        seen = 0
-        outer = in_slices(range(SLICE))
-        async for _ in outer:
-            async for _ in in_slices(range(SLICE), outer):
-                seen += 1
-        return seen
-
-    assert turns_of(walk()) == (SLICE, SLICE * SLICE)
+async def one(number: int) -> int:
+    return number
 
 
-def test_slices_may_be_of_another_size() -> None:
-    async def walk() -> list[int]:
-        return [each async for each in in_slices(range(10), per_turn=3)]
-
-    assert turns_of(walk()) == (3, list(range(10)))
-
-
-@pytest.mark.parametrize(("count", "turns"), [(0, 0), (1, 0), (PIECE, 0), (PIECE + 1, 1), (3 * PIECE, 2)])
-def test_pieces_have_a_turn_between_them(count: int, turns: int) -> None:
-    async def walk() -> list[int]:
-        return [each async for piece in in_pieces(range(count)) for each in piece]
-
-    assert turns_of(walk()) == (turns, list(range(count)))
-
-
-def test_coroutines_in_order_do_not_overlap() -> None:
-    told: list[str] = []
-
-    async def one(name: str) -> str:
-        told.append(f"{name} begins")
-        await turn()
-        told.append(f"{name} ends")
-        return name
-
-    assert turns_of(in_order(one(name) for name in "ab")) == (2, ["a", "b"])
-    assert told == ["a begins", "a ends", "b begins", "b ends"]
-
-
-def test_many_results_are_collected_in_pieces() -> None:
-    async def one(number: int) -> int:
-        return number
-
+def test_a_gather_starts_as_many_in_a_turn_as_they_cost() -> None:
     loop = VirtualLoop()
-    turns, results = turns_of(gather(map(one, range(PIECE)), loop))
-    assert results == list(range(PIECE))
-    assert turns == PIECE // SLICE + 1
+    begun: list[int] = []
 
-
-def test_the_futures_of_a_gather_are_freed_in_pieces() -> None:
-    async def one(number: int) -> int:
+    async def begins(number: int) -> int:
+        begun.append(number)
         return number
 
+    gathered = start(gather(map(begins, range(12)), loop, TURN // 4), loop)
+    counts = [len(begun)]
+    while not gathered.done():
+        loop.run_one_turn()
+        counts.append(len(begun))
+    # The first whose cost is too much has run already: it is paid for in the next turn.
+    assert counts[:3] == [5, 9, 12]
+    assert gathered.result() == list(range(12))
+
+
+def test_a_gather_of_few_is_done_in_the_same_turn() -> None:
+    assert step(gather(map(one, range(4)), VirtualLoop(), TURN // 5), VirtualLoop()) == list(range(4))
+
+
+def test_many_results_are_collected_with_turns_in_between() -> None:
+    many = range(3 * TURN // RECORD)
+    turns, results = turns_of(gather(map(one, many), VirtualLoop(), 0))
+    assert results == list(many)
+    assert turns == 2
+
+
+def test_the_futures_of_a_gather_are_freed_over_several_turns() -> None:
     class CountingLoop(VirtualLoop):
         made: weakref.WeakSet[asyncio.Future[Any]] = weakref.WeakSet()
 
@@ -548,9 +497,11 @@ def test_the_futures_of_a_gather_are_freed_in_pieces() -> None:
             return future
 
     loop = CountingLoop()
-    gathered = start(gather(map(one, range(3 * PIECE)), loop, per_turn=3 * PIECE), loop)
+    in_a_turn = TURN // RECORD
+    gathered = start(gather(map(one, range(3 * in_a_turn)), loop, 0), loop)
     counts = []
     while not gathered.done():
         counts.append(len(loop.made))
         loop.run_one_turn()
-    assert counts == [3 * PIECE, 2 * PIECE, PIECE, 0]
+    # The first result that is too much for a turn is freed all the same.
+    assert counts == [2 * in_a_turn - 1, in_a_turn - 1]

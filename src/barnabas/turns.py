@@ -27,7 +27,7 @@ import asyncio
 from asyncio import _get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Generator
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 __all__ = [
     "ELEMENT",
@@ -84,9 +84,9 @@ _budget = _Budget()
 
 
 class _Queue:
-    """The coroutines of one loop that wait for a turn; one goes on in each."""
+    """The coroutines of one loop that wait for a turn; one goes on in each. While any wait, the loop's next callback keeps it."""
 
-    __slots__ = ("_loop", "_waiting")
+    __slots__ = ("__weakref__", "_loop", "_waiting")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -114,11 +114,12 @@ class _Queue:
             self._loop.call_soon(self._begin_turn)
 
 
-_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+# By the id of the loop. It must not keep a loop that is gone, nor those who waited there.
+_queues: WeakValueDictionary[int, _Queue] = WeakValueDictionary()
 
 
 class _NextTurn:
-    """Outside of a running loop, such as in a test's own, whoever steps the coroutine decides when its turn comes."""
+    """Outside of a running loop, such as in a test's own: the next step of the coroutine is its turn."""
 
     __slots__ = ()
 
@@ -171,9 +172,9 @@ def next_turn() -> Awaitable[None]:
 
 def next_turn_of(loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
     """As `next_turn`, for what is not a coroutine."""
-    queue = _queues.get(loop)
+    queue = _queues.get(id(loop))
     if queue is None:
-        queue = _queues[loop] = _Queue(loop)
+        queue = _queues[id(loop)] = _Queue(loop)
     return queue.join()
 
 

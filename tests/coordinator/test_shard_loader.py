@@ -2,42 +2,80 @@
 
 from __future__ import annotations
 
+import pytest
+
 from barnabas.coordinator.coordinator_log import RecordSerde
 from barnabas.coordinator.shard_context import ContextState
-from barnabas.coordinator.shard_loader import LOAD_RECORDS_PER_TURN
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
-from tests.coordinator.sums import Hosted, code, number
+from barnabas.turns import ELEMENT, READ, TURN, new_budget
+from tests.coordinator.sums import Hosted, Sum, code, number
+
+IN_A_TURN = TURN // ELEMENT
 
 
 def test_loading_lets_the_loop_turn() -> None:
     host = Hosted()
     host.elect()
     for _ in range(3):
-        host.add(*([1] * LOAD_RECORDS_PER_TURN))
+        host.add(*([1] * IN_A_TURN))
     host.loop.run_ready()
     host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
     turns = 0
+    new_budget()
     while host.runtime.state(0) is ContextState.LOADING:
         host.loop._ready.popleft().run()
         turns += 1
     assert turns == 4
-    assert host.total().result() == 3 * LOAD_RECORDS_PER_TURN
+    assert host.total().result() == 3 * IN_A_TURN
 
 
 def test_resignation_while_loading() -> None:
     host = Hosted()
     host.elect()
-    host.add(*([1] * LOAD_RECORDS_PER_TURN * 2))
+    host.add(*([1] * IN_A_TURN * 2))
     host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
-    host.loop._ready.popleft().run()
+    new_budget()
+    host.loop.run_one_turn()
+    assert 0 < len(host.shards[1].replayed) <= IN_A_TURN
     host.runtime.on_resigned(0, 1)
     host.elect(epoch=2)
     assert host.shards[1].events == [], "never loaded, so never unloaded"
-    assert host.total().result() == 2 * LOAD_RECORDS_PER_TURN
+    assert host.total().result() == 2 * IN_A_TURN
+
+
+def test_many_shards_without_records_give_the_loop_turns() -> None:
+    host = Hosted()
+    for partition in range(300):
+        host.runtime.on_elected(partition, 0)
+    new_budget()
+    loaded = []
+    while len(host.runtime.active_partitions()) < 300:
+        host.loop.run_one_turn()
+        loaded.append(len(host.runtime.active_partitions()))
+    assert loaded == [TURN // READ, 2 * (TURN // READ), 300]
+
+
+def test_a_shard_that_fails_when_it_is_loaded_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Hosted()
+    on_loaded = Sum.on_loaded
+
+    def fails(shard: Sum) -> None:
+        if shard is host.shards[0]:
+            raise ValueError("a bug")
+        on_loaded(shard)
+
+    monkeypatch.setattr(Sum, "on_loaded", fails)
+    host.runtime.on_elected(0, 0)
+    host.runtime.on_elected(1, 0)
+    host.elect(2)
+    assert host.runtime.active_partitions() == [1, 2]
+    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+    host.elect(3)
+    assert host.runtime.active_partitions() == [1, 2, 3]
 
 
 def test_offsets_go_on_after_a_load() -> None:

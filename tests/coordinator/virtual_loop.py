@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from barnabas.turns import new_budget
+
 
 class Handle:
     def __init__(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
@@ -24,9 +26,10 @@ class Handle:
 
 
 class VirtualLoop:
-    """Time is in milliseconds inside, in seconds at asyncio's border."""
+    """Time is in milliseconds inside, in seconds at asyncio's border. It begins with a whole turn."""
 
     def __init__(self, start_ms: int = 1_000_000) -> None:
+        new_budget()
         self.now_ms = start_ms
         self._ready: deque[Handle] = deque()
         self._timers: list[tuple[int, int, Handle]] = []

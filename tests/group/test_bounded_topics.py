@@ -31,6 +31,7 @@ from barnabas.steps import start
 from barnabas.transaction.records import metadata_of, transaction_record
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import TransactionState
+from tests.at_once import at_once
 from tests.coordinator.virtual_loop import VirtualLoop
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,7 @@ def opened(folder: Path, topic: str, segment_bytes: int, now_ms: Callable[[], in
         make_cleaner_worker=lambda _: InlineWorker(disk),
         cleaner_config=CleanerConfig(backoff_ms=0, dedupe_buffer_bytes=1 << 20),
     )
-    manager.open()
+    at_once(manager.open())
     config = LogConfig(
         cleanup_policy=frozenset({"compact"}),
         segment_bytes=segment_bytes,
@@ -137,14 +138,14 @@ def test_offset_commits_leave_a_few_segments(tmp_path: Path, commits: int, segme
         written += log.log_end_offset - before
         if i % (segment_bytes >> 14) == 0:
             loop.now_ms += 1000
-            manager.housekeeping()
+            at_once(manager.housekeeping())
             largest = max(largest, log.size_in_bytes)
     assert written >= commits
     assert manager.cleaner.stats.cleanings > 5
     # The live records take a small part of a segment. Dirty segments wait for their share to exceed a half, beside the active one.
     assert largest < 4 * segment_bytes
     assert log.segment_count <= 4
-    manager.close()
+    at_once(manager.close())
     # Another broker reads the little that is left, and knows every last offset.
     manager, log = opened(tmp_path, "__consumer_offsets", segment_bytes, lambda: loop.now_ms)
     groups = coordinator(loop, log)
@@ -162,7 +163,7 @@ def test_offset_commits_leave_a_few_segments(tmp_path: Path, commits: int, segme
         assert [(p.partition_index, p.error_code, p.committed_offset) for p in topic.partitions] == [
             (i, ErrorCode.NONE, last + i) for i in range(PARTITIONS)
         ]
-    manager.close()
+    at_once(manager.close())
 
 
 @pytest.mark.timeout(1200)
@@ -198,7 +199,7 @@ def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path, transacti
         log.high_watermark = log.log_end_offset
         if number % (segment_bytes >> 11) == 0:
             now_ms[0] += 1000
-            manager.housekeeping()
+            at_once(manager.housekeeping())
             largest = max(largest, log.size_in_bytes)
     assert manager.cleaner.stats.cleanings > 2
     assert largest < 4 * segment_bytes
@@ -216,4 +217,4 @@ def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path, transacti
     assert len(state) == IDS
     assert {metadata.producer_epoch for metadata in state.values()} == {transactions // IDS - 1}
     assert {metadata.state for metadata in state.values()} == {TransactionState.COMPLETE_COMMIT}
-    manager.close()
+    at_once(manager.close())

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.group.pieces import PIECE
-
 from barnabas.group import requests
 from barnabas.group.requests import SMALLEST_RECORD_BYTES
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from barnabas.steps import start
+from barnabas.turns import ELEMENT, TURN
 from tests.group.test_group_coordinator import Hosted
 
 Topic = OffsetCommitRequest.OffsetCommitRequestTopic
@@ -20,9 +19,7 @@ Partition = OffsetCommitRequest.OffsetCommitRequestPartition
 def commit(host: Hosted, partitions: int) -> Any:
     given = [Partition(partition_index=i, committed_offset=1, committed_metadata="") for i in range(partitions)]
     answer = start(
-        requests.long_offset_commit(
-            host.coordinator, OffsetCommitRequest(topics=[Topic(name="t", partitions=given)]), 9
-        ),
+        requests.offset_commit(host.coordinator, OffsetCommitRequest(topics=[Topic(name="t", partitions=given)]), 9),
         host.loop,
     )
     host.loop.run_ready()
@@ -40,8 +37,8 @@ def test_a_commit_that_no_batch_could_hold_is_rejected_before_it_is_built() -> N
 
 def test_the_smallest_record_is_not_smaller() -> None:
     host = Hosted(1)
-    commit(host, PIECE)
-    assert len(host.log.batches[0][0]) >= PIECE * SMALLEST_RECORD_BYTES
+    commit(host, partitions := TURN // ELEMENT - 1)
+    assert len(host.log.batches[0][0]) >= partitions * SMALLEST_RECORD_BYTES
 
 
 def test_ten_thousand_groups_are_deleted_in_turns() -> None:

@@ -11,6 +11,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record import Record, iter_records
 from barnabas.records.record_batch import iter_batches
+from tests.at_once import at_once
 from tests.simulation.disk import SimDisk
 
 ROOT = "/data"
@@ -60,7 +61,7 @@ def append(log: PartitionLog, batches: int, *, leader_epoch: int = 0) -> None:
 
 def manager(disk: SimDisk, **settings: object) -> LogManager:
     opened = LogManager(disk, ROOT, now_ms=now_ms, config_for=lambda _: CONFIG, **settings)  # type: ignore[arg-type]
-    opened.open()
+    at_once(opened.open())
     return opened
 
 

@@ -19,6 +19,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from tests.at_once import at_once
 from tests.conform.brokers import await_leaders
 
 pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -191,7 +192,7 @@ def test_ours_opens_apache_kafkas_directory_and_gives_it_back(tmp_path: Path, cl
         assert len(committed) == len(expected) - 30
 
         manager = LogManager(OsDisk(), str(kafka.data_dir), now_ms=wall_ms, config_for=lambda _: LogConfig())
-        manager.open()
+        at_once(manager.open())
         assert manager.had_clean_shutdown is clean
         meta = meta_properties.read(OsDisk(), str(kafka.data_dir))
         assert meta is not None
@@ -218,7 +219,7 @@ def test_ours_opens_apache_kafkas_directory_and_gives_it_back(tmp_path: Path, cl
             log.append_as_leader(build_batch(records, producer_id=5000, producer_epoch=0, base_sequence=number), epoch)
         log.high_watermark = log.log_end_offset
         ours = [(o, k, v or b"", t) for o, k, v, t in data_records(log)]
-        manager.close(clean=clean)
+        at_once(manager.close(clean=clean))
         kafka.start()
         assert consume(kafka, -1) == ours
         produce(kafka, 10, compression="none")

@@ -1,4 +1,4 @@
-"""Housekeeping in steps: few logs in each, an end when the logs are closed, and what a step must not overwrite.
+"""Housekeeping turn by turn: few logs in each, an end when the logs are closed, and what a turn must not overwrite.
 
 What it does to a log is in `test_log_manager` and `test_offset_checkpoints`.
 """
@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.log import housekeeping, log_manager, offset_checkpoints
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
+from barnabas.turns import ELEMENT, LOG_OPENED, RECORD, REPLICA, WRITE
+from tests.at_once import at_once
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append
 from tests.log.test_log_manager import timed
+from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
+from tests.turn_by_turn import turn_by_turn
 
 
 def count_uses(monkeypatch: pytest.MonkeyPatch, name: str, looked_at: list[int]) -> None:
@@ -31,10 +34,8 @@ def count_uses(monkeypatch: pytest.MonkeyPatch, name: str, looked_at: list[int])
     monkeypatch.setattr(PartitionLog, name, property(counted, assigned))
 
 
-def many(monkeypatch: pytest.MonkeyPatch, clock: Clock, **settings: object) -> tuple[SimDisk, LogManager]:
-    """Ten logs, of which a step looks at three."""
-    for module in (housekeeping, offset_checkpoints):
-        monkeypatch.setattr(module, "LOGS_PER_STEP", 3)
+def many(clock: Clock, **settings: object) -> tuple[SimDisk, LogManager]:
+    """Ten logs."""
     disk = SimDisk()
     opened = timed(disk, clock, **settings)
     for partition in range(10):
@@ -42,38 +43,49 @@ def many(monkeypatch: pytest.MonkeyPatch, clock: Clock, **settings: object) -> t
     return disk, opened
 
 
-def test_each_step_looks_at_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def changes(counts: list[int]) -> list[int]:
+    """Return the counts that differ from those before them."""
+    return [count for number, count in enumerate(counts) if number == 0 or count != counts[number - 1]]
+
+
+def test_each_turn_looks_at_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    _, opened = many(monkeypatch, clock)
+    _, opened = many(clock)
     clock.ms += 600_000
     looked_at: list[int] = [0]
     for name in ("has_deleted_files", "recovery_point", "high_watermark"):
         count_uses(monkeypatch, name, looked_at)
-    for _ in opened.housekeeping_stepwise():
+    set_turn(monkeypatch, 3 * RECORD)
+    for _ in turn_by_turn(opened.housekeeping()):
         looked_at.append(0)
     # The last log of one round and the first three of the next, with what each round asks of a log.
     assert max(looked_at) <= 12, looked_at
     assert sum(looked_at) >= 30
 
 
-def test_a_step_flushes_fewer_logs_than_it_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_flushes_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    _, opened = many(monkeypatch, clock)
-    monkeypatch.setattr(housekeeping, "LOGS_PER_STEP", 20)
+    _, opened = many(clock)
     for log in opened.logs.values():
         log.reconfigure(LogConfig(flush_ms=1000))
     clock.ms += 1_000
+    set_turn(monkeypatch, 2 * WRITE)
     flushed_then = [
         sum(log.recovery_point == log.log_end_offset for log in opened.logs.values())
-        for _ in opened.housekeeping_stepwise()
+        for _ in turn_by_turn(opened.housekeeping())
     ]
-    assert flushed_then[:6] == [2, 4, 6, 8, 10, 10]
+    assert changes(flushed_then) == [2, 4, 6, 8, 10]
 
 
-def test_a_step_writes_the_indexes_of_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_only_looks_at_many_logs_with_nothing_to_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, opened = many(Clock())
+    set_turn(monkeypatch, 2 * WRITE)
+    assert list(turn_by_turn(opened.housekeeping())) == []
+
+
+def test_a_turn_writes_the_indexes_of_few_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    _, opened = many(monkeypatch, clock)
-    monkeypatch.setattr(housekeeping, "LOGS_PER_STEP", 20)
+    _, opened = many(clock)
     wrote: list[int] = [0]
     write = PartitionLog.write_index_entries
 
@@ -83,55 +95,69 @@ def test_a_step_writes_the_indexes_of_few_logs(monkeypatch: pytest.MonkeyPatch) 
         return True
 
     monkeypatch.setattr(PartitionLog, "write_index_entries", counted)
-    for _ in opened.housekeeping_stepwise():
+    set_turn(monkeypatch, 2 * WRITE)
+    for _ in turn_by_turn(opened.housekeeping()):
         wrote.append(0)
-    assert [count for count in wrote if count] == [2, 2, 2, 2, 2]
+    assert max(wrote) <= 3, wrote
+    assert sum(wrote) == 10
 
 
-def test_the_files_of_few_deleted_logs_go_in_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_manager, "LOGS_PER_TURN", 4)
+def test_the_files_of_few_deleted_logs_go_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    disk, opened = many(monkeypatch, clock)
+    disk, opened = many(clock)
     for partition in range(10):
         opened.delete(TOPIC, partition)
     clock.ms += 600_000
-    left = [len([name for name in disk.listdir(ROOT) if "orders" in name]) for _ in opened.housekeeping_stepwise()]
-    assert [each for number, each in enumerate(left) if number == 0 or each != left[number - 1]] == [10, 6, 2]
-    opened.housekeeping()
+    set_turn(monkeypatch, 4 * REPLICA)
+    left = [len([name for name in disk.listdir(ROOT) if "orders" in name]) for _ in turn_by_turn(opened.housekeeping())]
+    assert left == [6, 2]
     assert not [name for name in disk.listdir(ROOT) if "orders" in name]
 
 
 def test_it_ends_when_the_logs_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    disk, opened = many(monkeypatch, clock)
-    clock.ms += 600_000
-    steps = opened.housekeeping_stepwise()
-    next(steps)
-    opened.close()
-    calls = disk.calls
-    assert list(steps) == []
-    assert disk.calls == calls
+    turns_of_all = 0
+    for turns in range(1_000):
+        clock = Clock()
+        disk, opened = many(clock)
+        for partition in (7, 8, 9):
+            opened.delete(TOPIC, partition)
+        clock.ms += 600_000
+        with monkeypatch.context() as small:
+            set_turn(small, ELEMENT)
+            keeping_house = turn_by_turn(opened.housekeeping())
+            if sum(1 for _ in zip(range(turns), keeping_house, strict=False)) < turns:
+                turns_of_all = turns - 1
+                break
+            set_turn(small, 1_000_000)
+            at_once(opened.close(clean=False))
+            calls = disk.calls
+            set_turn(small, ELEMENT)
+            for _ in keeping_house:
+                pass
+        assert disk.calls == calls, turns
+    assert turns_of_all > 30
 
 
-def test_retention_opens_few_logs_in_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retention_opens_few_logs_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    disk, opened = many(monkeypatch, clock)
-    opened.close()
-    monkeypatch.setattr(housekeeping, "LOGS_OPENED_PER_STEP", 2)
+    disk, opened = many(clock)
+    at_once(opened.close())
     again = timed(disk, clock)
     clock.ms += 600_000
-    opened_then = [len(again.logs) for _ in again.housekeeping_stepwise()]
-    assert opened_then[:6] == [0, 2, 4, 6, 8, 10]
+    set_turn(monkeypatch, 2 * LOG_OPENED)
+    opened_then = [len(again.logs) for _ in turn_by_turn(again.housekeeping())]
+    assert changes(opened_then) == [2, 4, 6, 8, 10]
 
 
 def test_checkpoints_that_a_truncation_has_stopped_are_written_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    disk, opened = many(monkeypatch, clock)
+    disk, opened = many(clock)
     clock.ms += 600_000
     wrote = f"{ROOT}/replication-offset-checkpoint"
-    for number, _ in enumerate(opened.housekeeping_stepwise()):
+    set_turn(monkeypatch, 3 * RECORD)
+    for number, _ in enumerate(turn_by_turn(opened.housekeeping())):
         opened._checkpoints.lower_recovery_point((TOPIC, 0), number)
     assert not disk.exists(wrote)
     clock.ms += 1
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert disk.exists(wrote)

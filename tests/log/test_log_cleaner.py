@@ -12,6 +12,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
+from tests.at_once import at_once
 from tests.log.compacted import (
     DIRECTORY,
     KEY,
@@ -212,7 +213,7 @@ def manager(disk: SimDisk, clock: Clock, worker: SteppingWorker | None = None) -
         cleaner_config=CleanerConfig(dedupe_buffer_bytes=24_000, backoff_ms=0),
         retention_check_interval_ms=1000,
     )
-    opened.open()
+    at_once(opened.open())
     return opened
 
 
@@ -228,34 +229,34 @@ def test_retention_waits_for_the_end_of_a_cleaning() -> None:
     opened = manager(disk, clock, worker)
     log = opened.get_or_create("orders", 0, TOPIC_ID, COMPACT_AND_DELETE)
     fill_log(log)
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert opened.cleaner.is_cleaning(KEY)
     clock.ms += 10_000
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert log.log_start_offset == 0
     opened.cleaner.config = CleanerConfig(enable=False)
     while opened.cleaner.is_cleaning(KEY):
         worker.step()
     # Everything is older than retention.ms; only the active segment's successor is left.
     assert log.log_start_offset == 24
-    opened.close()
+    at_once(opened.close())
 
 
 def test_a_new_topic_of_an_old_name_begins_dirty() -> None:
     disk, clock = SimDisk(), Clock()
     opened = manager(disk, clock)
     fill_log(opened.get_or_create("orders", 0, TOPIC_ID, COMPACT_AND_DELETE))
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     cleaned_to = opened.cleaner.cleaned_to(KEY)
     assert cleaned_to > 0
-    opened.close()
+    at_once(opened.close())
     again = manager(disk, clock)
     assert again.cleaner.cleaned_to(KEY) == cleaned_to
     # A topic of another id: the old directory is set aside.
     again.get_or_create("orders", 0, Uuid(bytes(range(1, 17))), COMPACT_AND_DELETE)
     assert again.cleaner.cleaned_to(KEY) == 0
     assert disk.contents(f"{ROOT}/cleaner-offset-checkpoint") == b"0\n0\n"
-    again.close()
+    at_once(again.close())
 
 
 # Failures

@@ -14,6 +14,7 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
+from tests.at_once import at_once
 from tests.log.small_log import Clock, open_log
 from tests.log.story import append, batch, read_all
 from tests.simulation.disk import MUTATIONS, SimDisk
@@ -148,7 +149,7 @@ def test_an_append_does_not_wait_for_a_truncation_whose_sync_has_ended() -> None
 def test_what_a_truncation_removed_stays_away_after_a_clean_stop(end: int, seed: int) -> None:
     disk = SimDisk(seed)
     opened = LogManager(disk, "/data", now_ms=Clock(), run_blocking=never)
-    opened.open()
+    at_once(opened.open())
     config = LogConfig(segment_bytes=500)
     log = opened.get_or_create("orders", 0, None, config)
     append(log, 10)
@@ -158,10 +159,10 @@ def test_what_a_truncation_removed_stays_away_after_a_clean_stop(end: int, seed:
     else:
         log.truncate_to(end)
     start = log.log_end_offset
-    opened.close()
+    at_once(opened.close())
     disk.crash()
     again = LogManager(disk, "/data", now_ms=Clock())
-    again.open()
+    at_once(again.open())
     assert again.had_clean_shutdown
     log = again.get_or_create("orders", 0, None, config)
     assert log.log_end_offset == start

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import pytest
 
-from barnabas.log import log_manager
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
@@ -17,9 +16,13 @@ from barnabas.log.housekeeping import INDEX_WRITE_INTERVAL_MS
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.protocol.primitives import Uuid
+from barnabas.turns import ELEMENT, READ, REPLICA
+from tests.at_once import at_once
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manager, read_all
+from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
+from tests.turn_by_turn import turn_by_turn
 
 OTHER_ID = bytes(range(1, 17))
 MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"
@@ -27,18 +30,12 @@ MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"
 
 def timed(disk: SimDisk, clock: Clock, **settings: object) -> LogManager:
     opened = LogManager(disk, ROOT, now_ms=clock, **settings)  # type: ignore[arg-type]
-    opened.open()
+    at_once(opened.open())
     return opened
 
 
 def strays_of(opened: LogManager, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[tuple[str, int]]:
-    """Set aside what is not assigned; so few logs need no turn of a loop."""
-    finding = opened.set_strays_aside(is_assigned)
-    try:
-        finding.send(None)
-    except StopIteration as found:
-        return found.value
-    raise AssertionError("a wait")
+    return at_once(opened.set_strays_aside(is_assigned))
 
 
 def test_directory_is_locked() -> None:
@@ -46,7 +43,7 @@ def test_directory_is_locked() -> None:
     first = manager(disk)
     with pytest.raises(DiskLocked):
         manager(disk)
-    first.close()
+    at_once(first.close())
     manager(disk)
 
 
@@ -79,7 +76,7 @@ def test_clean_stop_opens_lazily_and_recovers_nothing() -> None:
     opened = manager(disk)
     for partition in range(3):
         append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 5)
-    opened.close()
+    at_once(opened.close())
     assert disk.contents(MARKER) == b'{"version":0,"brokerEpoch":-1}'
     again = manager(disk)
     assert again.had_clean_shutdown
@@ -91,7 +88,7 @@ def test_clean_stop_opens_lazily_and_recovers_nothing() -> None:
     assert log is not None
     assert log.recovery_point == log.log_end_offset == 10
     # Closing again without opening the others keeps their checkpoints.
-    again.close()
+    at_once(again.close())
     third = manager(disk)
     # An owner that never registers leaves the epoch that it found.
     assert third.broker_epoch == 42
@@ -118,7 +115,7 @@ def test_unclean_close_leaves_no_marker() -> None:
     disk = SimDisk()
     opened = manager(disk)
     append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 5)
-    opened.close(clean=False)
+    at_once(opened.close(clean=False))
     assert not disk.exists(MARKER)
     assert disk.open_handles == 0
 
@@ -128,41 +125,75 @@ def test_log_that_cannot_be_closed_prevents_the_marker() -> None:
     opened = manager(disk)
     append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 5)
     disk.on_call = lambda call, path: OSError(errno.EIO, "lost") if call == "sync" and path.endswith(".log") else None
-    opened.close()
+    at_once(opened.close())
     assert not disk.exists(MARKER)
 
 
-def test_logs_are_closed_in_slices_and_one_that_opens_meanwhile_is_closed_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_manager, "LOGS_PER_TURN", 2)
+def test_few_logs_are_closed_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = manager(SimDisk())
+    logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(5)]
+    set_turn(monkeypatch, 2 * READ)
+    closed_then = []
+    for _ in turn_by_turn(opened.close()):
+        closed_then.append(sum(log._local.is_closed for log in logs))
+        with pytest.raises(KafkaStorageError):
+            append(logs[0], 1)
+    assert closed_then[:3] == [2, 4, 5]
+
+
+def closed(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[LogManager], None], at: int) -> tuple[SimDisk, int]:
+    """Close five logs of a batch each, let something happen in one turn, and cut the power; return how many turns there were."""
     disk = SimDisk()
     opened = manager(disk)
-    logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(5)]
-    for log in logs:
-        append(log, 1)
-    closed_then = []
-    for _ in opened.close_stepwise():
-        closed_then.append(sum(log._local.is_closed for log in logs))
-        if not closed_then[1:]:
-            late = opened.get_or_create(TOPIC, 5, TOPIC_ID, CONFIG)
-            append(late, 3)
-            with pytest.raises(KafkaStorageError):
-                append(logs[0], 1)
-    assert closed_then == [2, 4]
-    disk.kill()
-    again = manager(disk)
-    assert again.had_clean_shutdown
-    assert [again.get(TOPIC, partition).log_end_offset for partition in range(6)] == [2, 2, 2, 2, 2, 6]
+    for partition in range(5):
+        append(opened.get_or_create(TOPIC, partition, TOPIC_ID, LogConfig()), 1)
+    turn = 0
+    with monkeypatch.context() as small:
+        set_turn(small, ELEMENT)
+        for turn, _ in enumerate(turn_by_turn(opened.close()), start=1):
+            if turn == at:
+                meanwhile(opened)
+    disk.crash()
+    return disk, turn
 
 
-def test_logs_are_listed_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_manager, "LOGS_PER_TURN", 2)
+def test_a_log_that_opens_while_the_others_are_closed_is_closed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_late(opened: LogManager) -> None:
+        append(opened.get_or_create(TOPIC, 5, TOPIC_ID, LogConfig()), 3)
+
+    _, turns = closed(monkeypatch, open_late, 0)
+    assert turns > 15, "the checkpoints take turns too"
+    for at in range(1, turns + 1):
+        disk, _ = closed(monkeypatch, open_late, at)
+        again = manager(disk)
+        assert again.had_clean_shutdown
+        ends = [log.log_end_offset for partition in range(6) if (log := again.get(TOPIC, partition)) is not None]
+        assert ends == [2, 2, 2, 2, 2, 6], at
+
+
+def test_a_clean_stop_has_written_its_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another write that begins ends the one under way: without its checkpoints a directory must not be marked as clean."""
+
+    def begin_a_write(opened: LogManager) -> None:
+        at_once(opened._checkpoints.write_high_watermarks({}, ()))
+
+    lines = b"".join(b"\norders %d 2" % partition for partition in range(5))
+    _, turns = closed(monkeypatch, begin_a_write, 0)
+    for at in range(1, turns + 1):
+        disk, _ = closed(monkeypatch, begin_a_write, at)
+        assert disk.exists(MARKER)
+        assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == b"0\n5" + lines + b"\n"
+
+
+def test_few_logs_are_listed_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     disk = SimDisk()
     opened = manager(disk)
     for partition in range(5):
         append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 1)
-    opened.close()
+    at_once(opened.close())
     again = LogManager(disk, ROOT, now_ms=Clock())
-    listed = [0, *(len(again._unopened) for _ in again.open_stepwise())]
+    set_turn(monkeypatch, 2 * REPLICA)
+    listed = [0, *(len(again._unopened) for _ in turn_by_turn(again.open())), len(again._unopened)]
     assert listed[-1] == 5
     assert max(after - before for before, after in itertools.pairwise(listed)) == 2
 
@@ -197,10 +228,10 @@ def test_delete_renames_now_and_removes_later() -> None:
     new = opened.get_or_create(TOPIC, 0, OTHER_ID, CONFIG)
     assert new.log_end_offset == 0
     clock.ms += 499
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert disk.exists(f"{ROOT}/{name}")
     clock.ms += 1
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert not disk.exists(f"{ROOT}/{name}")
     opened.delete(TOPIC, 99)
 
@@ -212,7 +243,7 @@ def test_deleted_directory_is_removed_by_the_next_start() -> None:
     opened.delete(TOPIC, 0)
     disk.kill()
     again = manager(disk)
-    again.housekeeping()
+    at_once(again.housekeeping())
     assert not [name for name in disk.listdir(ROOT) if "orders" in name]
 
 
@@ -230,7 +261,7 @@ def test_former_topic_of_the_same_name_is_set_aside() -> None:
     disk = SimDisk()
     opened = manager(disk)
     append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
-    opened.checkpoint()
+    at_once(opened.checkpoint())
     new = opened.get_or_create(TOPIC, 0, OTHER_ID, CONFIG)
     assert new.log_end_offset == 0
     assert [name for name in disk.listdir(ROOT) if name.endswith("-stray")]
@@ -246,7 +277,7 @@ def test_logs_that_are_not_assigned_are_set_aside_and_kept(caplog: pytest.LogCap
     opened = manager(disk)
     for partition in range(3):
         append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 2)
-    opened.close()
+    at_once(opened.close())
     again = manager(disk)
     again.get(TOPIC, 0)
     seen = []
@@ -264,14 +295,14 @@ def test_logs_that_are_not_assigned_are_set_aside_and_kept(caplog: pytest.LogCap
     [line] = [record.getMessage() for record in caplog.records if "-stray" in record.getMessage()]
     assert all(name in line for name in strays)
     # Neither housekeeping nor another start touches them.
-    again.housekeeping()
-    again.close()
+    at_once(again.housekeeping())
+    at_once(again.close())
     third = manager(disk)
-    third.housekeeping()
+    at_once(third.housekeeping())
     assert strays_of(third, lambda *_: True) == []
     assert len(disk.contents(f"{ROOT}/{strays[0]}/{0:020d}.log")) == 2 * len(batch(0))
     # An operator puts one back.
-    third.close()
+    at_once(third.close())
     disk.rename(f"{ROOT}/{strays[0]}", f"{ROOT}/orders-0")
     log = manager(disk).get(TOPIC, 0)
     assert log is not None
@@ -295,10 +326,10 @@ def test_housekeeping_flushes_after_flush_ms() -> None:
     log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(flush_ms=100))
     append(log, 2)
     clock.ms += 99
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert log.recovery_point == 0
     clock.ms += 1
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert log.recovery_point == 4
     disk.crash()
     again = manager(disk).get(TOPIC, 0)
@@ -311,16 +342,16 @@ def test_housekeeping_shows_index_entries_to_readers_of_the_files() -> None:
     disk = SimDisk()
     opened = timed(disk, clock)
     log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(index_interval_bytes=1))
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     append(log, 3)
     index = f"{ROOT}/{TOPIC}-0/00000000000000000000.index"
     assert disk.contents(index) == b""
     clock.ms += INDEX_WRITE_INTERVAL_MS
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     entries = disk.contents(index)
     assert len(entries) == 16
     append(log, 1)
-    opened.close()
+    at_once(opened.close())
     assert disk.contents(index)[:16] == entries
     assert len(disk.contents(index)) == 24
 
@@ -333,13 +364,13 @@ def test_housekeeping_applies_retention_to_logs_nobody_has_asked_for() -> None:
     log = opened.get_or_create(TOPIC, 0, TOPIC_ID, config)
     append(log, 6)
     log.high_watermark = 12
-    opened.close()
+    at_once(opened.close())
     again = timed(disk, clock, config_for=lambda _: config, retention_check_interval_ms=5000)
     clock.ms += 4999
-    again.housekeeping()
+    at_once(again.housekeeping())
     assert len(again.logs) == 0
     clock.ms += 1
-    again.housekeeping()
+    at_once(again.housekeeping())
     found = again.get(TOPIC, 0)
     assert found is not None
     assert found.log_start_offset == found.log_end_offset == 12
@@ -352,13 +383,13 @@ def test_housekeeping_forgets_silent_producers_at_an_interval_of_its_own() -> No
     log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(producer_id_expiration_ms=1000))
     append(log, 1)
     clock.ms += 999
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert len(log.producers()) == 1
     clock.ms += 1
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert len(log.producers()) == 1, "looked again before the interval was over"
     clock.ms += 499
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert log.producers() == []
 
 
@@ -369,10 +400,10 @@ def test_housekeeping_writes_checkpoints_and_survives_a_failing_disk() -> None:
     append(opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(flush_ms=1)), 2)
     clock.ms += 1000
     disk.on_call = lambda call, path: OSError(errno.EIO, "lost")
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     disk.on_call = None
     clock.ms += 1000
-    opened.housekeeping()
+    at_once(opened.housekeeping())
     assert disk.exists(f"{ROOT}/recovery-point-offset-checkpoint")
 
 
@@ -383,7 +414,7 @@ def test_high_watermarks_have_a_shorter_interval_of_their_own() -> None:
     append(opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig()), 2)
     for ms, exists in ((4_999, False), (1, True)):
         clock.ms += ms
-        opened.housekeeping()
+        at_once(opened.housekeeping())
         assert disk.exists(f"{ROOT}/replication-offset-checkpoint") is exists
     assert not disk.exists(f"{ROOT}/recovery-point-offset-checkpoint")
 
@@ -430,14 +461,42 @@ def test_syncs_run_elsewhere_and_report_back() -> None:
     assert log.recovery_point == before == 0
 
 
-def test_failing_start_gives_the_lock_back() -> None:
+def test_failing_start_gives_the_lock_back_when_it_is_closed() -> None:
     disk = SimDisk()
-    manager(disk).close()
+    at_once(manager(disk).close())
     disk.on_call = lambda call, path: OSError(errno.EIO, "lost") if call == "listdir" else None
+    failing = LogManager(disk, ROOT, now_ms=Clock())
     with pytest.raises(KafkaStorageError):
-        manager(disk)
+        at_once(failing.open())
     disk.on_call = None
+    with pytest.raises(DiskLocked):
+        manager(disk)
+    at_once(failing.close(clean=failing.had_clean_shutdown))
     manager(disk)
+
+
+def test_a_start_that_ends_before_all_logs_are_listed_leaves_their_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    for partition in range(3):
+        log = opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG)
+        append(log, 6)
+        log.high_watermark = 12
+        log.delete_records_before(7)
+    at_once(opened.close())
+    turns = 0
+    with monkeypatch.context() as small:
+        set_turn(small, REPLICA)
+        for ends_after in range(1, 100):
+            interrupted = LogManager(disk, ROOT, now_ms=Clock())
+            turns = sum(1 for _ in zip(range(ends_after), turn_by_turn(interrupted.open()), strict=False))
+            at_once(interrupted.close(clean=interrupted.had_clean_shutdown))
+            if turns < ends_after:
+                break
+    assert turns > 3
+    again = manager(disk)
+    assert again.had_clean_shutdown
+    assert [again.get(TOPIC, partition).log_start_offset for partition in range(3)] == [7, 7, 7]  # type: ignore[union-attr]
 
 
 def test_thousands_of_partitions_share_a_few_open_files() -> None:
@@ -451,7 +510,7 @@ def test_thousands_of_partitions_share_a_few_open_files() -> None:
     for log in logs:
         assert len(read_all(log)) == 4
     assert disk.open_handles <= 17
-    opened.close()
+    at_once(opened.close())
     assert disk.open_handles == 0
 
 
@@ -465,7 +524,7 @@ def test_a_disk_that_takes_no_writes_is_said_once_and_its_return_too(caplog: pyt
         append(log, 1)
         log.high_watermark = log.log_end_offset
         clock.ms += seconds * 1000
-        opened.housekeeping()
+        at_once(opened.housekeeping())
         return opened.failure.is_offline
 
     assert not after_seconds(6)

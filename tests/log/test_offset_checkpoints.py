@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Generator
 
 import pytest
 
-from barnabas.log import offset_checkpoints
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
+from barnabas.turns import ELEMENT, new_budget
+from tests.at_once import at_once
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
-
-
-def all_steps(writing: Generator[None, None, bool]) -> bool:
-    """Take all steps of a write; return what it returns."""
-    while True:
-        try:
-            next(writing)
-        except StopIteration as end:
-            return bool(end.value)
+from tests.turn_by_turn import turn_by_turn
 
 
 def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
@@ -30,12 +26,12 @@ def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
     log.high_watermark = 24
     log.delete_records_before(3)
     assert log.recovery_point > 3
-    opened.checkpoint()
+    at_once(opened.checkpoint())
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == b"0\n1\norders 0 %d\n" % log.recovery_point
     assert disk.contents(f"{ROOT}/log-start-offset-checkpoint") == b"0\n1\norders 0 3\n"
     assert disk.contents(f"{ROOT}/replication-offset-checkpoint") == b"0\n1\norders 0 24\n"
     calls = disk.calls
-    opened.checkpoint()
+    at_once(opened.checkpoint())
     assert disk.calls == calls
 
 
@@ -44,13 +40,13 @@ def test_after_a_failed_write_an_unchanged_file_is_written_too() -> None:
     opened = manager(disk)
     log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
     append(log, 12)
-    opened.checkpoint()
+    at_once(opened.checkpoint())
     log.flush()
     disk.fail_call(1)
     with pytest.raises(OSError, match="simulated failure"):
-        opened.checkpoint()
+        at_once(opened.checkpoint())
     calls = disk.calls
-    assert list(opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened)) == []
+    assert at_once(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
     assert disk.calls > calls, "only a write shows that the disk takes writes again"
 
 
@@ -64,9 +60,9 @@ def test_log_start_survives_because_it_is_flushed_first(clean: bool) -> None:
     log.delete_records_before(7)
     assert log.recovery_point == 0
     if clean:
-        opened.close()
+        at_once(opened.close())
     else:
-        opened.checkpoint()
+        at_once(opened.checkpoint())
         assert log.recovery_point == 12
         disk.crash()
     again = manager(disk).get(TOPIC, 0)
@@ -79,7 +75,7 @@ def test_checkpointed_log_start_beyond_the_log_is_ignored() -> None:
     disk = SimDisk()
     opened = manager(disk)
     append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
-    opened.close()
+    at_once(opened.close())
     disk.put(f"{ROOT}/log-start-offset-checkpoint", b"0\n1\norders 0 7\n")
     again = manager(disk).get(TOPIC, 0)
     assert again is not None
@@ -91,21 +87,20 @@ def test_high_watermarks_are_written_between_the_other_checkpoints() -> None:
     opened = manager(disk)
     log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
     append(log, 12)
-    opened.checkpoint()
+    at_once(opened.checkpoint())
     before = disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
     append(log, 12)
     log.high_watermark = 30
-    assert all_steps(opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened))
+    assert at_once(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
     assert disk.contents(f"{ROOT}/replication-offset-checkpoint") == b"0\n1\norders 0 30\n"
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == before
     calls = disk.calls
-    assert all_steps(opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened))
+    assert at_once(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
     assert disk.calls == calls, "nothing has changed"
 
 
 def three_logs(monkeypatch: pytest.MonkeyPatch) -> tuple[SimDisk, LogManager]:
-    """Three logs with flushed records, whose checkpoints are written; a step of a write looks at one of them."""
-    monkeypatch.setattr(offset_checkpoints, "LOGS_PER_STEP", 1)
+    """Three logs with flushed records, whose checkpoints are written; a turn of the next write looks at one of them."""
     disk = SimDisk()
     opened = manager(disk)
     for index in range(3):
@@ -113,49 +108,126 @@ def three_logs(monkeypatch: pytest.MonkeyPatch) -> tuple[SimDisk, LogManager]:
         append(log, 6)
         log.high_watermark = 12
         log.flush()
-    opened.checkpoint()
+    at_once(opened.checkpoint())
+    set_turn(monkeypatch, ELEMENT)
     return disk, opened
 
 
-def test_many_logs_are_written_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def rest(writing: Generator[None, None, bool]) -> bool:
+    """Take the turns that are left of a write, and return its result."""
+    while True:
+        try:
+            next(writing)
+        except StopIteration as end:
+            return bool(end.value)
+
+
+def write(opened: LogManager) -> Generator[None, None, bool]:
+    return turn_by_turn(opened._checkpoints.write(opened._logs, opened._unopened))
+
+
+def test_many_logs_are_written_over_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     disk, opened = three_logs(monkeypatch)
     for _, log in opened:
         append(log, 1)
         log.flush()
-    writing = opened._checkpoints.write_stepwise(opened._logs, opened._unopened)
+    writing = write(opened)
     calls = disk.calls
-    assert [next(writing) for _ in range(9)] == [None] * 9, "each of them, and each line of two files"
+    assert [next(writing) for _ in range(8)] == [None] * 8, "each of them but the first, and each line of two files"
     assert disk.calls == calls
-    assert all_steps(writing)
+    assert rest(writing)
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint").endswith(
         b"\norders 0 14\norders 1 14\norders 2 14\n"
     )
 
 
-@pytest.mark.parametrize("steps", range(1, 10))
-def test_a_truncation_during_a_write_stands(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+@pytest.mark.parametrize("turns", range(1, 9))
+def test_a_truncation_during_a_write_stands(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     disk, opened = three_logs(monkeypatch)
     first = opened.get(TOPIC, 0)
     assert first is not None
-    writing = opened._checkpoints.write_stepwise(opened._logs, opened._unopened)
-    watermarks = opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened)
-    for _ in range(steps):
+    writing = write(opened)
+    watermarks = turn_by_turn(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
+    for _ in range(turns):
         next(writing)
+    new_budget()
     next(watermarks)
     first.truncate_to(4)
     written = disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
     assert b"\norders 0 4\n" in written
-    assert not all_steps(writing)
-    assert not all_steps(watermarks)
+    assert not rest(writing)
+    assert not rest(watermarks)
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == written
-    assert all_steps(opened._checkpoints.write_stepwise(opened._logs, opened._unopened))
+    assert rest(write(opened))
 
 
 def test_a_log_that_is_forgotten_during_a_write_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     disk, opened = three_logs(monkeypatch)
-    writing = opened._checkpoints.write_stepwise(opened._logs, opened._unopened)
+    writing = write(opened)
     next(writing)
     opened.delete(TOPIC, 0)
     opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
-    assert not all_steps(writing)
+    assert not rest(writing)
     assert b"orders 0" not in disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
+
+
+@pytest.mark.parametrize("turns", range(1, 4))
+def test_a_log_that_is_deleted_during_a_write_is_passed_over(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    for index in range(4):
+        log = opened.get_or_create(TOPIC, index, TOPIC_ID, LogConfig(file_delete_delay_ms=0))
+        append(log, 6)
+        log.high_watermark = 12
+        # A write of its start flushes it.
+        log.delete_records_before(7)
+    set_turn(monkeypatch, ELEMENT)
+    writing = write(opened)
+    for _ in range(turns):
+        next(writing)
+    opened.delete(TOPIC, 3)
+    at_once(opened.housekeeping())
+    assert not [name for name in disk.listdir(ROOT) if "orders-3" in name]
+    assert rest(writing)
+    assert disk.contents(f"{ROOT}/log-start-offset-checkpoint") == b"0\n3\norders 0 7\norders 1 7\norders 2 7\n"
+
+
+FILES = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")
+
+
+def test_a_log_is_forgotten_in_every_file_and_after_a_power_cut() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    for index in range(2):
+        log = opened.get_or_create(TOPIC, index, TOPIC_ID, LogConfig())
+        append(log, 6)
+        log.high_watermark = 12
+        log.delete_records_before(7)
+        log.flush()
+    at_once(opened.checkpoint())
+    opened.delete(TOPIC, 0)
+    opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
+    disk.crash()
+    for name, offset in zip(FILES, (12, 7, 12), strict=True):
+        assert disk.contents(f"{ROOT}/{name}") == b"0\n1\norders 1 %d\n" % offset
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_log_that_the_disk_did_not_forget_is_forgotten_by_the_next_attempt(number: int) -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
+    append(log, 6)
+    log.high_watermark = 12
+    log.delete_records_before(7)
+    log.flush()
+    at_once(opened.checkpoint())
+    opened.delete(TOPIC, 0)
+    disk.on_call = lambda call, path: OSError(errno.EIO, "lost") if FILES[number] in path else None
+    with pytest.raises(KafkaStorageError):
+        opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
+    disk.on_call = None
+    new = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
+    assert (new.log_start_offset, new.log_end_offset) == (0, 0)
+    for name in FILES:
+        assert disk.contents(f"{ROOT}/{name}") == b"0\n0\n"

@@ -13,6 +13,7 @@ import pytest
 
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.log_manager import LogManager
+from tests.at_once import at_once
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, assert_consistent, batch, manager, read_all
 from tests.simulation.disk import SimDisk
 
@@ -32,8 +33,8 @@ def tell(*, clean: bool = False) -> tuple[SimDisk, int, int]:
     started = manager(disk)
     log = started.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
     append(log, 12)
-    started.checkpoint()
-    started.close()
+    at_once(started.checkpoint())
+    at_once(started.close())
     if clean:
         return disk, log.log_end_offset, -1
     later = manager(disk, run_blocking=lambda _work: NeverDone())
@@ -93,7 +94,7 @@ def test_untouched_files_hold_everything() -> None:
         log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
         assert log.log_end_offset == (24 if disk is CLEAN[0] else 46)
         assert_consistent(log, flushed=flushed)
-        opened.close()
+        at_once(opened.close())
         open_again = manager(twin)
         again = open_again.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
         assert again.log_end_offset == log.log_end_offset
@@ -256,8 +257,8 @@ def test_power_goes_at_any_moment(seed: int) -> None:
                     elsewhere.step()
                 flushed = max(flushed, log.recovery_point)
                 if disk.random.random() < 0.1:
-                    opened.checkpoint()
-            opened.close()
+                    at_once(opened.checkpoint())
+            at_once(opened.close())
             flushed = acknowledged
     except PowerCut:
         pass

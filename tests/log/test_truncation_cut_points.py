@@ -18,6 +18,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.builder import build_batch
 from barnabas.records.record_batch import iter_batches
+from tests.at_once import at_once
 from tests.log.story import NOW_MS, ROOT, TOPIC, TOPIC_ID
 from tests.simulation.disk import MUTATIONS, SimDisk
 
@@ -70,7 +71,7 @@ def manager(disk: SimDisk, run_blocking: RunBlocking | None = None) -> LogManage
         config_for=lambda _: CONFIG,
         run_blocking=run_blocking,
     )
-    opened.open()
+    at_once(opened.open())
     return opened
 
 
@@ -124,7 +125,7 @@ def story(name: str, *, is_flushed: bool) -> tuple[SimDisk, list[Batch], list[Ba
         fetch(log, old, 2)
     if is_flushed:
         log.flush()
-        opened.checkpoint(sync=True)
+        at_once(opened.checkpoint(sync=True))
     return disk, old, new
 
 
@@ -135,10 +136,10 @@ def run(disk: SimDisk, leader: list[Batch], run_blocking: RunBlocking | None, en
     truncate(log, leader)
     while log.log_end_offset < len(leader):
         fetch(log, leader, 2)
-        opened.checkpoint()
+        at_once(opened.checkpoint())
     log.flush()
     ends.append(log.log_end_offset)
-    opened.close()
+    at_once(opened.close())
 
 
 @pytest.mark.slow

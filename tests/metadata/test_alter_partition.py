@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata import batches
+from barnabas.metadata.batches import CHANGE
 from barnabas.metadata.partition_registration import LEADER_RECOVERED, LEADER_RECOVERING, PartitionRegistration
 from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.metadata.memory_log import ControllerHarness, directory_of
+from tests.short_turns import set_turn
 
 INELIGIBLE, INVALID = ErrorCode.INELIGIBLE_REPLICA, ErrorCode.INVALID_REQUEST
 
@@ -209,7 +210,7 @@ def test_a_replica_that_the_isr_loses_below_min_isr_is_eligible() -> None:
 
 def test_many_partitions_are_altered_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(partitions=7)
-    monkeypatch.setattr(batches, "PARTITIONS_PER_BATCH", 3)
+    set_turn(monkeypatch, 3 * CHANGE)
     before = len(cluster.harness.log.batches)
     results = cluster.ask(*(cluster.proposal(1, 2, partition_index=index) for index in range(9)))
     expected = [ErrorCode.NONE] * 7 + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2

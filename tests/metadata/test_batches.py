@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata import batches
-from barnabas.metadata.batches import PARTITIONS_PER_BATCH, in_batches
+from barnabas.metadata.batches import CHANGE, in_batches
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.record_batch import read_header
+from barnabas.turns import TURN
 from tests.metadata.memory_log import ControllerHarness, directory_of
+from tests.short_turns import set_turn
 
 SESSION_MS = 50_000
+PARTITIONS_PER_BATCH = TURN // CHANGE
 
 
 class Turns:
@@ -79,7 +81,7 @@ def leaders(harness: ControllerHarness) -> set[int]:
 
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "PARTITIONS_PER_BATCH", 3)
+    set_turn(monkeypatch, 3 * CHANGE)
 
 
 def sizes(harness: ControllerHarness, since: int) -> list[int]:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.image_difference import difference
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.slices import at_once
 from barnabas.protocol import messages
 from tests.metadata.test_delta import IDS, record_lists, replay
 
@@ -17,7 +16,7 @@ from tests.metadata.test_delta import IDS, record_lists, replay
 @given(record_lists(), st.integers(0, 40))
 def test_the_difference_makes_the_later_image(records: list[MetadataRecord], at: int) -> None:
     old, new = replay(MetadataImage(), records[:at]), replay(MetadataImage(), records)
-    assert at_once(difference(old, new)).apply(new.provenance) == new
+    assert difference(old, new).apply(new.provenance) == new
 
 
 def partition(topic_id: bytes, index: int, leader: int = 1) -> MetadataRecord:
@@ -53,7 +52,7 @@ START: list[MetadataRecord] = [messages.FeatureLevelRecord(name="metadata.versio
 def test_what_a_snapshot_lacks_is_deleted() -> None:
     old = replay(MetadataImage(), [*START, *everything("a"), *everything("b")])
     new = replay(MetadataImage(), [*START, *everything("b"), *everything("c")])
-    delta = at_once(difference(old, new))
+    delta = difference(old, new)
     assert delta.apply(new.provenance) == new
     assert delta.features is not None
     assert delta.features.changed == {"c.version": 1, "a.version": 0}
@@ -70,14 +69,14 @@ def test_what_a_snapshot_lacks_is_deleted() -> None:
 
 def test_equal_images_have_no_difference() -> None:
     records = [*START, *everything("a")]
-    delta = at_once(difference(replay(MetadataImage(), records), replay(MetadataImage(), records)))
+    delta = difference(replay(MetadataImage(), records), replay(MetadataImage(), records))
     assert repr(delta) == "<MetadataDelta since=-1 changed=[]>"
 
 
 def test_a_topic_that_was_deleted_and_created_again_is_another_topic() -> None:
     old = replay(MetadataImage(), [*START, messages.TopicRecord(name="t", topic_id=IDS[0]), partition(IDS[0], 0)])
     new = replay(MetadataImage(), [*START, messages.TopicRecord(name="t", topic_id=IDS[1]), partition(IDS[1], 0)])
-    delta = at_once(difference(old, new))
+    delta = difference(old, new)
     assert delta.topics is not None
     assert (list(delta.topics.deleted), list(delta.topics.changed)) == ([IDS[0]], [IDS[1]])
     assert delta.apply() == new
@@ -87,7 +86,7 @@ def test_only_the_partitions_that_changed_are_named() -> None:
     topic = [messages.TopicRecord(name="t", topic_id=IDS[0]), partition(IDS[0], 0), partition(IDS[0], 1)]
     old = replay(MetadataImage(), [*START, *topic])
     new = replay(old, [partition(IDS[0], 1, leader=2), partition(IDS[0], 2)])
-    delta = at_once(difference(old, new))
+    delta = difference(old, new)
     assert delta.topics is not None
     assert list(delta.topics.changed[IDS[0]].partition_changes) == [1, 2]
     assert not delta.topics.created()
@@ -96,7 +95,7 @@ def test_only_the_partitions_that_changed_are_named() -> None:
 def test_later_records_follow_on_a_difference() -> None:
     topic = [messages.TopicRecord(name="t", topic_id=IDS[0]), partition(IDS[0], 0)]
     old = replay(MetadataImage(), [*START, *everything("a"), *topic])
-    delta = at_once(difference(old, replay(MetadataImage(), [*START, *topic])))
+    delta = difference(old, replay(MetadataImage(), [*START, *topic]))
     delta.replay(messages.PartitionChangeRecord(partition_id=0, topic_id=IDS[0], leader=2))
     delta.replay(messages.TopicRecord(name="a", topic_id=IDS[3]))
     image = delta.apply()

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata import metadata_loader
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
+from barnabas.turns import REPLICA
 from tests.api.held_executor import HeldExecutor
 from tests.api.quiet_clock import QuietClock
 from tests.metadata.memory_log import ControllerHarness
 from tests.metadata.test_quorum_controller import create, registered
+from tests.short_turns import set_turn
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[ControllerHarness]:
     """A node with three topics, whose next loader reads one record in a turn of the loop."""
     harness = registered()
     harness.create("a", "b", "c")
-    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 1)
+    set_turn(monkeypatch, REPLICA)
     harness.loop = QuietClock()
     yield harness
     harness.loop.close()

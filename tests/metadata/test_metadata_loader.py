@@ -1,30 +1,30 @@
-"""The loader: when publishers hear of what, in slices, with snapshots, and with the controller's own changes."""
+"""The loader: when publishers hear of what, over how many turns, with snapshots, and with the controller's own changes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from barnabas.metadata import image_difference, metadata_loader, slices
+from barnabas.metadata import metadata_loader
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.metadata_loader import MetadataLoader, OwnChange
-from barnabas.metadata.partition_index import IndexDelta
 from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord, encode_record
 from barnabas.metadata.snapshots import snapshot_batches
-from barnabas.metadata.topics_image import TopicDelta, TopicImage
 from barnabas.protocol import messages
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.records.builder import build_batch
-from barnabas.steps import in_background, run_on_the_spot, turn
+from barnabas.steps import run_on_the_spot
+from barnabas.turns import ELEMENT, REPLICA, TURN, next_turn
+from tests.api.held_executor import HeldExecutor
 from tests.api.quiet_clock import QuietClock
 from tests.metadata.memory_log import MemoryLog
 from tests.metadata.test_delta import replay
+from tests.short_turns import set_turn
 
 
 def topic(number: int) -> list[MetadataRecord]:
@@ -214,7 +214,7 @@ def test_a_snapshot_during_the_catch_up_replaces_what_was_read() -> None:
 def test_a_snapshot_that_replaces_the_log_while_it_is_read_is_read_next(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
 
     async def story() -> None:
@@ -234,8 +234,8 @@ def test_a_snapshot_that_replaces_the_log_while_it_is_read_is_read_next(
     assert node.heard == [2, 39], "no image of half a log"
 
 
-def test_a_long_log_is_read_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+def test_a_long_log_is_read_over_many_turns(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
     replayed: list[int] = []
     count = 0
@@ -258,14 +258,17 @@ def test_a_long_log_is_read_in_slices(loop: QuietClock, monkeypatch: pytest.Monk
             await asyncio.sleep(0)
 
     loop.run_until_complete(story())
-    assert max(replayed) == 4
+    # The first record that is too much for a turn is replayed all the same, and paid for in the next.
+    assert [each for each in replayed if each] == [5, 4, 4, 4, 4]
     assert len(node.topics()) == 10
 
 
 def test_batches_that_are_committed_together_are_published_in_parts(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert metadata_loader.RECORDS_PER_PUBLICATION * REPLICA >= TURN
     monkeypatch.setattr(metadata_loader, "RECORDS_PER_PUBLICATION", 4)
+    set_turn(monkeypatch, 2 * REPLICA)
     node = Node(topics=5, loop=loop)
     in_turns: list[int] = []
 
@@ -273,11 +276,12 @@ def test_batches_that_are_committed_together_are_published_in_parts(
         node.commit(1)
         node.commit(11)
         while len(node.topics()) < 5:
-            in_turns.append(len(node.topics()))
+            if len(node.topics()) not in in_turns:
+                in_turns.append(len(node.topics()))
             await asyncio.sleep(0)
 
     loop.run_until_complete(story())
-    assert in_turns == [2, 4], "each turn publishes two topics, of two records each"
+    assert in_turns == [0, 2, 4], "others have a turn between two topics and the next two, of two records each"
     assert node.heard == [0, 4, 8, 10]
     assert [created(delta) for delta, _ in node.published[1:]] == [["t1", "t2"], ["t3", "t4"], ["t5"]]
 
@@ -299,7 +303,7 @@ def test_a_metadata_transaction_is_not_published_in_parts(loop: QuietClock, monk
 
 
 def test_own_changes_of_many_partitions_have_a_turn_each(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata_loader, "OWN_BYTES_PER_TURN", 100)
+    set_turn(monkeypatch, 99)
     node = Node(loop=loop)
 
     async def story() -> None:
@@ -308,69 +312,82 @@ def test_own_changes_of_many_partitions_have_a_turn_each(loop: QuietClock, monke
         node.commit(node.log.end_offset)
         assert [delta for delta, _ in node.published[1:]] == [changes[0].delta]
         node.loader.forget_appended()
-        await asyncio.sleep(0)
+        await asyncio.sleep(1)
         assert created(node.published[-1][0]) == ["t2"], "it has resigned, and read the log"
 
     loop.run_until_complete(story())
     assert node.heard == [0, 2, 4]
 
 
-def looked_at_in_turns(loop: QuietClock, monkeypatch: pytest.MonkeyPatch, node: Node, until: Callable[[], bool]) -> int:
-    """Return how many partitions the index and the comparison of images looked at in the turn with most of them."""
-    in_turns = [0]
-    look_at, compare = IndexDelta.change, image_difference._topic
-
-    def looking(*args: Any) -> None:
-        in_turns[-1] += 1
-        look_at(*args)
-
-    def comparing(old: TopicImage | None, new: TopicImage) -> TopicDelta:
-        in_turns[-1] += 1
-        return compare(old, new)
-
-    monkeypatch.setattr(IndexDelta, "change", looking)
-    monkeypatch.setattr(image_difference, "_topic", comparing)
+def test_small_own_changes_are_published_in_one_turn(loop: QuietClock) -> None:
+    node = Node(loop=loop)
 
     async def story() -> None:
-        while not until():
-            in_turns.append(0)
-            await asyncio.sleep(0)
+        node.commit(1)
+        changes = [own(node, number) for number in (1, 2)]
+        node.commit(node.log.end_offset)
+        assert [delta for delta, _ in node.published[1:]] == [change.delta for change in changes]
 
     loop.run_until_complete(story())
-    return max(in_turns)
 
 
-def test_the_first_image_is_made_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 8)
-    node = Node(topics=40, loop=loop)
-    loop.call_soon(node.commit, node.log.end_offset)
-    assert looked_at_in_turns(loop, monkeypatch, node, lambda: node.topics() != []) == 4, "each has a topic as well"
-    assert len(node.topics()) == 40
+@pytest.fixture
+def held() -> Iterator[HeldExecutor]:
+    made = HeldExecutor()
+    yield made
+    made.close()
 
 
-def test_a_snapshot_is_compared_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 8)
-    node = Node(topics=2, loop=loop)
+def rest(loop: QuietClock) -> None:
+    loop.run_until_complete(asyncio.sleep(1))
+
+
+@pytest.mark.parametrize("topics", [20, 40])
+def test_only_a_large_image_is_made_in_the_executor(
+    held: HeldExecutor, monkeypatch: pytest.MonkeyPatch, topics: int
+) -> None:
+    # Each topic has a partition.
+    set_turn(monkeypatch, 60 * ELEMENT)
+    node = Node(topics=topics, loop=held)
+    held.call_soon(node.commit, node.log.end_offset)
+    held.held = []
+    rest(held)
+    assert held.apart == (["MetadataDelta.apply"] if topics == 40 else [])
+    assert len(node.topics()) == (0 if topics == 40 else 20)
+    held.let_go()
+    rest(held)
+    assert len(node.topics()) == topics
+
+
+def test_a_large_snapshot_is_compared_in_the_executor(held: HeldExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(topics=2, loop=held)
     node.commit(5)
     snapshot, data = snapshot_of(*range(2, 42), end_offset=100)
     node.log.snapshots[snapshot] = data
     node.log.trim()
-    loop.call_soon(node.commit, 100)
-    assert looked_at_in_turns(loop, monkeypatch, node, lambda: len(node.topics()) > 2) == 8
+    set_turn(monkeypatch, 60 * ELEMENT)
+    held.call_soon(node.commit, 100)
+    rest(held)
+    assert held.apart == ["MetadataDelta.apply", "difference", "MetadataDelta.apply"]
     assert len(node.topics()) == 40
+    assert "t1" not in node.topics()
 
 
-def test_the_whole_image_of_a_late_publisher_is_made_in_slices(
-    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+def test_the_whole_image_of_a_late_publisher_is_made_in_the_executor(
+    held: HeldExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 8)
-    node = Node(topics=40, loop=loop)
+    node = Node(topics=40, loop=held)
     node.commit(node.log.end_offset)
-    loop.run_until_complete(asyncio.sleep(1))
+    rest(held)
+    set_turn(monkeypatch, 30 * ELEMENT)
     late: list[list[str]] = []
-    adding = node.loader.add_late_publisher(lambda delta, image: late.append(created(delta)))
-    loop.call_soon(in_background, adding, loop)
-    assert looked_at_in_turns(loop, monkeypatch, node, lambda: late != []) == 8
+    adding = held.create_task(node.loader.add_late_publisher(lambda delta, image: late.append(created(delta))))
+    held.apart.clear()
+    held.held = []
+    rest(held)
+    assert (held.apart, late) == (["difference"], [])
+    held.let_go()
+    held.run_until_complete(adding)
     assert sorted(late[0]) == node.topics()
 
 
@@ -382,7 +399,7 @@ class Slow:
 
     async def publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
         for name in created(delta):
-            await turn()
+            await next_turn()
             self.handled.append(name)
 
 
@@ -448,20 +465,38 @@ def test_a_loader_that_is_closed_while_it_publishes_tells_nobody_else(loop: Quie
 
 
 def test_a_loader_that_is_closed_while_it_makes_the_image_publishes_nothing(
-    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+    held: HeldExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "PARTITIONS_PER_SLICE", 2)
-    node = Node(topics=2, loop=loop)
-    node.commit(5)
+    set_turn(monkeypatch, 3 * ELEMENT)
+    node = Node(topics=2, loop=held)
+    held.held = []
+    held.call_soon(node.commit, 5)
+    rest(held)
+    assert held.apart == ["MetadataDelta.apply"]
     node.loader.close()
-    loop.run_until_complete(asyncio.sleep(1))
+    held.let_go()
+    rest(held)
     assert (node.published, node.heard) == ([], [])
+
+
+def test_what_is_committed_while_the_image_is_made_follows(held: HeldExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_turn(monkeypatch, 3 * ELEMENT)
+    node = Node(topics=3, loop=held)
+    held.held = []
+    held.call_soon(node.commit, 5)
+    rest(held)
+    node.commit(7)
+    assert node.published == []
+    held.let_go()
+    rest(held)
+    assert [created(delta) for delta, _ in node.published] == [["t1", "t2"], ["t3"]]
+    assert node.heard == [4, 6]
 
 
 def test_what_is_committed_while_the_log_is_read_is_read_as_well(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
 
     async def story() -> None:
@@ -478,7 +513,7 @@ def test_what_is_committed_while_the_log_is_read_is_read_as_well(
 def test_a_loader_that_is_closed_while_it_reads_publishes_nothing(
     loop: QuietClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+    set_turn(monkeypatch, 4 * REPLICA)
     node = Node(topics=10, loop=loop)
 
     async def story() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from barnabas.metadata.slices import at_once
 from hypothesis import given, settings
 
 from barnabas.metadata.image import MetadataImage
@@ -61,10 +60,10 @@ def test_a_change_shares_what_it_does_not_touch() -> None:
     delta = IndexDelta(before)
     delta.change(A, 0, partition(1, "12"), partition(1, "13"))
     assert repr(delta) == "<IndexDelta changed=[2, 3]>"
-    after = at_once(delta.apply_in_slices())
+    after = delta.apply()
     assert after[1] is before[1]
     assert (after[2], after[3]) == ({B: (0,)}, {B: (0,), A: (0,)})
     assert before[2] == {A: (0,), B: (0,)}
     same = IndexDelta(after)
     same.change(A, 0, partition(1, "13"), partition(1, "31"))
-    assert at_once(same.apply_in_slices()) is after
+    assert same.apply() is after

@@ -1,4 +1,4 @@
-"""When snapshots are written, in slices, of which image."""
+"""When snapshots are written, over how many turns, of which image."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from barnabas.protocol import messages
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
-from barnabas.steps import turn
+from barnabas.turns import next_turn
 from tests.api.quiet_clock import QuietClock
 from tests.metadata.memory_log import MemoryLog
 from tests.metadata.test_delta import replay
@@ -36,10 +36,12 @@ class SlowLog(MemoryLog):
 
     turns = 0
     trimmed = 0
+    is_writing = False
 
     async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        self.is_writing = True
         for _ in range(self.turns):
-            await turn()
+            await next_turn()
         if self.error is not None:
             raise self.error
         self.snapshots[snapshot] = data
@@ -91,7 +93,7 @@ def test_a_snapshot_is_written_when_enough_has_been_published() -> None:
     assert len(node.log.snapshots) == 1
 
 
-def test_a_snapshot_is_encoded_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_is_encoded_batch_by_batch(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "RECORDS_PER_BATCH", 10)
     encoded: list[int] = []
     count = 0
@@ -161,7 +163,7 @@ def test_a_log_that_is_closed_while_the_file_is_written_is_not_trimmed(loop: Qui
 
     async def story() -> None:
         node.publish(image_of(1), 100)
-        for _ in range(5):
+        while not node.log.is_writing:
             await asyncio.sleep(0)
         node.generator.close()
         await asyncio.sleep(1)

@@ -9,6 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from barnabas.metrics import exposition
 from barnabas.metrics.exposition import family, labels, summary
+from barnabas.turns import ELEMENT
+from tests.short_turns import set_turn
 
 
 def test_what_is_written_is_read_back() -> None:
@@ -49,7 +51,7 @@ def test_a_summary_is_one_family() -> None:
 
 
 def test_a_large_family_is_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exposition, "SAMPLES_PER_PIECE", 2)
+    set_turn(monkeypatch, 2 * ELEMENT)
     taken: list[int] = []
     samples = ((f'n="{number}"', taken.append(number) or number) for number in range(5))
     pieces = exposition.family_in_pieces("name", "gauge", "Text.", samples)

@@ -39,6 +39,7 @@ from barnabas.server.remote_coordinators import RemoteCoordinators
 from barnabas.server.share_groups import ShareServices
 from barnabas.steps import run_on_the_spot
 from barnabas.transaction.producer_id_manager import ProducerIdManager
+from tests.at_once import at_once
 from tests.replication.hosting import topic_id
 from tests.simulation.disk import SimDisk
 from tests.simulation.node import EPOCH_MS
@@ -66,7 +67,7 @@ class Broker:
         self._cluster = cluster
         config = BrokerConfig.from_properties({**SETTINGS, "node.id": str(node_id)})
         self._logs = LogManager(SimDisk(), "/data", now_ms=now_ms)
-        self._logs.open()
+        at_once(self._logs.open())
         settings = LogConfig(transaction_partition_verification_enable=True)
         self.replicas = ReplicaManager(self._logs, loop, now_ms, node_id, lambda name, image: settings)
         self.remote = RemoteCoordinators(node_id, lambda: self.image, self, loop)
@@ -130,7 +131,7 @@ class Broker:
     def close(self) -> None:
         self.share.close()
         self.coordinators.close()
-        self._logs.close(clean=False)
+        at_once(self._logs.close(clean=False))
 
 
 class Cluster:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import struct
 from collections.abc import Callable
@@ -30,10 +29,6 @@ class ScriptedDispatcher:
         self._answer = answer
         self.handled: list[int] = []
         self.contexts: list[RequestContext] = []
-        self.now_ns = 0
-
-    def monotonic_ns(self) -> int:
-        return self.now_ns
 
     def dispatch(self, connection: ConnectionInfo, frame: memoryview) -> tuple[RequestContext, Any]:
         key, version, correlation_id, _ = struct.unpack_from(">hhih", frame)
@@ -41,9 +36,6 @@ class ScriptedDispatcher:
         self.handled.append(correlation_id)
         self.contexts.append(context)
         return context, self._answer(context, bytes(frame[10:]))
-
-    def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Any:
-        return future.result()
 
 
 class FileSlice:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.api.accounting import Accounting
 from barnabas.api.context import RequestContext
 from barnabas.api.dispatch import RefusedRequest
-from barnabas.api.throttling import Accounting
 from barnabas.server import connection as connection_module
 from barnabas.server.listener import Listener
 from tests.server.listening import connect, echo, listening, next_response, on_both_loops, until

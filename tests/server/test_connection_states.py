@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from barnabas.api.accounting import Accounting
 from barnabas.api.context import RequestContext
-from barnabas.api.throttling import Accounting
+from barnabas.api.held_order import release_order
 from barnabas.protocol.framing import READ_BYTES
 from barnabas.server.connection import Connection
 from barnabas.server.listener import Listener
 from barnabas.server.request_memory import RequestMemory
 from barnabas.steps import start
+from barnabas.turns import TURN, spend
 from tests.server.scripted_dispatcher import FETCH, METADATA, PRODUCE, ScriptedDispatcher, request, response
 
 
@@ -161,32 +163,94 @@ def test_reading_pauses_while_a_produce_holds_the_order(peer: Peer, *, released:
     assert peer.answered == [2]
 
 
-def test_requests_that_take_long_wait_for_the_next_turn(peer: Peer) -> None:
-    def take_4_ms(_: RequestContext) -> None:
-        peer.dispatcher.now_ns += 4_000_000
+def test_a_produce_that_holds_the_order_no_longer_lets_the_next_one_in_before_its_response(peer: Peer) -> None:
+    def hold(context: RequestContext) -> None:
+        context.holds_order = context.correlation_id == 1
 
-    peer.on_request = take_4_ms
+    peer.on_request = hold
+    peer.send(request(PRODUCE, 1, b"wait") + request(PRODUCE, 2, b"wait") + request(METADATA, 3))
+    assert peer.dispatcher.handled == [1]
+    release_order(peer.dispatcher.contexts[0])
+    assert peer.dispatcher.handled == [1], "what the handler does next comes first"
+    peer.turn()
+    assert peer.dispatcher.handled == [1, 2]
+    assert peer.answered == []
+    peer.waits[2].set_result([response(2)])
+    peer.waits[1].set_result([response(1)])
+    peer.turn()
+    assert peer.answered == [1, 2, 3]
+    assert peer.transport.is_reading
+
+
+def test_an_order_that_is_released_when_the_connection_has_closed_lets_nothing_in(peer: Peer) -> None:
+    def hold(context: RequestContext) -> None:
+        context.holds_order = True
+
+    peer.on_request = hold
+    peer.send(request(PRODUCE, 1, b"wait") + request(PRODUCE, 2, b"wait"))
+    peer.connection.close()
+    release_order(peer.dispatcher.contexts[0])
+    peer.turn()
+    assert peer.dispatcher.handled == [1]
+
+
+def cost(of_a_request: int) -> Callable[[RequestContext], None]:
+    def on_request(_: RequestContext) -> None:
+        spend(of_a_request)
+
+    return on_request
+
+
+def take_place(loop: asyncio.AbstractEventLoop) -> None:
+    """Let the turn of the first in the queue begin, and let it go on."""
+    for _ in range(2):
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+
+
+def test_requests_that_use_up_a_turn_wait_for_the_next(peer: Peer) -> None:
+    peer.on_request = cost(TURN // 3 + 1)
     peer.send(b"".join(request(METADATA, number) for number in range(1, 8)))
     assert peer.answered == [1, 2, 3]
     assert not peer.transport.is_reading
     assert repr(peer.connection).endswith("holds=yielding>")
     for answered in ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6, 7]):
-        peer.loop.call_soon(peer.loop.stop)
-        peer.loop.run_forever()
+        take_place(peer.loop)
         assert peer.answered == answered
     assert peer.transport.is_reading
     assert peer.connection._frames is None
 
 
-def test_a_connection_that_closes_between_two_turns_handles_no_more(peer: Peer) -> None:
-    def take_long(_: RequestContext) -> None:
-        peer.dispatcher.now_ns += 50_000_000
+def test_connections_that_use_up_a_turn_go_on_one_after_the_other(loop: asyncio.AbstractEventLoop) -> None:
+    peers = [Peer(loop) for _ in range(3)]
+    for peer in peers:
+        peer.serve()
+        peer.on_request = cost(TURN + 1)
+        peer.send(request(METADATA, 1) + request(METADATA, 2))
+    handled = [[len(peer.answered) for peer in peers]]
+    for _ in range(4):
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        handled.append([len(peer.answered) for peer in peers])
+    assert handled == [[1, 1, 1], [1, 1, 1], [2, 1, 1], [2, 2, 1], [2, 2, 2]]
 
-    peer.on_request = take_long
+
+def test_a_request_of_another_connection_is_handled_while_one_waits_for_its_turn(peer: Peer) -> None:
+    other = Peer(peer.loop)
+    other.serve()
+    peer.on_request = cost(TURN + 1)
+    peer.send(request(METADATA, 1) + request(METADATA, 2))
+    other.send(request(METADATA, 1))
+    assert (peer.answered, other.answered) == ([1], [1])
+
+
+def test_a_connection_that_closes_between_two_turns_handles_no_more(peer: Peer) -> None:
+    peer.on_request = cost(TURN + 1)
     peer.send(request(METADATA, 1) + request(METADATA, 2))
     peer.connection.close()
-    peer.turn()
-    assert peer.answered == [1]
+    take_place(peer.loop)
+    take_place(peer.loop)
+    assert peer.dispatcher.handled == peer.answered == [1]
 
 
 def test_a_full_transport_holds_requests_back(peer: Peer) -> None:

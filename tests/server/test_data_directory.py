@@ -15,6 +15,7 @@ from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.data_directory import DataDirectory
 from barnabas.server.storage import format_directory
+from tests.at_once import at_once
 from tests.simulation.disk import SimDisk
 
 META = b"#\ncluster.id=abc\nnode.id=1\nversion=1\n"
@@ -147,7 +148,7 @@ def test_a_node_of_a_cluster_does_not_found_a_second_one(settings: dict[str, str
     manager = manager_of(disk)
     with pytest.raises(CannotStart, match="is not formatted"):
         open_directory(directory, manager)
-    manager.close()
+    at_once(manager.close())
     assert not disk.exists("/disk/data/meta.properties")
 
 
@@ -158,7 +159,7 @@ def test_a_node_that_is_told_its_cluster_formats_its_directory_without_voters(se
     directory, manager = DataDirectory(disk, config), manager_of(disk)
     directory.check()
     open_directory(directory, manager)
-    manager.close()
+    at_once(manager.close())
     assert directory.meta is not None
     assert directory.meta.cluster_id == "4L6g3nShT-eMCtK--X86sw"
     assert not any(path.endswith("-0000000000.checkpoint") for path in disk.paths())
@@ -193,7 +194,7 @@ def start_and_undo(disk: SimDisk) -> None:
     manager = manager_of(disk)
     open_directory(directory, manager)
     directory.undo(is_locked=manager.is_locked)
-    manager.close(clean=False)
+    at_once(manager.close(clean=False))
 
 
 def without_files(disk: SimDisk) -> tuple[list[str], bool, bool]:
@@ -213,7 +214,7 @@ def test_a_start_on_a_failing_disk_leaves_nothing_behind(number: int) -> None:
         assert number > 20, "the call did not fail"
         disk.fail_call(1_000)
     directory.undo(is_locked=manager.is_locked)
-    manager.close(clean=False)
+    at_once(manager.close(clean=False))
     assert without_files(disk) == ([], False, False)
 
 

@@ -18,6 +18,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.api.serving import Serving
+from tests.at_once import at_once
 
 WAIT_SECONDS = 120
 BROKER = 4
@@ -81,7 +82,7 @@ def clean(node: Serving) -> int:
     before = cleaner._on_cleaned
     cleaner._on_cleaned = lambda key: (before(key), ended.set())  # type: ignore[assignment]
 
-    node.server.log_manager.housekeeping()
+    at_once(node.server.log_manager.housekeeping())
     assert cleaner.is_cleaning(("t", 0))
     pid = child_of(node)
     node.loop.run_until_complete(asyncio.wait_for(ended.wait(), WAIT_SECONDS))
@@ -154,7 +155,7 @@ def test_a_topic_is_compacted_by_the_child(tmp_path: Path) -> None:
 def test_a_stop_does_not_wait_for_a_cleaning(tmp_path: Path) -> None:
     node = Serving(tmp_path, log_cleaner_io_max_bytes_per_second="1.0")
     fill(node)
-    node.server.log_manager.housekeeping()
+    at_once(node.server.log_manager.housekeeping())
     pid = child_of(node)
     node.close()
     assert exited(pid)
@@ -165,7 +166,7 @@ def test_a_stop_does_not_wait_for_a_cleaning(tmp_path: Path) -> None:
 def test_a_deleted_topic_takes_its_cleaning_along(tmp_path: Path) -> None:
     with serving(tmp_path, log_cleaner_io_max_bytes_per_second="1.0") as node:
         fill(node)
-        node.server.log_manager.housekeeping()
+        at_once(node.server.log_manager.housekeeping())
         pid = child_of(node)
         answer = node.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
         assert answer.responses[0].error_code == 0, answer

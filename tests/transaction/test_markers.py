@@ -13,9 +13,10 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import check_batch
 from barnabas.steps import start
 from barnabas.transaction.marker_writer import LocalMarkerWriter, Marker
-from barnabas.transaction.markers import MARKERS_PER_TURN, RETRY_BACKOFF_MS, TransactionMarkers
+from barnabas.transaction.markers import RETRY_BACKOFF_MS, TransactionMarkers
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import TransactionState
+from barnabas.turns import TURN, WRITE
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
@@ -188,9 +189,10 @@ def test_a_newer_decision_for_an_id_replaces_the_older() -> None:
 
 def test_a_very_large_transaction_gives_the_loop_turns() -> None:
     subject = Subject()
-    partitions = [("t", index) for index in range(2 * MARKERS_PER_TURN + 1)]
+    in_a_turn = TURN // WRITE
+    partitions = [("t", index) for index in range(2 * in_a_turn + 1)]
     ended = subject.end(*partitions)
-    assert len(subject.partitions.written) == MARKERS_PER_TURN
+    assert len(subject.partitions.written) == in_a_turn + 1
     subject.loop.run_ready()
     assert sorted(subject.partitions.written) == partitions
     assert ended.result()

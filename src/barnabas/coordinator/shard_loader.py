@@ -73,12 +73,10 @@ class ShardLoader(Generic[S]):
                 await pace(ELEMENT)
                 if context.state is not ContextState.LOADING:
                     return
-            is_committed = self._is_committed(context)
+            if self._is_committed(context):
+                self._activate(context)
         except Exception as error:
             self._failed(context, error)
-        else:
-            if is_committed:
-                self._activate(context)
 
     def _is_committed(self, context: ShardContext[S]) -> bool:
         """Return whether all that a shard has read is committed; if not, activate it when it is.

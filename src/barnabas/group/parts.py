@@ -11,7 +11,7 @@ import copy
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, TypeVar
 
-from barnabas.turns import ELEMENT, TURN, next_turn
+from barnabas.turns import ELEMENT, TURN, pace
 
 __all__ = ["extend_topics", "is_one_part", "parts", "parts_of"]
 
@@ -20,35 +20,42 @@ T = TypeVar("T")
 
 def is_one_part(topics: list[Any], field: str = "partitions") -> bool:
     """Return whether a request has so few partitions that they are one part."""
+    return _room(topics, field) >= 0
+
+
+def _room(topics: list[Any], field: str) -> int:
+    """Return how many more partitions would be in the same part; below 0 if there are too many for one."""
     room = TURN // ELEMENT - len(topics)
     for topic in topics:
         room -= len(getattr(topic, field))
         if room < 0:
-            return False
-    return True
+            break
+    return room
 
 
 async def parts(topics: list[T], field: str = "partitions") -> AsyncIterator[list[T]]:
-    """Cut the topics of a request into parts, with a turn of the loop between them; a request of few partitions is one part.
+    """Cut the topics of a request into parts, and wait for a turn for each; a request of few partitions is one part.
 
     Args:
         field: holds a topic's partitions.
     """
-    if is_one_part(topics, field):
+    room = _room(topics, field)
+    if room >= 0:
+        await pace(TURN - ELEMENT * room)
         yield topics
         return
     for part in _cut(topics, field, TURN // ELEMENT):
+        await pace(TURN)
         yield part
-        await next_turn()
 
 
 async def parts_of(items: list[T]) -> AsyncIterator[list[T]]:
     """As `parts`, for elements without others in them."""
     size = TURN // ELEMENT
-    yield items[:size]
-    for start in range(size, len(items), size):
-        await next_turn()
-        yield items[start : start + size]
+    for start in range(0, max(len(items), 1), size):
+        part = items[start : start + size]
+        await pace(ELEMENT * len(part))
+        yield part
 
 
 def _cut(topics: list[T], field: str, size: int) -> Iterator[list[T]]:

@@ -22,10 +22,9 @@ Durability of checkpoints. They are written after the syncs that they count. A l
 time but no data, so these two files are replaced without a sync while the broker runs. Log starts, which DeleteRecords has promised, and
 all files at a clean stop are synced.
 
-The server calls `housekeeping` about once a second. It flushes logs whose flush.ms has
-passed, applies retention to some logs at a time, writes the checkpoints, removes deleted files and begins compactions, each at its own
-interval (`housekeeping`). Work that may block for long (syncs of logs, removals) runs through `run_blocking`; a worker compacts
-(`cleaner_worker`).
+The server calls `housekeeping` about once a second. It flushes logs whose flush.ms has passed, applies retention to some logs at a time,
+writes the checkpoints, removes deleted files and begins compactions, each at its own interval (`housekeeping`). Work that may block for
+long (syncs of logs, removals) runs through `run_blocking`; a worker compacts (`cleaner_worker`).
 
 The quorum's `__cluster_metadata-0` is in the same directory and has another owner; it is neither opened nor listed here.
 
@@ -233,12 +232,7 @@ class LogManager:
 
     async def _take_over(self) -> None:
         """Read the checkpoints, and list the logs."""
-        marker = f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}"
-        self.had_clean_shutdown = self._disk.exists(marker)
-        if self.had_clean_shutdown:
-            self.broker_epoch = clean_shutdown_file.decode(self._disk.read_file(marker))
-            self._disk.remove(marker)
-            self._disk.sync_dir(self.root_dir)
+        self.had_clean_shutdown = False
         self._checkpoints.load()
         self.cleaner.load()
         for name in self._disk.listdir(self.root_dir):
@@ -255,6 +249,13 @@ class LogManager:
                 continue
             if self._disk.is_dir(path):
                 self._unopened[key] = path
+        # At last: a start that ends before it knows all logs must not write their checkpoints, and leaves the directory as it was.
+        marker = f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}"
+        if self._disk.exists(marker):
+            self.broker_epoch = clean_shutdown_file.decode(self._disk.read_file(marker))
+            self._disk.remove(marker)
+            self._disk.sync_dir(self.root_dir)
+            self.had_clean_shutdown = True
 
     async def _recover(self, recovery: Recovery, on_recovery: Callable[[Recovery], None] | None) -> None:
         # A topic's settings are the same for all of its partitions, and finding them takes as long as opening a log.
@@ -452,6 +453,8 @@ class LogManager:
             self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
             for path in due:
                 await pace(REPLICA)
+                if self._is_closing:
+                    return  # The next start lists the rest.
                 self._remove_tree(path)
 
     def apply_retention(self) -> int:
@@ -480,16 +483,18 @@ class LogManager:
 
         self._run_blocking(lambda: self._disk.rmtree(path), done)
 
-    async def checkpoint(self, *, sync: bool = False) -> None:
+    async def checkpoint(self, *, sync: bool = False) -> bool:
         """Write recovery points, log starts and high watermarks; unchanged files are not written.
 
         Args:
             sync: make all of them durable; log starts always are.
 
+        Returns: False if nothing was written because of what happened meanwhile.
+
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
         """
-        await self._checkpoints.write(self._logs, self._unopened, sync=sync)
+        return await self._checkpoints.write(self._logs, self._unopened, sync=sync)
 
     # The end
 
@@ -500,24 +505,33 @@ class LogManager:
             clean: False leaves the directory as a crash would.
         """
         self._is_closing = True
+        # Housekeeping that waits for its turn must not write when another broker may have the directory.
+        self._checkpoints.give_up()
         self.cleaner.close()
-        all_clean = clean
-        for log in list(self._logs.values()):
-            await pace(READ)
-            all_clean &= _closes(log, clean)
-        for log in self._logs.values():
-            # One may have been opened meanwhile. To the others this does nothing.
-            all_clean &= _closes(log, clean)
-        if all_clean:
-            try:
-                await self.checkpoint(sync=True)
+        try:
+            if await self._close_logs(clean):
                 marker = clean_shutdown_file.encode(self.broker_epoch)
                 self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", marker)
-            except (KafkaStorageError, OSError) as error:
-                logger.error("%s: closed, but not marked as clean: %s", self.root_dir, in_words(error))
+        except (KafkaStorageError, OSError) as error:
+            logger.error("%s: closed, but not marked as clean: %s", self.root_dir, in_words(error))
         self._logs.clear()
         self._unopened.clear()
         self._release()
+
+    async def _close_logs(self, clean: bool) -> bool:
+        """Close every log; if all closed cleanly, write the checkpoints, and return True.
+
+        A log that is opened meanwhile is closed too, and then the checkpoints are written again.
+        """
+        closed: list[PartitionLog] = []
+        is_written = False
+        while not is_written or closed != list(self._logs.values()):
+            closed = list(self._logs.values())
+            for log in closed:
+                await pace(READ)
+                clean &= _closes(log, clean)
+            is_written = not clean or await self.checkpoint(sync=True)
+        return clean
 
 
 def _closes(log: PartitionLog, clean: bool) -> bool:

@@ -69,6 +69,10 @@ class OffsetCheckpoints:
             self._recovery_points.get(key, 0), self._log_starts.get(key, 0), self._high_watermarks.get(key, 0)
         )
 
+    def give_up(self) -> None:
+        """End the write that waits for its turn: it writes nothing."""
+        self._generation += 1
+
     def lower_recovery_point(self, key: Key, offset: int) -> None:
         """Before a truncation: recovery must not take what is written behind it for flushed, even after a power cut.
 
@@ -116,6 +120,8 @@ class OffsetCheckpoints:
         high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
         for key, log in list(logs.items()):
             await pace(ELEMENT)
+            if logs.get(key) is not log:
+                continue  # It has been deleted meanwhile, and perhaps its files too.
             if log.log_start_is_inside_a_segment:
                 if log.log_start_offset > log.recovery_point:
                     log.flush()

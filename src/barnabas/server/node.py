@@ -73,7 +73,6 @@ __all__ = ["CannotStart", "Node"]
 logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
-# How many logs a stop begins to flush in one turn of the loop.
 
 _LATE = 8
 """A controller that looks after its sessions this part of a session too late has stood still."""
@@ -382,10 +381,7 @@ class Node:
 
     def _housekeeping(self) -> None:
         if self._keeping_house is None or self._keeping_house.done():
-            self._keeping_house = in_background(self._keep_house(), self._loop)
-
-    async def _keep_house(self) -> None:
-        await self.log_manager.housekeeping()
+            self._keeping_house = in_background(self.log_manager.housekeeping(), self._loop)
 
     # The end
 

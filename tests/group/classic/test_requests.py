@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from barnabas.group.pieces import PIECE
 
 from barnabas.group.classic import requests
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
@@ -13,6 +12,7 @@ from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 from barnabas.steps import start
+from barnabas.turns import ELEMENT, TURN
 from tests.group.classic.test_group import member, preparing
 from tests.group.script import ScriptRunner
 from tests.group.test_group_coordinator import Hosted
@@ -38,10 +38,10 @@ def test_each_member_that_leaves_a_missing_group_is_unknown() -> None:
     ]
 
 
-def test_many_members_leave_in_pieces_and_each_has_its_outcome() -> None:
+def test_many_members_leave_in_parts_and_each_has_its_outcome() -> None:
     host = Hosted()
     host.commit("g")
-    names = [f"m{index}" for index in range(PIECE + 2)]
+    names = [f"m{index}" for index in range(TURN // ELEMENT + 2)]
     request = LeaveGroupRequest(
         group_id="g", members=[Identity(member_id=name, group_instance_id=None) for name in names]
     )
