@@ -24,6 +24,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from barnabas.turns import new_budget
 from tests.simulation.broker_node import BrokerNode
 from tests.simulation.disk import SimDisk
 from tests.simulation.network import Network
@@ -67,6 +68,7 @@ class World:
 
     def __init__(self, seed: int, began: float = 0.0) -> None:
         self.seed = seed
+        new_budget()
         self.loop = VirtualLoop(began)
         self.timeline = Timeline(self.loop.time)
         self.network = Network(self.loop, self.random("network"), self.timeline)

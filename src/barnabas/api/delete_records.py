@@ -5,7 +5,7 @@
 - An offset that is negative or above the high watermark is OFFSET_OUT_OF_RANGE, a topic with only the clean-up policy compact
   POLICY_VIOLATION, an internal topic INVALID_TOPIC_EXCEPTION.
 - The low watermark in the response is the smallest log start of all replicas in service. The response waits until it is there, at most
-  timeout_ms; then the partition has REQUEST_TIMED_OUT. See `replication.delayed_delete_records`.
+  timeout_ms; then the partition has REQUEST_TIMED_OUT. See `replication.awaited_deletion`.
 
 Version 1 adds nothing, 2 is flexible (KIP-107, KIP-482).
 """
