@@ -19,6 +19,7 @@ from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.turns import new_budget
 from tests.at_once import at_once
 from tests.simulation.node import EPOCH_MS
 from tests.simulation.virtual_loop import VirtualLoop
@@ -120,6 +121,8 @@ class Hosting:
         self.replay(PartitionChangeRecord(topic_id=id_, partition_id=index, **fields))
 
     def context(self, api_key: int, version: int, *, client_id: str = "test") -> RequestContext:
+        """Return the context of a request, which is the first in its turn of the loop."""
+        new_budget()
         connection = ConnectionInfo("c1", local_host="127.0.0.1", local_port=9092)
         return RequestContext(self.services, connection, api_key, version, 1, client_id)
 
