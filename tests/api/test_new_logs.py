@@ -16,7 +16,8 @@ from tests.api import test_fetch, test_produce
 from tests.replication.hosting import NODE, Hosting, batch
 
 COUNT = 30
-PER_TURN = TURN // LOG_OPENED
+PER_TURN = TURN // LOG_OPENED + 1
+"""What an append or a read costs is spent when it is done, so the last one of a turn costs too much."""
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_a_produce_request(hosting: Hosting, opened: list[int], acks: int) -> No
         (index, 0, 0) for index in range(COUNT)
     ]
     assert len(response.responses) == 1
-    assert (sum(opened), max(opened)) == (COUNT, PER_TURN + 1), "what a batch costs is spent when it is appended"
+    assert (sum(opened), max(opened)) == (COUNT, PER_TURN)
 
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
@@ -138,4 +139,4 @@ def test_list_offsets(hosting: Hosting, opened: list[int]) -> None:
     request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="t", partitions=asked)])
     response = answered(hosting, lambda: list_offsets.handle(hosting.context(2, 7), request))
     assert [data.offset for data in response.topics[0].partitions] == [0] * COUNT
-    assert (sum(opened), max(opened)) == (COUNT, PER_TURN)
+    assert (sum(opened), max(opened)) == (COUNT, TURN // LOG_OPENED)

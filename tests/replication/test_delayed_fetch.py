@@ -26,7 +26,7 @@ def fetch(
 
 
 async def answered(hosting: Hosting, params: FetchParams, wanted: list[FetchPartition]) -> tuple[int, list[int]]:
-    return answer(await hosting.replicas.fetch(params, wanted))
+    return answer(await hosting.replicas.fetches.fetch(params, wanted))
 
 
 def answer(read: Reading) -> tuple[int, list[int]]:

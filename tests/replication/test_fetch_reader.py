@@ -345,7 +345,7 @@ class TestFollowers:
         session = open_session(hosting, params) if in_session else None
         wanted = [wants(1)] if session is None else session.partitions.values()
         set_turn(monkeypatch, turn)
-        waiting = start(hosting.replicas.fetch(params, wanted, session), hosting.loop)
+        waiting = start(hosting.replicas.fetches.fetch(params, wanted, session), hosting.loop)
         hosting.spin()
         read(hosting, wants(0), replica_id=2)
         read(hosting, wants(1), replica_id=3)

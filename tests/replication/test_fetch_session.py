@@ -262,7 +262,7 @@ class TestReading:
 
     def first(self, hosting: Hosting, *names: str) -> int:
         context = ask(hosting.sessions, 0, 0, wants(*names))
-        fetching = hosting.replicas.fetch(self.params._replace(max_wait_ms=0), context.partitions)
+        fetching = hosting.replicas.fetches.fetch(self.params._replace(max_wait_ms=0), context.partitions)
         return int(respond(context, at_once(fetching), 0).session_id)
 
     def more(self, hosting: Hosting, session_id: int, epoch: int, *names: str, offset: int = 0, **params: Any) -> Any:
@@ -271,7 +271,7 @@ class TestReading:
 
         async def responded() -> FetchResponse:
             changes = self.params._replace(only_changes=True, **params)
-            return await context.respond(await hosting.replicas.fetch(changes, (), context.session), epoch)
+            return await context.respond(await hosting.replicas.fetches.fetch(changes, (), context.session), epoch)
 
         return step(responded(), hosting.loop)
 

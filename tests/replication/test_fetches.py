@@ -74,7 +74,7 @@ def test_a_partition_that_changes_while_others_are_read_is_not_missed(
 
     monkeypatch.setattr(Reading, "read", counted)
     set_turn(monkeypatch, 1)
-    waiting = start(hosting.replicas.fetch(params, partitions, session), hosting.loop)
+    waiting = start(hosting.replicas.fetches.fetch(params, partitions, session), hosting.loop)
     while have_read < read_before:
         hosting.loop.run_until_complete(asyncio.sleep(0))
     hosting.append("t", b"a", index=changed)
