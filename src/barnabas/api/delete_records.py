@@ -16,7 +16,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
 from barnabas.replication.awaited_deletion import AwaitedDeletion
-from barnabas.turns import LOG_OPENED, pace
+from barnabas.turns import ELEMENT, LOG_OPENED, pace
 
 INVALID_LOW_WATERMARK = -1
 HIGH_WATERMARK = -1
@@ -29,6 +29,7 @@ async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Dele
     response = DeleteRecordsResponse()
     waiting: list[tuple[AwaitedDeletion, _Partition]] = []
     for topic in request.topics:
+        await pace(ELEMENT)
         answered = []
         for asked in topic.partitions:
             await pace(LOG_OPENED)  # Each may open a log, and writes to it.
