@@ -18,6 +18,7 @@ from barnabas.replication.fetch_session import EVICTION_MS, SESSION_ID_MAX, Fetc
 from barnabas.steps import step
 from tests.at_once import at_once
 from tests.replication.hosting import NODE, Hosting, topic_id
+from tests.short_turns import set_turn
 
 
 def wants(*names: str, offset: int = 0, by_id: int = 0) -> list[FetchPartition]:
@@ -253,6 +254,52 @@ def test_neighbouring_partitions_of_one_topic_are_grouped(cache: FetchSessionCac
         ("b", [0]),
         ("a", [2]),
     ]
+
+
+class TestTurns:
+    """Requests of many partitions give the loop its turns, in which other clients come."""
+
+    NAMES = tuple(f"t-{index}" for index in range(20))
+
+    def test_a_session_that_is_closed_while_a_request_updates_it_is_not_found(
+        self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hosting.create_topic("t", 20)
+        session_id = open_session(hosting.sessions, "t-0")
+        set_turn(monkeypatch, 1)
+        asked: Any = step(
+            hosting.sessions.context(
+                session_id, 1, wants(*self.NAMES), (), uses_topic_ids=False, is_follower=False, now_ms=0
+            ),
+            hosting.loop,
+        )
+        hosting.spin()
+        assert not asked.done()
+        ask(hosting.sessions, session_id, -1, [])
+        for _ in self.NAMES:
+            hosting.spin()
+        assert asked.result().error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+    def test_a_session_that_loses_its_slot_while_it_is_opened_observes_no_replica(
+        self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hosting.create_topic("t", 20)
+        wanted = wants(*self.NAMES)
+        context = ask(hosting.sessions, 0, 0, wanted)
+        results = []
+        for each in wanted:
+            each.partition = hosting.replicas.partition("t", each.index)
+            results.append((each, data_of(each)))
+        set_turn(monkeypatch, 1)
+        opening: Any = step(context.respond(read(*results), 0), hosting.loop)
+        hosting.spin()
+        (opened,) = hosting.sessions._sessions.values()
+        assert 0 < len(opened.partitions) < len(wanted)
+        ask(hosting.sessions, opened.session_id, -1, [])
+        for _ in self.NAMES:
+            hosting.spin()
+        assert opening.result().session_id == opened.session_id, "its next request opens another one"
+        assert not any(hosting.replicas.partition("t", index).observers for index in range(20))
 
 
 class TestReading:
