@@ -12,8 +12,6 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
-from barnabas.metadata.slices import at_once
-
 from barnabas.api import delete_records, fetch, list_offsets, produce
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.client.errors import ConnectionLost
