@@ -21,6 +21,7 @@ from barnabas.protocol.messages import (
 from barnabas.records.builder import build_batch
 from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
+from tests.at_once import at_once
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 GROUP_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE = 32, 4, 2
@@ -47,7 +48,7 @@ class Cluster:
         node = self.node
         for listener in node.server.listeners:
             node.loop.run_until_complete(listener.stop())
-        node.server.log_manager.close(clean=False)
+        at_once(node.server.log_manager.close(clean=False))
         node.loop.run_until_complete(node.loop.shutdown_default_executor())
         node.loop.close()
         now_ms = node.now_ms

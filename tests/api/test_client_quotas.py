@@ -36,7 +36,7 @@ Entity = dict[str, str | None]
 def serving(tmp_path: Path) -> Iterator[Serving]:
     node = Serving(tmp_path)
     node.monotonic_ns = 0  # type: ignore[attr-defined]
-    node.server.services.monotonic_ns = lambda: node.monotonic_ns  # type: ignore[attr-defined]
+    node.dispatcher._monotonic_ns = lambda: node.monotonic_ns  # type: ignore[attr-defined]
     yield node
     node.close()
 
@@ -300,7 +300,7 @@ def test_the_throttle_time_of_a_controller_on_another_node_throttles_the_client(
 def test_every_request_is_charged_with_time_and_throttled_for_a_window_at_most(serving: Serving) -> None:
     alter(serving, {"client-id": "test"}, request_percentage=1.0)
     step = iter([0, 2_000_000_000])
-    serving.server.services.monotonic_ns = lambda: next(step, 4_000_000_000)
+    serving.dispatcher._monotonic_ns = lambda: next(step, 4_000_000_000)
     assert serving.ask(MetadataRequest(topics=[])).throttle_time_ms == 1000
 
 
@@ -363,7 +363,7 @@ def test_every_response_encodes_with_a_throttle_time(key: int) -> None:
 def test_a_response_without_the_field_is_sent_all_the_same(serving: Serving) -> None:
     alter(serving, {"client-id": "test"}, request_percentage=1.0)
     step = iter([0, 2_000_000_000])
-    serving.server.services.monotonic_ns = lambda: next(step, 4_000_000_000)
+    serving.dispatcher._monotonic_ns = lambda: next(step, 4_000_000_000)
     topic = DescribeQuorumRequest.TopicData(
         topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.PartitionData(partition_index=0)]
     )

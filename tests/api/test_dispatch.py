@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from barnabas.api import APIS
+from barnabas.api import APIS, dispatch
 from barnabas.api.dispatch import RefusedRequest
 from barnabas.protocol.api_keys import ApiKey, api, descriptions, request_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -24,6 +25,7 @@ from barnabas.protocol.messages import (
     SaslHandshakeRequest,
     TxnOffsetCommitRequest,
 )
+from barnabas.turns import TURN
 from tests.api.serving import Serving
 
 
@@ -204,11 +206,11 @@ DIFFERS_EACH_TIME = (
 )
 
 
-@pytest.mark.parametrize("limit", ["LARGE_FRAME", "LARGE_RESPONSE"])
+@pytest.mark.parametrize("what", ["request", "response"])
 def test_the_executor_decodes_and_encodes_the_same_messages(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch, limit: str
+    serving: Serving, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    serving.create_topic(f"large-{limit}".lower().replace("_", "-"), 3)
+    serving.create_topic(f"long-{what}", 3)
     asked = [
         (key, served.max_version, api(key).request_class().encode(served.max_version))
         for key, served in APIS.items()
@@ -223,23 +225,24 @@ def test_the_executor_decodes_and_encodes_the_same_messages(
         used.append(work.__name__)
         return run(executor, work, *arguments)
 
-    monkeypatch.setattr(f"barnabas.api.dispatch.{limit}", -1)
+    if what == "request":
+        monkeypatch.setattr(dispatch, "is_long", lambda cost: True)
+    else:
+        monkeypatch.setattr(dispatch, "_elements", lambda message: math.inf)
     monkeypatch.setattr(serving.loop, "run_in_executor", counted)
     after = [serving.send(*one) for one in asked]
     assert [x for x in zip(asked, before, after, strict=True) if x[1] != x[2]] == []
     assert used.count("encode") >= 5
-    assert (used.count("_decode") > 50) == (limit == "LARGE_FRAME")
+    assert (used.count("_decode") > 50) == (what == "request")
 
 
-def test_a_large_request_that_does_not_decode_closes_the_connection(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("barnabas.api.dispatch.LARGE_FRAME", -1)
+def test_a_large_request_that_does_not_decode_closes_the_connection(serving: Serving) -> None:
+    names = TURN * dispatch.BYTES * b"\xff\xff"
     with pytest.raises(RefusedRequest, match="malformed Metadata request, version 1"):
-        serving.send(3, 1, b"\0\0")
+        serving.send(3, 1, struct.pack(">i", len(names) // 2) + names)
 
 
-def test_request_and_response_of_a_long_request_are_freed_in_slices(
+def test_request_and_response_of_a_long_request_are_freed_in_many_turns(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     freed: list[str] = []
@@ -247,7 +250,7 @@ def test_request_and_response_of_a_long_request_are_freed_in_slices(
     async def noted(message: Any) -> None:
         freed.append(type(message).__name__)
 
-    monkeypatch.setattr("barnabas.api.dispatch.LARGE_FRAME", -1)
-    monkeypatch.setattr("barnabas.api.dispatch.let_go", noted)
+    monkeypatch.setattr(dispatch, "is_long", lambda cost: True)
+    monkeypatch.setattr(dispatch, "let_go", noted)
     serving.send(ApiKey.METADATA, 13, MetadataRequest(topics=None).encode(13))
     assert freed == ["MetadataResponse", "MetadataRequest"]

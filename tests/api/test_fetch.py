@@ -14,6 +14,7 @@ from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.replication.fetch_reader import Reading
 from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting, batch, topic_id
 
@@ -358,8 +359,7 @@ class TestLongPoll:
         def broken(*_: Any, **__: Any) -> None:
             raise ZeroDivisionError
 
-        operation = next(iter(next(iter(hosting.replicas.delayed_fetches.watchers.values()))))
-        monkeypatch.setattr(operation, "_read", broken)
+        monkeypatch.setattr(Reading, "read", broken)
         if wake == "append":
             hosting.append("t", b"a")
             hosting.spin()
@@ -382,23 +382,23 @@ class TestTransactions:
     def write(self, hosting: Hosting, *steps: str) -> None:
         """`t1` a transactional record of producer 1, `c1` and `a1` its end, `p` a plain record."""
         sequences: dict[int, int] = {}
-        for step in steps:
-            producer = int(step[1:] or 0)
-            if step[0] == "t":
+        for each in steps:
+            producer = int(each[1:] or 0)
+            if each[0] == "t":
                 sequence = sequences.get(producer, 0)
                 sequences[producer] = sequence + 1
                 records = batch(
-                    step.encode(),
+                    each.encode(),
                     timestamp=hosting.now_ms(),
                     producer_id=producer,
                     producer_epoch=0,
                     base_sequence=sequence,
                     transactional=True,
                 )
-            elif step[0] in "ca":
+            elif each[0] in "ca":
                 records = memoryview(
                     build_end_transaction_marker(
-                        commit=step[0] == "c",
+                        commit=each[0] == "c",
                         coordinator_epoch=0,
                         producer_id=producer,
                         producer_epoch=0,

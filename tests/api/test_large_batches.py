@@ -113,7 +113,7 @@ def dispatch(node: Serving, body: ProduceRequest) -> Any:
 def test_the_connection_waits_and_the_records_survive_its_next_read(node: Serving) -> None:
     loop = loop_of(node)
     loop.held = []
-    _, result = dispatch(node, request("c", batch(MANY)))
+    context, result = dispatch(node, request("c", batch(MANY)))
     assert isinstance(result, asyncio.Future)
     assert context.holds_order, "a later request may overtake this one"
     loop.let_go()
@@ -151,7 +151,7 @@ def test_records_are_opened_again_when_the_settings_have_changed(node: Serving) 
 
 
 def test_acks_0_closes_the_connection_after_a_bad_large_batch(node: Serving) -> None:
-    _, result = dispatch(node, request("c", batch(MANY, key=None), acks=0))
+    context, result = dispatch(node, request("c", batch(MANY, key=None), acks=0))
     assert result is None
     assert context.close_connection
 
@@ -168,7 +168,7 @@ def test_a_look_up_by_time_searches_a_large_batch_in_the_executor(node: Serving)
 def test_a_request_of_many_partitions_keeps_its_place(node: Serving) -> None:
     loop = loop_of(node)
     loop.held = []
-    _, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001))
+    context, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001))
     assert isinstance(result, asyncio.Future)
     assert context.holds_order, "a later request may overtake this one"
     loop.let_go()
@@ -182,7 +182,7 @@ def test_a_request_of_many_partitions_keeps_its_place(node: Serving) -> None:
 
 
 def test_many_partitions_without_acks_close_the_connection_if_one_fails(node: Serving) -> None:
-    _, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001, acks=0))
+    context, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001, acks=0))
     if isinstance(result, asyncio.Future):
         node.loop.run_until_complete(asyncio.sleep(0.001))
         result = result.result()

@@ -1,13 +1,12 @@
 """No request holds the loop for long because the cluster has many partitions, however short the request is.
 
-As in `test_longest_turns`, a turn's calls are counted, and the constants that say how much a turn handles are made small. A cluster with
-twice the partitions must not make a turn longer.
+As in `test_longest_turns`, a turn's calls are counted, and what a turn may cost is little. A cluster with twice the partitions must not
+make a turn longer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS
+from barnabas.metadata import metadata_loader
+from barnabas.metadata.batches import CHANGE
 from barnabas.protocol.messages import (
     DeleteTopicsRequest,
     DescribeTopicPartitionsRequest,
@@ -24,21 +25,17 @@ from barnabas.protocol.messages import (
     ListOffsetsRequest,
     MetadataRequest,
 )
+from barnabas.turns import ELEMENT
 from tests.api.serving import Serving
 from tests.api.turn_meter import TurnMeter, counted_calls
+from tests.short_turns import set_turn
 
 PARTITIONS = 400
 """Of one topic; and as many topics have one each."""
 
-CONSTANTS = {
-    "LARGE_RESPONSE": 100,
-    "LONG_ARRAYS": 100,
-    "PARTITIONS_PER_BATCH": 10,
-    "PARTITIONS_PER_SLICE": 10,
-    "PARTITIONS_PER_TURN": 10,
-    "PIECE": 10,
-    "RECORDS_PER_TURN": 100,
-}
+COST = 10 * ELEMENT
+"""Of a turn."""
+
 GROWTH_MAX = PARTITIONS
 """How many calls the longest turn may have more with twice the partitions: not one for each that there are more."""
 
@@ -80,10 +77,8 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Many, Many
     with pytest.MonkeyPatch.context() as patch:
         few = Many(tmp_path_factory.mktemp("few"), PARTITIONS)
         many = Many(tmp_path_factory.mktemp("many"), 2 * PARTITIONS)
-        for module in [module for name, module in list(sys.modules.items()) if name.startswith("barnabas.")]:
-            for name, value in CONSTANTS.items():
-                if hasattr(module, name):
-                    patch.setattr(module, name, value)
+        set_turn(patch, COST)
+        patch.setattr(metadata_loader, "RECORDS_PER_PUBLICATION", COST // CHANGE)
         yield few, many
         few.serving.close()
         many.serving.close()

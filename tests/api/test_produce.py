@@ -41,7 +41,12 @@ def answers(response: Any) -> list[ProduceResponse.PartitionProduceResponse]:
 
 
 def send(hosting: Hosting, records: Any, *, version: int = 9, acks: int = -1, topic: str = "t", **options: Any) -> Any:
-    (answer,) = answers(step(produce.handle(hosting.context(0, version, **options), request((topic, 0, records), acks=acks)), hosting.loop))
+    (answer,) = answers(
+        step(
+            produce.handle(hosting.context(0, version, **options), request((topic, 0, records), acks=acks)),
+            hosting.loop,
+        )
+    )
     return answer
 
 
@@ -72,10 +77,13 @@ def test_only_offset_and_epoch_of_the_clients_bytes_change(hosting: Hosting) -> 
 
 def test_a_partition_fails_alone(hosting: Hosting) -> None:
     hosting.create_topic("t", 2)
-    response = step(produce.handle(
-        hosting.context(0, 9),
-        request(("t", 0, batch(b"a")), ("t", 7, batch(b"b")), ("nowhere", 0, batch(b"c")), ("t", 1, b"")),
-    ), hosting.loop)
+    response = step(
+        produce.handle(
+            hosting.context(0, 9),
+            request(("t", 0, batch(b"a")), ("t", 7, batch(b"b")), ("nowhere", 0, batch(b"c")), ("t", 1, b"")),
+        ),
+        hosting.loop,
+    )
     assert [(a.index, a.error_code, a.base_offset) for a in answers(response)] == [
         (0, ErrorCode.NONE, 0),
         (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
@@ -103,7 +111,9 @@ def test_acks_0_gets_no_response(hosting: Hosting) -> None:
 def test_a_failing_acks_0_closes_the_connection(hosting: Hosting) -> None:
     hosting.create_topic("t")
     context = hosting.context(0, 9)
-    response = step(produce.handle(context, request(("t", 0, batch(b"a")), ("t", 1, batch(b"a")), acks=0)), hosting.loop)
+    response = step(
+        produce.handle(context, request(("t", 0, batch(b"a")), ("t", 1, batch(b"a")), acks=0)), hosting.loop
+    )
     assert response is None
     assert context.close_connection
 
@@ -111,7 +121,9 @@ def test_a_failing_acks_0_closes_the_connection(hosting: Hosting) -> None:
 def test_an_unknown_topic_id(hosting: Hosting) -> None:
     """Trap 9: not UNKNOWN_TOPIC_OR_PARTITION, which would mean a name."""
     hosting.create_topic("t")
-    response = step(produce.handle(hosting.context(0, 13), request(("", 0, batch(b"a")), id_=topic_id(999))), hosting.loop)
+    response = step(
+        produce.handle(hosting.context(0, 13), request(("", 0, batch(b"a")), id_=topic_id(999))), hosting.loop
+    )
     assert answers(response)[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
@@ -306,6 +318,7 @@ class TestLeaders:
         partition = hosting.replicas.partition("t", 0)
         partition.update_follower(2, 1)
         hosting.replicas.delayed_produces.notify(partition)
+        hosting.spin()
         assert answers(response.result())[0].base_offset == 0
 
     def test_acks_all_waits_no_longer_than_the_timeout(self, hosting: Hosting) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import barnabas as package
+from barnabas.api import APIS
 from barnabas.client.cluster import Cluster
 from barnabas.embedded.cluster_control import ClusterControl
 from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
@@ -67,9 +68,11 @@ def test_a_reset_in_two_steps(ask: Asked) -> None:
 def test_a_plan_replaces_the_one_before(ask: Asked, barnabas: package.Broker, tmp_path: Any) -> None:
     fault = RequestFault(16, ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, str(tmp_path / "tickets"))
     plan = FaultPlan(requests={1: (fault,)}, slow={1: 0.01})
+    routes = [ask.control._requests._dispatcher.route(key) for key in APIS]
+    own = [route.handle for route in routes]
     assert ask("plan", plan.to_json(1)) == {}
     assert list_groups(barnabas) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert "dispatch" in vars(ask.control._requests._dispatcher)
+    assert all(route.handle is not handle for route, handle in zip(routes, own, strict=True)), "the node is slow"
     assert ask("plan", NO_FAULTS.to_json(1)) == {}
     assert list_groups(barnabas) == 0
-    assert "dispatch" not in vars(ask.control._requests._dispatcher)
+    assert [route.handle for route in routes] == own

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import struct
+from pathlib import Path
+
 import kafka
 import kafka.errors
 import pytest
@@ -10,8 +14,13 @@ from confluent_kafka import Consumer, KafkaError, Producer
 import barnabas as package
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import ConnectionLost
+from barnabas.embedded.request_faults import RequestFaults
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import FetchRequest, ListGroupsRequest, MetadataRequest
+from barnabas.protocol.messages import FetchRequest, ListGroupsRequest, MetadataRequest, ProduceRequest
+from barnabas.records.builder import build_batch
+from barnabas.records.record import iter_records
+from tests.api.quiet_clock import QuietClock
+from tests.api.serving import Serving
 from tests.embedded.orders_topic import PATIENCE_SECONDS, send, values
 
 
@@ -163,3 +172,34 @@ def test_faults_happen_in_the_order_in_which_they_were_ordered(barnabas: package
     codes = [connection.request(ListGroupsRequest()).error_code for _ in range(3)]
     assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, 0]
     cluster.close()
+
+
+def test_a_slow_node_keeps_the_records_and_the_order_of_a_producer(tmp_path: Path) -> None:
+    """The connection reads into the same buffer while the request waits, and must not handle what it has read."""
+    node = Serving(tmp_path, loop=QuietClock())
+    node.create_topic("orders")
+    faults = RequestFaults(node.dispatcher, node.loop)
+    faults.apply((), slow_s=2.0)
+
+    async def produced() -> tuple[bool, bool, float]:
+        data = ProduceRequest.PartitionProduceData(index=0, records=build_batch([(0, None, b"one", [])]))
+        topic = ProduceRequest.TopicProduceData(name="orders", partition_data=[data])
+        body = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]).encode(9)
+        buffer = bytearray(struct.pack(">hhih", 0, 9, 1, 4) + b"test\0" + body)
+        began = node.loop.time()
+        context, answer = node.dispatcher.dispatch(node.connection, memoryview(buffer))
+        buffer[:] = bytes(len(buffer))
+        held = context.holds_order
+        assert isinstance(answer, asyncio.Future)
+        await answer
+        return held, context.holds_order, node.loop.time() - began
+
+    assert node.loop.run_until_complete(produced()) == (True, False, pytest.approx(2.0))
+    log = node.server.services.replica_manager.partition("orders", 0).log
+    (record,) = iter_records(log.read(0, 1000, max_offset=1).read())
+    assert record.value == b"one"
+    faults.apply(())
+    began = node.loop.time()
+    assert node.ask(ListGroupsRequest()).error_code == 0
+    assert node.loop.time() == began
+    node.close()

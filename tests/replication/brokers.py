@@ -12,8 +12,6 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
-from barnabas.metadata.slices import at_once
-
 from barnabas.api import delete_records, fetch, list_offsets, produce
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.client.errors import ConnectionLost
@@ -33,9 +31,11 @@ from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.steps import run_on_the_spot, sleep, start
+from barnabas.turns import new_budget
+from tests.at_once import at_once
 from tests.metadata.memory_log import ControllerHarness
 from tests.replication.following import FETCH_VERSION, batches_of, over_the_wire
-from tests.replication.hosting import batch
+from tests.replication.hosting import batch, cancel_waiting
 from tests.simulation.disk import SimDisk
 from tests.simulation.node import EPOCH_MS
 from tests.simulation.virtual_loop import VirtualLoop
@@ -65,7 +65,7 @@ class Broker:
         self.lives += 1
         self.image = MetadataImage()
         self.logs = LogManager(self.disk, "/data", now_ms=cluster.now_ms)
-        self.logs.open()
+        at_once(self.logs.open())
         previous = self.logs.broker_epoch
         self.epoch = cluster.register(self.node_id, self.lives, self.rack, previous)
         self.logs.broker_epoch = self.epoch
@@ -99,24 +99,25 @@ class Broker:
     def kill(self) -> None:
         self.is_up = False
         self.replicas.close()
+        cancel_waiting(self.replicas)
         self.disk.kill()
 
     def stop(self) -> None:
         self.is_up = False
         self.replicas.close()
-        self.logs.close()
+        at_once(self.logs.close())
 
     def context(self, api_key: int, version: int) -> RequestContext:
         connection = ConnectionInfo("c1", local_host="127.0.0.1", local_port=9092)
         return RequestContext(self.services, connection, api_key, version, 1, "test")
 
     def handle(self, handler: Any, api_key: int, version: int, request: Any) -> asyncio.Future[Any]:
-        """Answer a request that arrives now; the future is done if no wait is needed."""
+        """Answer a request that arrives now, as the first in its turn; the future is done if no wait is needed."""
+        new_budget()
         decoded = type(request).decode(bytearray(request.encode(version)), version)
 
         async def answer() -> Any:
-            response = handler(self.context(api_key, version), decoded)
-            return await response if hasattr(response, "__await__") else response
+            return await handler(self.context(api_key, version), decoded)
 
         return start(answer(), self.cluster.loop)
 
@@ -310,7 +311,7 @@ class Cluster:
         """Give a broker the metadata as of now."""
         if not broker.is_up or lives not in (None, broker.lives) or broker.node_id in self.is_behind:
             return
-        delta, broker.image = at_once(difference(broker.image, self.image)), self.image
+        delta, broker.image = difference(broker.image, self.image), self.image
         run_on_the_spot(broker.replicas.apply_delta(delta, self.image), None)
 
     def handle(self, api_key: int, version: int, request: Any) -> asyncio.Future[Any]:

@@ -13,11 +13,12 @@ from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.records.record_batch import iter_batches
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, read_partitions
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.offset_lookup import lookup_offset
 from barnabas.replication.partition import Partition
+from tests.at_once import at_once
 from tests.replication.hosting import batch, topic_id
 from tests.simulation.disk import SimDisk
 
@@ -131,7 +132,7 @@ class Node:
             for asked in topic.partitions
         ]
         forgotten = [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions]
-        context = self.sessions.context(
+        asked_for = self.sessions.context(
             request.session_id,
             request.session_epoch,
             wanted,
@@ -140,19 +141,21 @@ class Node:
             is_follower=True,
             now_ms=self.now_ms,
         )
+        context = at_once(asked_for)
         if context.error:
-            return context.respond(None, request.session_epoch)
+            return at_once(context.respond(None, request.session_epoch))
         replica = request.replica_state
         params = FetchParams(
             FETCH_VERSION, replica.replica_id, 0, 1, request.max_bytes, 0, context.session is not None, False,
             replica.replica_epoch,
         )  # fmt: skip
         ready = list(context.partitions) if context.session is None else list(context.session.ready)
-        read = read_partitions(params, ready, self)
-        for idle in read.idle:
-            assert context.session is not None, "only a session has idle partitions"
-            context.session.ready.pop(idle, None)
-        return context.respond(read, request.session_epoch)
+        reading = Reading(params, self)
+        for each in ready:
+            if reading.read(each):
+                assert context.session is not None, "only a session has idle partitions"
+                context.session.ready.pop(each, None)
+        return at_once(context.respond(reading, request.session_epoch))
 
     def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         response = ListOffsetsResponse()

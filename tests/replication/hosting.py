@@ -19,7 +19,8 @@ from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
-from barnabas.steps import run_on_the_spot
+from barnabas.turns import new_budget
+from tests.at_once import at_once
 from tests.simulation.node import EPOCH_MS
 from tests.simulation.virtual_loop import VirtualLoop
 
@@ -39,7 +40,7 @@ class Hosting:
         self.image = MetadataImage()
         self.configs: dict[str, LogConfig] = {}
         self.logs = LogManager(disk or OsDisk(), str(root), now_ms=self.now_ms)
-        self.logs.open()
+        at_once(self.logs.open())
         self.replicas = ReplicaManager(
             self.logs,
             self.loop,
@@ -59,7 +60,9 @@ class Hosting:
         )
 
     def close(self) -> None:
-        self.logs.close(clean=False)
+        cancel_waiting(self.replicas)
+        self.spin()
+        at_once(self.logs.close(clean=False))
         assert not self.loop.errors, self.loop.errors
         self.loop.close()
 
@@ -68,7 +71,7 @@ class Hosting:
         for record in records:
             delta.replay(record)
         self.image = delta.apply()
-        run_on_the_spot(self.replicas.apply_delta(delta, self.image), None)
+        at_once(self.replicas.apply_delta(delta, self.image))
 
     def reconfigure(self, name: str, config: LogConfig) -> None:
         """Give a topic other settings."""
@@ -118,6 +121,8 @@ class Hosting:
         self.replay(PartitionChangeRecord(topic_id=id_, partition_id=index, **fields))
 
     def context(self, api_key: int, version: int, *, client_id: str = "test") -> RequestContext:
+        """Return the context of a request, which is the first in its turn of the loop."""
+        new_budget()
         connection = ConnectionInfo("c1", local_host="127.0.0.1", local_port=9092)
         return RequestContext(self.services, connection, api_key, version, 1, client_id)
 
@@ -134,6 +139,13 @@ class Hosting:
         """Move the clock; timers due on the way fire."""
         self.loop.run_until_complete(asyncio.sleep(ms / 1000))
         self.spin()
+
+
+def cancel_waiting(replicas: ReplicaManager) -> None:
+    """Cancel the requests that wait, as the end of their connections does."""
+    for purgatory in (replicas.delayed_fetches, replicas.delayed_produces, replicas.delayed_deletions):
+        for operation in [each for waiting in purgatory.watchers.values() for each in waiting]:
+            operation.future.cancel()
 
 
 def batch(

@@ -9,9 +9,11 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
+from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting
 from tests.replication.test_fetch_reader import append_transaction, end_transaction
+from tests.short_turns import set_turn
 
 
 def fetch(
@@ -20,10 +22,14 @@ def fetch(
     """A Fetch of one partition of each topic; the answer is how many bytes were read, and the error codes."""
     params = FetchParams(version, -1, wait_ms, min_bytes, 1 << 20, isolation_level=0)
     wanted = [FetchPartition(topic, ZERO_UUID, 0, offset, 1 << 20) for topic in topics or ("t",)]
-    return hosting.replicas.fetch(params, wanted, answer)
+    return step(answered(hosting, params, wanted), hosting.loop)
 
 
-def answer(read: FetchRead) -> tuple[int, list[int]]:
+async def answered(hosting: Hosting, params: FetchParams, wanted: list[FetchPartition]) -> tuple[int, list[int]]:
+    return answer(await hosting.replicas.fetches.fetch(params, wanted))
+
+
+def answer(read: Reading) -> tuple[int, list[int]]:
     return read.bytes_read, [data.error_code for _, data in read.results]
 
 
@@ -64,16 +70,18 @@ def test_an_append_ends_the_wait_in_the_next_turn(hosting: Hosting) -> None:
     assert hosting.replicas.delayed_fetches.watched == 0
 
 
-def test_an_append_ends_the_wait_of_a_fetch_that_is_read_in_slices(hosting: Hosting) -> None:
+def test_an_append_ends_the_wait_of_a_fetch_that_takes_many_turns(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_turn(monkeypatch, 1)
     hosting.create_topic("t")
-    params = FetchParams(17, -1, 500, 1, 1 << 20, isolation_level=0)
-    wanted = [FetchPartition(topic, ZERO_UUID, 0, 0, 1 << 20) for topic in ("unknown", "t")]
-    waiting = hosting.loop.create_task(hosting.replicas.fetch_in_slices(params, wanted))
+    waiting = fetch(hosting, 0, "unknown", "t")
     hosting.spin()
     assert not waiting.done()
     append(hosting)
     hosting.spin()
-    assert answer(waiting.result())[1] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
+    read, codes = waiting.result()
+    assert (read > 0, codes) == (True, [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0])
     assert hosting.replicas.delayed_fetches.watched == 0
 
 
@@ -120,7 +128,7 @@ def test_the_end_of_a_transaction_shows_all_of_it(hosting: Hosting, commit: bool
     append_transaction(hosting, commit=None)
     append(hosting)
     params = FetchParams(17, -1, 500, 150, 1 << 20, isolation_level=1)
-    waiting = hosting.replicas.fetch(params, [FetchPartition("t", ZERO_UUID, 0, 0, 1 << 20)], answer)
+    waiting: Any = step(answered(hosting, params, [FetchPartition("t", ZERO_UUID, 0, 0, 1 << 20)]), hosting.loop)
     hosting.spin()
     assert not waiting.done()
     end_transaction(hosting, commit=commit)
@@ -155,14 +163,15 @@ def test_a_leader_that_steps_down_ends_the_wait(hosting: Hosting) -> None:
     assert waiting.result() == (0, [ErrorCode.NOT_LEADER_OR_FOLLOWER])
 
 
-def test_a_failure_reaches_the_answer(hosting: Hosting) -> None:
+def test_a_failure_reaches_the_answer(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
     hosting.create_topic("t")
-    wanted = [FetchPartition("t", ZERO_UUID, 0, 0, 1 << 20)]
+    waiting = fetch(hosting)
 
-    def respond(read: FetchRead) -> None:
+    def read(self: Reading, wanted: FetchPartition) -> bool:
         raise RuntimeError("a bug")
 
-    waiting = hosting.replicas.fetch(FetchParams(17, -1, 500, 1, 1 << 20, 0), wanted, respond)
+    monkeypatch.setattr(Reading, "read", read)
     append(hosting)
     hosting.spin()
     assert str(waiting.exception()) == "a bug"
+    assert hosting.replicas.delayed_fetches.watched == 0

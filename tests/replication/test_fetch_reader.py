@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -13,12 +14,30 @@ from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_partitions
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, PartitionLookup, Reading
 from barnabas.replication.fetch_session import FetchSession
 from barnabas.replication.partition import Partition
+from barnabas.steps import start
+from barnabas.turns import TURN
+from tests.at_once import at_once
 from tests.replication.hosting import NODE, Hosting, batch, topic_id
+from tests.short_turns import set_turn
 
 COMMITTED = 1
+
+
+class Pass(Reading):
+    """A pass that notes the idle partitions."""
+
+    def __init__(self, params: FetchParams, lookup: PartitionLookup, *, are_others_idle: bool) -> None:
+        super().__init__(params, lookup, are_others_idle=are_others_idle)
+        self.idle: list[FetchPartition] = []
+
+    def read(self, wanted: FetchPartition) -> bool:
+        is_idle = super().read(wanted)
+        if is_idle:
+            self.idle.append(wanted)
+        return is_idle
 
 
 def wants(
@@ -33,12 +52,22 @@ def wants(
     return FetchPartition(topic, id_, index, offset, max_bytes, **epochs)
 
 
-def read(hosting: Hosting, *wanted: FetchPartition, idle: bool = False, **fields: Any) -> FetchRead:
+def read(hosting: Hosting, *wanted: FetchPartition, idle: bool = False, **fields: Any) -> Pass:
     consumer = FetchParams(17, replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=0)
     return read_partitions(consumer._replace(**fields), wanted, hosting.replicas, are_others_idle=idle)
 
 
-def only(found: FetchRead) -> Any:
+def read_partitions(
+    params: FetchParams, wanted: Iterable[FetchPartition], lookup: PartitionLookup, *, are_others_idle: bool = False
+) -> Pass:
+    """Read each partition in one pass."""
+    reading = Pass(params, lookup, are_others_idle=are_others_idle)
+    for each in wanted:
+        reading.read(each)
+    return reading
+
+
+def only(found: Reading) -> Any:
     ((_, data),) = found.results
     return data
 
@@ -75,9 +104,9 @@ def end_transaction(hosting: Hosting, *, commit: bool, producer_id: int = 5) -> 
 def open_session(hosting: Hosting, params: FetchParams) -> FetchSession:
     """Open a follower's session, in which its second request fetches from offset 1."""
     follower: dict[str, Any] = {"uses_topic_ids": False, "is_follower": True, "now_ms": 0}
-    first = hosting.sessions.context(0, 0, [wants()], (), **follower)
-    response = first.respond(read_partitions(params, first.partitions, hosting.replicas), 0)
-    second = hosting.sessions.context(response.session_id, 1, [wants(1)], (), **follower)
+    first = at_once(hosting.sessions.context(0, 0, [wants()], (), **follower))
+    response = at_once(first.respond(read_partitions(params, first.partitions, hosting.replicas), 0))
+    second = at_once(hosting.sessions.context(response.session_id, 1, [wants(1)], (), **follower))
     assert second.session is not None
     return second.session
 
@@ -303,10 +332,10 @@ class TestFollowers:
         assert only(found).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert partition.log.high_watermark == 1
 
-    @pytest.mark.parametrize("is_in_slices", [False, True])
+    @pytest.mark.parametrize("turn", [TURN, 1], ids=["one turn", "many turns"])
     @pytest.mark.parametrize("in_session", [False, True])
     def test_a_fetch_that_waited_does_not_move_the_high_watermark(
-        self, hosting: Hosting, is_in_slices: bool, in_session: bool
+        self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch, turn: int, in_session: bool
     ) -> None:
         """The follower has restarted meanwhile with a shorter log."""
         hosting.create_topic("t", replicas=(NODE, 2, 3))
@@ -315,10 +344,8 @@ class TestFollowers:
         params = FetchParams(17, 2, 500, min_bytes=1, max_bytes=1000, isolation_level=0, only_changes=in_session)
         session = open_session(hosting, params) if in_session else None
         wanted = [wants(1)] if session is None else session.partitions.values()
-        if is_in_slices:
-            waiting: Any = hosting.loop.create_task(hosting.replicas.fetch_in_slices(params, wanted, session))
-        else:
-            waiting = hosting.replicas.fetch(params, wanted, lambda found: found, session)
+        set_turn(monkeypatch, turn)
+        waiting = start(hosting.replicas.fetches.fetch(params, wanted, session), hosting.loop)
         hosting.spin()
         read(hosting, wants(0), replica_id=2)
         read(hosting, wants(1), replica_id=3)

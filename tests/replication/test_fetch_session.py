@@ -6,16 +6,19 @@ import asyncio
 import random
 from collections.abc import Hashable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, PartitionLookup, Reading
 from barnabas.replication.fetch_session import EVICTION_MS, SESSION_ID_MAX, FetchContext, FetchSessionCache, next_epoch
+from barnabas.steps import step
+from tests.at_once import at_once
 from tests.replication.hosting import NODE, Hosting, topic_id
+from tests.short_turns import set_turn
 
 
 def wants(*names: str, offset: int = 0, by_id: int = 0) -> list[FetchPartition]:
@@ -38,7 +41,7 @@ def ask(
     is_follower: bool = False,
     uses_topic_ids: bool = False,
 ) -> FetchContext:
-    return cache.context(
+    asked = cache.context(
         session_id,
         epoch,
         wanted,
@@ -47,6 +50,7 @@ def ask(
         is_follower=is_follower,
         now_ms=now_ms,
     )
+    return at_once(asked)
 
 
 def data_of(wanted: FetchPartition, *, high_watermark: int = 10, records: Any = b"", error: int = 0) -> Any:
@@ -59,9 +63,19 @@ def data_of(wanted: FetchPartition, *, high_watermark: int = 10, records: Any = 
     )
 
 
+def read(*results: tuple[FetchPartition, FetchResponse.PartitionData]) -> Reading:
+    """A pass that has read this."""
+    reading = Reading(FetchParams(12, -1, 0, 1, 1 << 20, 0), cast("PartitionLookup", None))
+    reading.results += results
+    return reading
+
+
+def respond(context: FetchContext, reading: Reading | None, epoch: int) -> FetchResponse:
+    return at_once(context.respond(reading, epoch))
+
+
 def answer(context: FetchContext, epoch: int, **fields: Any) -> FetchResponse:
-    results = [(wanted, data_of(wanted, **fields)) for wanted in context.partitions]
-    return context.respond(FetchRead(results, 0, False, []), epoch)
+    return respond(context, read(*((wanted, data_of(wanted, **fields)) for wanted in context.partitions)), epoch)
 
 
 def open_session(cache: FetchSessionCache, *names: str, **options: Any) -> int:
@@ -90,7 +104,7 @@ def test_a_session_opens_continues_and_closes(cache: FetchSessionCache) -> None:
     context = ask(cache, session_id, 1, [])
     assert context.session is not None
     assert [wanted.index for wanted in context.partitions] == [0, 1]
-    assert context.respond(FetchRead([], 0, False, []), 1).session_id == session_id
+    assert respond(context, read(), 1).session_id == session_id
     context = ask(cache, session_id, -1, wants("t-0"))
     assert context.session is None
     assert len(cache) == 0
@@ -120,7 +134,7 @@ def test_a_wrong_epoch_is_rejected_and_the_session_stays(cache: FetchSessionCach
 
 def test_an_unknown_session_makes_the_client_open_a_new_one(cache: FetchSessionCache) -> None:
     context = ask(cache, 12345, 1, [])
-    response = context.respond(None, 1)
+    response = respond(context, None, 1)
     assert (response.error_code, response.session_id) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
     assert response.responses == []
 
@@ -166,7 +180,7 @@ def test_topics_by_id_are_told_apart_without_names(cache: FetchSessionCache) -> 
 def test_a_session_that_forgets_everything_ends(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     context = ask(cache, session_id, 1, [], (("t", 0),))
-    assert context.respond(FetchRead([], 0, False, []), 1).session_id == 0
+    assert respond(context, read(), 1).session_id == 0
     assert len(cache) == 0
 
 
@@ -183,8 +197,7 @@ def test_partitions_with_records_move_to_the_end(cache: FetchSessionCache) -> No
     context = ask(cache, session_id, 1, [])
     first, second, _ = context.partitions
     records = SimpleNamespace(size=5)
-    read = FetchRead([(first, data_of(first, records=records)), (second, data_of(second))], 5, False, [])
-    context.respond(read, 1)
+    respond(context, read((first, data_of(first, records=records)), (second, data_of(second))), 1)
     session = cache.get(session_id)
     assert session is not None
     assert [wanted.index for wanted in session.ready] == [1, 2, 0]
@@ -204,7 +217,7 @@ def test_what_a_client_must_cut_off_is_sent_again(cache: FetchSessionCache) -> N
     (wanted,) = context.partitions
     data = data_of(wanted)
     data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=0, end_offset=3)
-    context.respond(FetchRead([(wanted, data)], 0, True, []), 1)
+    respond(context, read((wanted, data)), 1)
     assert wanted.sent_high_watermark == -1
 
 
@@ -243,6 +256,52 @@ def test_neighbouring_partitions_of_one_topic_are_grouped(cache: FetchSessionCac
     ]
 
 
+class TestTurns:
+    """Requests of many partitions give the loop its turns, in which other clients come."""
+
+    NAMES = tuple(f"t-{index}" for index in range(20))
+
+    def test_a_session_that_is_closed_while_a_request_updates_it_is_not_found(
+        self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hosting.create_topic("t", 20)
+        session_id = open_session(hosting.sessions, "t-0")
+        set_turn(monkeypatch, 1)
+        asked: Any = step(
+            hosting.sessions.context(
+                session_id, 1, wants(*self.NAMES), (), uses_topic_ids=False, is_follower=False, now_ms=0
+            ),
+            hosting.loop,
+        )
+        hosting.spin()
+        assert not asked.done()
+        ask(hosting.sessions, session_id, -1, [])
+        for _ in self.NAMES:
+            hosting.spin()
+        assert asked.result().error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+    def test_a_session_that_loses_its_slot_while_it_is_opened_observes_no_replica(
+        self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hosting.create_topic("t", 20)
+        wanted = wants(*self.NAMES)
+        context = ask(hosting.sessions, 0, 0, wanted)
+        results = []
+        for each in wanted:
+            each.partition = hosting.replicas.partition("t", each.index)
+            results.append((each, data_of(each)))
+        set_turn(monkeypatch, 1)
+        opening: Any = step(context.respond(read(*results), 0), hosting.loop)
+        hosting.spin()
+        (opened,) = hosting.sessions._sessions.values()
+        assert 0 < len(opened.partitions) < len(wanted)
+        ask(hosting.sessions, opened.session_id, -1, [])
+        for _ in self.NAMES:
+            hosting.spin()
+        assert opening.result().session_id == opened.session_id, "its next request opens another one"
+        assert not any(hosting.replicas.partition("t", index).observers for index in range(20))
+
+
 class TestReading:
     """A session over real replicas: what it looks at, and what ends its wait."""
 
@@ -250,20 +309,18 @@ class TestReading:
 
     def first(self, hosting: Hosting, *names: str) -> int:
         context = ask(hosting.sessions, 0, 0, wants(*names))
-        response = hosting.replicas.fetch(
-            self.params._replace(max_wait_ms=0), context.partitions, lambda read: context.respond(read, 0)
-        )
-        return int(response.session_id)
+        fetching = hosting.replicas.fetches.fetch(self.params._replace(max_wait_ms=0), context.partitions)
+        return int(respond(context, at_once(fetching), 0).session_id)
 
     def more(self, hosting: Hosting, session_id: int, epoch: int, *names: str, offset: int = 0, **params: Any) -> Any:
         context = ask(hosting.sessions, session_id, epoch, wants(*names, offset=offset))
         assert context.session is not None
-        return hosting.replicas.fetch(
-            self.params._replace(only_changes=True, **params),
-            (),
-            lambda read: context.respond(read, epoch),
-            context.session,
-        )
+
+        async def responded() -> FetchResponse:
+            changes = self.params._replace(only_changes=True, **params)
+            return await context.respond(await hosting.replicas.fetches.fetch(changes, (), context.session), epoch)
+
+        return step(responded(), hosting.loop)
 
     def told(self, response: FetchResponse) -> list[tuple[str, int]]:
         return [(topic.topic, part.partition_index) for topic in response.responses for part in topic.partitions]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from barnabas.replication import fetch_reader
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
 from barnabas.replication.fetch_session import FetchSession
+from barnabas.steps import start
+from tests.at_once import at_once
 from tests.replication.brokers import Cluster
 from tests.replication.hosting import Hosting, topic_id
+from tests.short_turns import set_turn
+
+COUNT = 5
 
 
 def test_a_moved_high_watermark_does_not_end_the_fetches_of_followers() -> None:
@@ -42,18 +48,37 @@ def test_a_high_watermark_that_moves_while_a_follower_waits_reads_nothing_again(
     cluster.close()
 
 
-def test_a_partition_that_changes_after_its_slice_is_read_again(
-    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("changed", range(COUNT))
+@pytest.mark.parametrize("read_before", range(COUNT))
+@pytest.mark.parametrize("in_session", [True, False])
+def test_a_partition_that_changes_while_others_are_read_is_not_missed(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch, in_session: bool, read_before: int, changed: int
 ) -> None:
-    monkeypatch.setattr(fetch_reader, "READS_PER_TURN", 1)
-    hosting.create_topic("t", 8, number=1)
-    params = FetchParams(17, -1, 500, 1, 1 << 20, 0, only_changes=True)
-    session = FetchSession(1, False, True, 0)
-    session.update([FetchPartition("t", topic_id(1), index, 0, 1 << 20) for index in range(8)], ())
-    for wanted in session.partitions.values():
-        wanted.sent_high_watermark = wanted.sent_log_start_offset = 0
-    reading = hosting.loop.create_task(hosting.replicas.fetch_in_slices(params, (), session))
-    hosting.spin()
-    hosting.append("t", b"a", index=1)
+    """It is read already, or it is not yet: the wait ends with its records, and not with the time."""
+    hosting.create_topic("t", COUNT, number=1)
+    params = FetchParams(17, -1, 500, 1, 1 << 20, 0, only_changes=in_session)
+    partitions = [FetchPartition("t", topic_id(1), index, 0, 1 << 20) for index in range(COUNT)]
+    session = None
+    if in_session:
+        session = FetchSession(1, False, True, 0)
+        at_once(session.update(partitions, ()))
+        for wanted in session.partitions.values():
+            wanted.sent_high_watermark = wanted.sent_log_start_offset = 0
+    have_read = 0
+    read = Reading.read
+
+    def counted(self: Reading, wanted: FetchPartition) -> bool:
+        nonlocal have_read
+        have_read += 1
+        return read(self, wanted)
+
+    monkeypatch.setattr(Reading, "read", counted)
+    set_turn(monkeypatch, 1)
+    waiting = start(hosting.replicas.fetches.fetch(params, partitions, session), hosting.loop)
+    while have_read < read_before:
+        hosting.loop.run_until_complete(asyncio.sleep(0))
+    hosting.append("t", b"a", index=changed)
     hosting.advance(100)
-    assert [wanted.index for wanted, _ in reading.result().results] == [1]
+    found = waiting.result()
+    assert [wanted.index for wanted, data in found.results if not isinstance(data.records, bytes)] == [changed]
+    assert hosting.replicas.delayed_fetches.watched == 0

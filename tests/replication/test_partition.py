@@ -3,7 +3,6 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from barnabas.replication.delayed_produce import AwaitedCommit
 
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
@@ -11,6 +10,7 @@ from barnabas.log.partition_log import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import RegisterBrokerRecord
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.replication.awaited_commit import AwaitedCommit
 from barnabas.replication.partition import Partition
 from tests.replication.following import Node, registration
 from tests.replication.hosting import NODE, Hosting, batch

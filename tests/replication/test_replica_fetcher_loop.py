@@ -16,8 +16,10 @@ from barnabas.replication import replica_fetcher
 from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
 from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
 from barnabas.steps import sleep, step
+from barnabas.turns import WRITE
 from tests.replication.following import Node, over_the_wire, registration
 from tests.replication.hosting import Hosting
+from tests.short_turns import set_turn
 from tests.simulation.virtual_loop import VirtualLoop
 
 WAIT_MS = 70
@@ -175,7 +177,8 @@ def test_a_partition_that_is_added_while_offsets_are_asked_for_is_next(monkeypat
     world.close()
 
 
-def test_others_have_turns_between_many_partitions() -> None:
+def test_others_have_turns_between_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_turn(monkeypatch, 10 * WRITE)
     world = World(partitions=200)
     for index in range(200):
         world.leader.append(b"a", index=index)
@@ -192,7 +195,7 @@ def test_others_have_turns_between_many_partitions() -> None:
     world.fetching.start()
     world.advance(10)
     assert seen[-1] == 200
-    assert max(after - before for before, after in itertools.pairwise(seen)) <= 40
+    assert max(after - before for before, after in itertools.pairwise(seen)) == 10
     world.close()
 
 

@@ -80,7 +80,7 @@ def test_a_leader_has_one_fetcher_that_asks_for_all_at_once(world: World) -> Non
     world.follow(2, 2, 0)
     world.advance()
     assert world.partitions() == {2: [0, 2], 3: [1]}
-    assert world.asked == [(3, [1]), (2, [0, 2])]
+    assert world.asked == [(2, [0, 2]), (3, [1])]
 
 
 def test_a_partition_does_not_wait_for_others_that_are_delayed(world: World) -> None:

@@ -17,7 +17,8 @@ from barnabas.metadata import cluster_control
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
 from barnabas.raft import quorum, unattached
 from barnabas.raft.election_state import ElectionState
-from barnabas.replication import fetch_reader, follower_log
+from barnabas.replication import follower_log
+from barnabas.replication.fetch_reader import Reading
 from barnabas.replication.followers import Followers
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_state import CommittedPartitionState
@@ -52,14 +53,14 @@ def never_truncate() -> Switch:
 
 def count_before_the_check() -> Switch:
     """A follower that diverges counts as one that has the records. Caught by durability, or by identical_replicas."""
-    original = fetch_reader._Reading.read
+    original = Reading._read
 
     def read(self: Any, wanted: Any, partition: Partition) -> Any:
         if self._replica_id >= 0 and partition.followers is not None and self._replica_id in partition.followers:
             partition.update_follower(self._replica_id, wanted.fetch_offset, wanted.log_start_offset, -1)
         return original(self, wanted, partition)
 
-    return replaced(fetch_reader._Reading, "read", read)
+    return replaced(Reading, "_read", read)
 
 
 def join_too_early() -> Switch:

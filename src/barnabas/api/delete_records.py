@@ -5,7 +5,7 @@
 - An offset that is negative or above the high watermark is OFFSET_OUT_OF_RANGE, a topic with only the clean-up policy compact
   POLICY_VIOLATION, an internal topic INVALID_TOPIC_EXCEPTION.
 - The low watermark in the response is the smallest log start of all replicas in service. The response waits until it is there, at most
-  timeout_ms; then the partition has REQUEST_TIMED_OUT. See `replication.delayed_delete_records`.
+  timeout_ms; then the partition has REQUEST_TIMED_OUT. See `replication.awaited_deletion`.
 
 Version 1 adds nothing, 2 is flexible (KIP-107, KIP-482).
 """
@@ -16,7 +16,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
 from barnabas.replication.awaited_deletion import AwaitedDeletion
-from barnabas.turns import LOG_OPENED, pace
+from barnabas.turns import ELEMENT, LOG_OPENED, pace
 
 INVALID_LOW_WATERMARK = -1
 HIGH_WATERMARK = -1
@@ -29,6 +29,7 @@ async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Dele
     response = DeleteRecordsResponse()
     waiting: list[tuple[AwaitedDeletion, _Partition]] = []
     for topic in request.topics:
+        await pace(ELEMENT)
         answered = []
         for asked in topic.partitions:
             await pace(LOG_OPENED)  # Each may open a log, and writes to it.

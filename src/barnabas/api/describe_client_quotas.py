@@ -11,10 +11,13 @@ Source: Kafka's `ClientQuotasImage.describe`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from barnabas.api.context import RequestContext
 from barnabas.metadata.client_quotas_image import QuotaEntity
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from barnabas.turns import ELEMENT, pace
 
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
 _KINDS = ("user", "client-id", "ip")
@@ -25,17 +28,18 @@ async def handle(context: RequestContext, request: DescribeClientQuotasRequest) 
         exact, specified = _filter(request)
     except KafkaError as error:
         return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
-    return DescribeClientQuotasResponse(
-        entries=[
-            DescribeClientQuotasResponse.EntryData(
-                entity=[
-                    DescribeClientQuotasResponse.EntityData(entity_type=kind, entity_name=name) for kind, name in entity
-                ],
-                values=[DescribeClientQuotasResponse.ValueData(key=key, value=value) for key, value in limits.items()],
-            )
-            for entity, limits in context.services.image().client_quotas.entities.items()
-            if _matches(entity, exact, specified, strict=request.strict)
-        ],
+    entries = []
+    for entity, limits in context.services.image().client_quotas.entities.items():
+        await pace(ELEMENT)
+        if _matches(entity, exact, specified, strict=request.strict):
+            entries.append(_entry(entity, limits))
+    return DescribeClientQuotasResponse(entries=entries)
+
+
+def _entry(entity: QuotaEntity, limits: Mapping[str, float]) -> DescribeClientQuotasResponse.EntryData:
+    return DescribeClientQuotasResponse.EntryData(
+        entity=[DescribeClientQuotasResponse.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+        values=[DescribeClientQuotasResponse.ValueData(key=key, value=value) for key, value in limits.items()],
     )
 
 

@@ -15,6 +15,7 @@ from collections import Counter
 from barnabas.api.context import AnyContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
+from barnabas.turns import ELEMENT, RECORD, pace
 
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 _Info = DescribeUserScramCredentialsResponse.CredentialInfo
@@ -25,11 +26,17 @@ async def handle(
 ) -> DescribeUserScramCredentialsResponse:
     by_user: dict[str, list[_Info]] = {}
     for (name, mechanism), credential in sorted(context.services.image().scram.credentials.items()):
+        await pace(RECORD)
         by_user.setdefault(name, []).append(_Info(mechanism=mechanism, iterations=credential.iterations))
-    asked = Counter(user.name for user in request.users) if request.users else Counter(by_user.keys())
-    return DescribeUserScramCredentialsResponse(
-        results=[_described(name, times, by_user) for name, times in asked.items()]
-    )
+    asked = Counter[str](() if request.users else by_user.keys())
+    for user in request.users or ():
+        await pace(RECORD)
+        asked[user.name] += 1
+    response = DescribeUserScramCredentialsResponse()
+    for name, times in asked.items():
+        await pace(ELEMENT)
+        response.results.append(_described(name, times, by_user))
+    return response
 
 
 def _described(name: str, times: int, by_user: dict[str, list[_Info]]) -> _Result:

@@ -33,6 +33,7 @@ async def pace_holding(context: RequestContext, request: Any, cost: int) -> None
     if spend(cost):
         hold_order(context, request)
         await next_turn()
+        spend(cost)
 
 
 def release_order(context: RequestContext) -> None:

@@ -42,7 +42,7 @@ async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOf
             named[topic.name, asked.partition_index] += 1
     response = ListOffsetsResponse()
     for topic in request.topics:
-        await pace(LOG_OPENED)
+        await pace(ELEMENT)
         answered = []
         for asked in topic.partitions:
             await pace(LOG_OPENED)

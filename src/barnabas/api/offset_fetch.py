@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
-from barnabas.group.parts import extend_topics, is_one_part, parts
+from barnabas.group.parts import extend_topics, parts
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
@@ -49,7 +49,7 @@ async def handle(context: RequestContext, request: OffsetFetchRequest) -> Offset
 async def _fetch(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
     """Return the offsets of one group; those of many partitions are looked up in parts."""
     one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
-    if group.topics is None or is_one_part(group.topics, "partition_indexes"):
+    if group.topics is None:
         return await one(context, group, require_stable)
     whole = GroupResponse(group_id=group.group_id)
     async for topics in parts(group.topics, "partition_indexes"):
@@ -93,6 +93,7 @@ async def _fetch_by_id(context: RequestContext, group: Group, require_stable: bo
 
 async def _failed_topic(topic: GroupTopic, error: int) -> GroupTopicResponse:
     partitions = []
+    await pace(ELEMENT)
     for index in topic.partition_indexes:
         await pace(ELEMENT)
         partitions.append(
@@ -122,13 +123,13 @@ async def _fetch_old(context: RequestContext, request: OffsetFetchRequest) -> Of
     fetched = await _fetch(context, Group(group_id=request.group_id, topics=topics), request.require_stable)
     if fetched.error_code != ErrorCode.NONE and context.version < GROUP_ERROR_SINCE:
         fetched.topics = [await _failed_topic(topic, fetched.error_code) for topic in topics or ()]
-    response = OffsetFetchResponse(error_code=fetched.error_code)
-    response.topics = [await _old_topic(topic) for topic in fetched.topics]
-    return response
+    topics_then = [await _old_topic(topic) for topic in fetched.topics]
+    return OffsetFetchResponse(error_code=fetched.error_code, topics=topics_then)
 
 
 async def _old_topic(topic: GroupTopicResponse) -> OldTopicResponse:
     partitions = []
+    await pace(ELEMENT)
     for partition in topic.partitions:
         await pace(ELEMENT)
         partitions.append(

@@ -78,6 +78,8 @@ async def create_topics(context: RequestContext, names: list[str]) -> dict[str, 
     if len(names) > MAX_RECORDS_PER_REQUEST:
         return dict.fromkeys(names, ErrorCode.POLICY_VIOLATION)  # As the controller would answer.
     codes: dict[str, int] = {}
+    if not names:
+        return codes
     async for part in parts_of(names):
         creations = begin_creation(context, part)
         for name in part:

@@ -62,12 +62,14 @@ class FetchSession:
         epoch: of the next request.
         ready: the partitions that the next request reads, in order.
         cached_size: number of partitions at the last use, which decides evictions.
+        is_closed: it has lost its slot, perhaps while a request of it gives the loop a turn.
     """
 
     __slots__ = (
         "cached_size",
         "created_ms",
         "epoch",
+        "is_closed",
         "is_privileged",
         "last_used_ms",
         "partitions",
@@ -86,15 +88,18 @@ class FetchSession:
         self.partitions: dict[Hashable, FetchPartition] = {}
         self.ready: dict[FetchPartition, None] = {}
         self.cached_size = 0
+        self.is_closed = False
 
     def __repr__(self) -> str:
         return f"<FetchSession id={self.session_id} epoch={self.epoch} partitions={len(self.partitions)}>"
 
     async def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[Hashable]) -> None:
-        """Add, change and drop partitions as an incremental request demands."""
+        """Add, change and drop partitions as an incremental request demands; nothing more once the session is closed."""
         partitions = self.partitions
         for new in wanted:
             await pace(RECORD)
+            if self.is_closed:
+                return
             key = session_key(new)
             known = partitions.get(key)
             if known is None:
@@ -131,6 +136,7 @@ class FetchSession:
 
     def close(self) -> None:
         """Observe no replica any more: the session has lost its slot."""
+        self.is_closed = True
         for wanted in self.partitions.values():
             self._unfollow(wanted)
 
@@ -291,6 +297,8 @@ class FetchSessionCache:
         session.epoch = next_epoch(epoch)
         if wanted or forgotten:
             await session.update(wanted, forgotten)
+        if session.is_closed:
+            return FetchContext(self, error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:
             self._close(session_id)
             return FetchContext(self)
