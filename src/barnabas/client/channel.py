@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from barnabas.client.errors import ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
+from barnabas.client.incoming_response import IncomingResponse
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.message import Message
 
@@ -155,7 +156,7 @@ class _Connection(asyncio.BufferedProtocol):
     """One connection of a channel.
 
     A response is first read into a small shared buffer, so most responses take a single read. The rest of a longer one is received
-    into its own buffer.
+    into its own buffer, which grows with it.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange) -> None:
@@ -165,9 +166,9 @@ class _Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[asyncio.Future[Message]] = deque()
         self._beginning = memoryview(bytearray(BEGINNING_BYTES))
-        self._frame: bytearray | None = None
-        # How many bytes of the frame have arrived; without a frame, of the beginning.
+        # How many bytes of the beginning are there.
         self._filled = 0
+        self._incoming: IncomingResponse | None = None
 
     def __repr__(self) -> str:
         return f"{'lost' if self.is_lost else 'connected'} unanswered={len(self._waiting)}"
@@ -225,46 +226,46 @@ class _Connection(asyncio.BufferedProtocol):
         self.fail(self._lost("waiting for the answer", reason))
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._frame is None:
+        if self._incoming is None:
             return self._beginning[self._filled :]
-        return memoryview(self._frame)[self._filled :]
+        return self._incoming.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._filled += nbytes
         try:
-            self._take()
+            self._take(nbytes)
         except MalformedMessage as error:
             if self._waiting and not (waiting := self._waiting.popleft()).done():
                 waiting.set_exception(error)
             self.fail(self._lost("reading the answer", "it cannot be read"))
 
-    def _take(self) -> None:
-        """Take the responses whose bytes are all here."""
-        frame = self._frame
-        if frame is None:
+    def _take(self, count: int) -> None:
+        """Take the responses whose bytes are all here, after so many more have arrived."""
+        incoming = self._incoming
+        if incoming is None:
+            self._filled += count
             self._take_beginnings()
-        elif self._filled == len(frame):
-            self._frame, self._filled = None, 0
-            self._answer(frame)
+            return
+        incoming.received(count)
+        if incoming.is_whole:
+            self._incoming = None
+            self._answer(incoming)
 
     def _take_beginnings(self) -> None:
         arrived, position = self._beginning[: self._filled], 0
         self._filled = 0
         while len(arrived) - position >= SIZE_BYTES:
-            frame = bytearray(self.exchange.size_of(arrived[position : position + SIZE_BYTES]))
+            incoming = IncomingResponse(self.exchange.size_of(arrived[position : position + SIZE_BYTES]))
             position += SIZE_BYTES
-            here = min(len(frame), len(arrived) - position)
-            frame[:here] = arrived[position : position + here]
-            position += here
-            if here < len(frame):
-                self._frame, self._filled = frame, here
+            position += incoming.put(arrived[position:])
+            if not incoming.is_whole:
+                self._incoming = incoming
                 return
-            self._answer(frame)
+            self._answer(incoming)
         self._filled = len(arrived) - position
         self._beginning[: self._filled] = arrived[position:]
 
-    def _answer(self, frame: bytearray) -> None:
-        response = self.exchange.decode(memoryview(frame))
+    def _answer(self, incoming: IncomingResponse) -> None:
+        response = self.exchange.decode(incoming.whole())
         waiting = self._waiting.popleft()
         if not waiting.done():
             waiting.set_result(response)
