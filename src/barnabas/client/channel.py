@@ -49,7 +49,7 @@ class Channel:
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._connection: _Connection | None = None
-        self._connecting: asyncio.Task[None] | None = None
+        self._connecting: asyncio.Task[Exception | None] | None = None
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -109,31 +109,41 @@ class Channel:
                 raise self._closed()
             if self._connecting is None:
                 self._connecting = self._loop.create_task(self._connect())
-                self._connecting.add_done_callback(_read_outcome)
             connecting = self._connecting
             try:
                 # Several requests wait for one connection: none of them may cancel it.
-                await asyncio.shield(connecting)
+                failure = await asyncio.shield(connecting)
             except asyncio.CancelledError:
                 if connecting.cancelled():
                     raise self._closed() from None
                 raise
+            if failure is not None:
+                raise failure
         return self._connection
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> Exception | None:
+        """Connect; return why that failed.
+
+        An exception would be reported by asyncio if nobody reads it: those who asked may be gone, and the loop may end in this turn.
+        """
         connection = _Connection(self._loop, Exchange(self.address, self._client_id))
-        connecting = self._loop.create_connection(lambda: connection, self.host, self.port)
         try:
-            await asyncio.wait_for(connecting, self._timeout_ms / 1000)
+            # Not `wait_for`, which makes another task before Python 3.12.
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                await self._loop.create_connection(lambda: connection, self.host, self.port)
             await self._negotiate(connection)
         except OSError as error:
-            raise cannot_connect(self.address, error, self._timeout_ms) from None
-        except BaseException:
+            return cannot_connect(self.address, error, self._timeout_ms)
+        except Exception as error:
+            connection.fail(self._closed())
+            return error
+        except asyncio.CancelledError:
             connection.fail(self._closed())
             raise
         finally:
             self._connecting = None
         self._connection = connection
+        return None
 
     async def _negotiate(self, connection: _Connection) -> None:
         version: int | None = NEWEST_API_VERSIONS
@@ -144,12 +154,6 @@ class Channel:
 
     def _closed(self) -> ConnectionLost:
         return ConnectionLost(f"the connection to {self.address} is closed")
-
-
-def _read_outcome(connecting: asyncio.Task[None]) -> None:
-    """Read why it failed: those who asked for the connection may be gone, and asyncio reports an error that nobody read."""
-    if not connecting.cancelled():
-        connecting.exception()
 
 
 class _Connection(asyncio.BufferedProtocol):
