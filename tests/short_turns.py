@@ -21,7 +21,9 @@ LEAST = {
 
 def set_turn(patch: pytest.MonkeyPatch, cost: int) -> None:
     """Let a turn of the loop end when it has cost so much."""
-    modules = {import_module(name): least for name, least in LEAST.items()}  # All, before one of them imports what is patched.
+    modules = {
+        import_module(name): least for name, least in LEAST.items()
+    }  # All, before one of them imports what is patched.
     for module, least in modules.items():
         patch.setattr(module, "TURN", max(cost, least))
     new_budget()

@@ -14,7 +14,7 @@ def test_every_module_that_imports_the_constant_is_known() -> None:
     importing = {"barnabas.turns"}
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "barnabas.turns":
-                if any(each.name == "TURN" for each in node.names):
-                    importing.add(".".join(path.relative_to(SOURCE).with_suffix("").parts))
+            is_of_turns = isinstance(node, ast.ImportFrom) and node.module == "barnabas.turns"
+            if is_of_turns and any(each.name == "TURN" for each in node.names):
+                importing.add(".".join(path.relative_to(SOURCE).with_suffix("").parts))
     assert importing == LEAST.keys()

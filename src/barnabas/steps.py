@@ -54,6 +54,8 @@ class Loop(Protocol):
 
     def call_later(self, delay: float, callback: Any, /, *args: Any) -> Any: ...
 
+    def run_in_executor(self, executor: None, func: Any, /, *args: Any) -> Any: ...
+
 
 class Waiting(asyncio.Future[R]):
     """The result of a coroutine that waits; made by `step` and `start`."""

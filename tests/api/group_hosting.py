@@ -14,9 +14,9 @@ from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.group.group_config import GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import shard_factory
-from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.messages import AllocateProducerIdsResponse, JoinGroupRequest, SyncGroupRequest
+from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.steps import step
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import Hosting

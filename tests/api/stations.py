@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,7 +57,7 @@ def climbs(modules: list[str], rooms: list[str]) -> int:
         rooms: from the highest to the lowest.
     """
     floors = [rooms.index(module.partition("/")[0]) for module in modules]
-    return sum(after < before for before, after in zip(floors, floors[1:], strict=False))
+    return sum(after < before for before, after in itertools.pairwise(floors))
 
 
 def _holds(value: object, is_part: Callable[[object], bool]) -> bool:

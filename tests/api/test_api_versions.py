@@ -11,6 +11,7 @@ from barnabas.api import APIS, TELEMETRY
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ApiVersionsRequest
+from barnabas.protocol.messages import IncrementalAlterConfigsRequest as Alter
 from tests.api.serving import Serving
 
 
@@ -35,9 +36,25 @@ def test_exactly_what_is_served_is_advertised(serving: Serving, version: int) ->
     }
 
 
-def test_telemetry_is_listed_only_with_a_receiver(tmp_path: Path) -> None:
-    node = Serving(tmp_path, barnabas_metrics_listen="127.0.0.1:0")
-    assert {listed.api_key for listed in ask(node, 4).api_keys} == set(APIS)
+@pytest.mark.parametrize("receiver", [{}, {"barnabas_metrics_listen": "127.0.0.1:0"}], ids=["none", "metrics"])
+def test_telemetry_is_listed_with_a_receiver_and_while_there_is_a_subscription(
+    tmp_path: Path, receiver: dict[str, str]
+) -> None:
+    node = Serving(tmp_path, **receiver)
+
+    def listed() -> set[int]:
+        return {listed.api_key for listed in ask(node, 4).api_keys} & TELEMETRY
+
+    def subscribe(value: str | None) -> None:
+        settings = [Alter.AlterableConfig(name="metrics", config_operation=0 if value else 1, value=value)]
+        resource = Alter.AlterConfigsResource(resource_type=16, resource_name="all", configs=settings)
+        assert node.ask(Alter(resources=[resource])).responses[0].error_code == 0
+
+    assert listed() == set()
+    subscribe("*")
+    assert listed() == (TELEMETRY if receiver else set())
+    subscribe(None)
+    assert listed() == set()
     node.close()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS, dispatch
-from barnabas.api.dispatch import RefusedRequest
+from barnabas.api.dispatch import FAILURE_LINES_MAX, RefusedRequest
 from barnabas.protocol.api_keys import ApiKey, api, descriptions, request_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -184,6 +184,10 @@ def test_an_exception_in_a_handler_is_logged_and_answered(
         assert [(t.name, t.error_code) for t in answer.topics] == [("a", ErrorCode.UNKNOWN_SERVER_ERROR)]
         assert "ZeroDivisionError" in caplog.text
         assert serving.ask(MetadataRequest(topics=[topic]), 13).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        for _ in range(50):
+            serving.ask(MetadataRequest(topics=[topic]), 9)
+        # A client can send such a request as often as it likes.
+        assert len(caplog.records) == FAILURE_LINES_MAX
     finally:
         serving.close()
 

@@ -400,12 +400,22 @@ class TestLooking:
         answer = host.ask(66, ListTransactionsRequest(state_filters=["Nope", "Empty"]), 2)
         assert (answer.unknown_state_filters, len(answer.transaction_states)) == (["Nope"], 1)
 
-    def test_a_bad_pattern(self, host: TransactionHosting) -> None:
+    @pytest.mark.parametrize("pattern", ["(", "(?=t)t.", r"(t)\1", "t" * 8193], ids=["syntax", "ahead", "back", "long"])
+    def test_a_bad_pattern(self, host: TransactionHosting, pattern: str) -> None:
+        """Look-ahead and back references are Python's, and not RE2's."""
         from barnabas.protocol.errors import KafkaError
 
         with pytest.raises(KafkaError) as refused:
-            host.ask(66, ListTransactionsRequest(transactional_id_pattern="("), 2)
+            host.ask(66, ListTransactionsRequest(transactional_id_pattern=pattern), 2)
         assert refused.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+        assert refused.value.message.startswith(f"Transaction ID pattern `{pattern}` is not a valid regular expression")
+
+    def test_a_pattern_does_not_backtrack(self, host: TransactionHosting) -> None:
+        """With Python's `re` each further `a` doubles the time."""
+        long = "a" * 1000
+        host.producer(long)
+        host.producer(long + "!")
+        assert [found[0] for found in self.listed(host, transactional_id_pattern="(a+)+$")] == [long]
 
     def test_describe(self, host: TransactionHosting) -> None:
         producer = host.producer()

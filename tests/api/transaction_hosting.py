@@ -7,7 +7,6 @@ from typing import Any
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.log.log_config import LogConfig
-from barnabas.metadata.topic_names import GROUP_METADATA, TRANSACTION_STATE
 from barnabas.protocol.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -16,6 +15,7 @@ from barnabas.protocol.messages import (
     ProduceRequest,
     TxnOffsetCommitRequest,
 )
+from barnabas.protocol.topic_names import GROUP_METADATA, TRANSACTION_STATE
 from barnabas.records.control import control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from barnabas.cli.failure import Failure, Quiet, explained, failure_of, report_failures
+from barnabas.client.errors import RequestTimedOut
 from barnabas.main import command_group
 from barnabas.protocol.errors import ErrorCode, error_for
 
@@ -84,6 +85,16 @@ def test_every_command_in_a_hint_is_one_to_type(code: ErrorCode) -> None:
             result = CliRunner().invoke(command_group(), [*shlex.split(command), "-b", "127.0.0.1:1"])
             assert result.exit_code == (0 if command == "topic configs" else 1), result.output
             assert "Usage" not in result.output
+
+
+def test_a_broker_that_waited_for_the_controller_in_vain_is_a_broker() -> None:
+    mine = failure_of(RequestTimedOut("127.0.0.1:9 did not answer in time")).hint or ""
+    theirs = (
+        failure_of(error_for(ErrorCode.REQUEST_TIMED_OUT, "the controller does not answer: nobody leads")).hint or ""
+    )
+    assert "check that the address is a broker's" in mine
+    assert theirs == failure_of(error_for(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")).hint
+    assert "majority of the controllers" in theirs
 
 
 def test_an_error_line_cannot_be_forged() -> None:

@@ -17,6 +17,7 @@ from barnabas.client.exchange import Exchange
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.steps import observe, start
 from tests.client.scripted_broker import (
     CLOSE,
     SILENCE,
@@ -303,3 +304,25 @@ def test_the_version_of_a_request_is_known_before_it_is_made() -> None:
         assert await ask(channel) == "c"
 
     play(HELLO, answer(metadata("c")), then=then)
+
+
+def test_a_failure_to_connect_in_the_last_turn_of_the_loop_is_forgotten() -> None:
+    """A node that stops ends its loop: callbacks of what failed in its last turn do not run any more."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    reports: list[Any] = []
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda _, report: reports.append(report["message"]))
+    channel = Channel(loop, "127.0.0.1", port, client_id="c")
+    asked = start(channel.version_for(messages.MetadataRequest), loop)
+    (connecting,) = asyncio.all_tasks(loop)
+    asked.cancel()
+    observe(asked)
+    while not connecting.done():
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+    channel.close()
+    loop.close()
+    del connecting, asked, channel
+    gc.collect()
+    assert reports == []

@@ -107,6 +107,46 @@ def test_the_controller_moves(memory: MemoryCluster, admin: Admin) -> None:
     ]
 
 
+def test_a_topic_is_created_once_the_quorum_has_elected(memory: MemoryCluster, admin: Admin) -> None:
+    memory.controller_id = -1
+    answers = memory.handlers["MetadataRequest"]
+
+    def elect_later(broker_id: int, request: Any, version: int) -> Any:
+        memory.controller_id = 2 if len(memory.slept) > 3 else -1
+        return answers(broker_id, request, version)
+
+    def create(broker_id: int, request: Any, version: int) -> Any:
+        memory.topics["new"] = [1]
+        return response(topics=[response.CreatableTopicResult(name="new", num_partitions=1, replication_factor=1)])
+
+    response = messages.CreateTopicsResponse
+    memory.handlers.update(MetadataRequest=elect_later, CreateTopicsRequest=create)
+    created = admin.create_topics([NewTopic("new")])
+    assert not isinstance(created["new"], KafkaError)
+    assert memory.slept[:4] == [0.1, 0.2, 0.4, 0.8]
+
+
+def test_without_a_controller_until_the_deadline_each_topic_has_the_error(memory: MemoryCluster, admin: Admin) -> None:
+    memory.controller_id = -1
+    outcomes = admin.create_topics([NewTopic("a"), NewTopic("b")])
+    assert [getattr(outcome, "code", None) for outcome in outcomes.values()] == [ErrorCode.NOT_CONTROLLER] * 2
+    assert 4.0 < memory.now <= 5.0
+
+
+def test_a_change_that_the_controller_may_have_made_is_not_sent_again(memory: MemoryCluster, admin: Admin) -> None:
+    """The broker answers in time to say what it has waited for."""
+    response = messages.CreateTopicsResponse
+    silent = response.CreatableTopicResult(
+        name="new", error_code=ErrorCode.REQUEST_TIMED_OUT, error_message="the controller does not answer"
+    )
+    memory.handlers["CreateTopicsRequest"] = lambda broker_id, request, version: response(topics=[silent])
+    outcome = admin.create_topics([NewTopic("new")])["new"]
+    assert isinstance(outcome, KafkaError)
+    assert outcome.message == "the controller does not answer"
+    (request,) = memory.asked("CreateTopicsRequest")
+    assert request.timeout_ms == 4500
+
+
 def test_a_new_topic_is_awaited_for_a_while(memory: MemoryCluster, admin: Admin) -> None:
     response = messages.CreateTopicsResponse
     memory.handlers["CreateTopicsRequest"] = lambda broker_id, request, version: response(

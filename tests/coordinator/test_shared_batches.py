@@ -21,9 +21,9 @@ from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.log.log_config import LogConfig
-from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, OffsetFetchRequest
+from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.steps import start
 from tests.api.group_hosting import PARTITIONS, GroupHosting
 from tests.coordinator.sums import Hosted, Sum

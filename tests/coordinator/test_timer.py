@@ -46,3 +46,23 @@ def test_a_fired_timer_may_schedule_itself() -> None:
     timer.schedule("a", 10, lambda: CoordinatorResult(None))
     loop.advance(35)
     assert count == 3
+
+
+def test_what_is_computed_has_a_key_and_reaches_the_operation() -> None:
+    loop, fired = VirtualLoop(), list[str]()
+    timer = CoordinatorTimer(loop, lambda key, operation: fired.append(f"{key} {operation().response}"))
+    timer.compute("a", lambda: 2, lambda found: CoordinatorResult(found + 1))
+    timer.compute("b", lambda: 5, lambda found: CoordinatorResult(found))
+    assert ("a" in timer, fired) == (True, [])
+    timer.cancel("b")
+    loop.advance(0)
+    assert (fired, len(timer)) == (["a 3"], 0)
+
+
+def test_what_is_computed_when_the_shard_ends_is_dropped() -> None:
+    loop, fired = VirtualLoop(), list[str]()
+    timer = CoordinatorTimer(loop, lambda key, operation: fired.append(key))
+    timer.compute("a", lambda: 1, lambda found: CoordinatorResult(found))
+    timer.cancel_all()
+    loop.advance(0)
+    assert fired == []

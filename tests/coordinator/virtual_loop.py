@@ -57,6 +57,17 @@ class VirtualLoop:
         heapq.heappush(self._timers, (self.now_ms + round(delay * 1000), self._sequence, handle))
         return handle
 
+    def run_in_executor(self, executor: None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """Do the work at the moment at which it is given, after all that is ready."""
+        future = self.create_future()
+
+        def work() -> None:
+            if not future.cancelled():
+                future.set_result(func(*args))
+
+        self.call_later(0, work)
+        return future
+
     def run_ready(self) -> None:
         while self._ready:
             self._ready.popleft().run()

@@ -27,12 +27,34 @@ def test_offset_files() -> None:
         ("-0", None),
         ("orders-0.0123-delete", None),
         ("orders-0.0123-stray", None),
+        ("not a topic-0", None),
     ],
 )
 def test_partition_directories(name: str, parsed: tuple[str, int] | None) -> None:
     assert log_files.parse_partition_dir_name(name) == parsed
     if parsed is not None:
         assert log_files.partition_dir_name(*parsed) == name
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition"),
+    [
+        ("../../evil/x", 0),
+        ("a/b", 0),
+        ("..", 0),
+        (".", 0),
+        ("", 0),
+        ("a\x00", 0),
+        ("a\n", 0),
+        ("a" * 250, 0),
+        ("a", -1),
+    ],
+)
+def test_a_name_that_leads_elsewhere_does_not_become_a_path(topic: str, partition: int) -> None:
+    with pytest.raises(AssertionError):
+        log_files.partition_dir_name(topic, partition)
+    with pytest.raises(AssertionError):
+        log_files.moved_dir_name(topic, partition, "0123", log_files.STRAY_DIR_SUFFIX)
 
 
 def test_each_kind_of_file_has_its_page() -> None:

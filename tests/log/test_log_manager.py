@@ -71,6 +71,17 @@ def test_get_or_create_is_the_same_log_with_the_newest_settings() -> None:
     assert opened.get(TOPIC, 1) is None
 
 
+def test_a_name_that_leads_out_of_the_data_directory_creates_nothing() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    before = disk.listdir(ROOT)
+    with pytest.raises(AssertionError, match="Topic name is invalid"):
+        opened.get_or_create("../../evil/x", 0, TOPIC_ID, CONFIG)
+    assert not disk.exists(f"{ROOT}/../../evil/x-0")
+    assert disk.listdir(ROOT) == before
+
+
 def test_clean_stop_opens_lazily_and_recovers_nothing() -> None:
     disk = SimDisk()
     opened = manager(disk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.metadata.client_metrics_configs import check_subscription, refuse_unknown
+from barnabas.metadata.client_metrics_configs import check_subscription, parse_match, refuse_unknown
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 
@@ -18,7 +18,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
         {"match": ""},
         {"match": "client_id=a.*"},
         {"match": " client_software_name = librdkafka.* , , client_source_port=9092"},
-        {"match": "client_instance_id=x,client_software_version=1=2,client_source_address=::1"},
+        {"match": "client_instance_id=x,client_software_version=1,client_source_address=::1"},
     ],
 )
 def test_valid(values: dict[str, str]) -> None:
@@ -32,7 +32,20 @@ def test_an_interval_has_bounds(interval: str) -> None:
     assert caught.value.code is ErrorCode.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("pattern", ["client_id", "client=a", "=a", "client_id=(", "client_id=a, x=b"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "client_id",
+        "client=a",
+        "=a",
+        "client_id=(",
+        "client_id=a, x=b",
+        "client_id=",
+        "client_id=a=b",
+        "client_id=(?=a)a",
+        r"client_id=(a)\1",
+    ],
+)
 def test_a_pattern_is_a_known_key_and_an_expression(pattern: str) -> None:
     with pytest.raises(KafkaError, match="Illegal client matching pattern: ") as caught:
         check_subscription({"match": pattern})
@@ -44,3 +57,11 @@ def test_an_unknown_setting_is_rejected() -> None:
     with pytest.raises(KafkaError, match="Unknown client metrics configuration: nope") as caught:
         refuse_unknown({"metrics"}, {"metrics": "*", "nope": "1"})
     assert caught.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_a_pattern_is_matched_with_the_whole_attribute() -> None:
+    match = parse_match(" client_software_name = librdkafka.* ,, client_source_port=9092=")
+    assert list(match) == ["client_software_name", "client_source_port"]
+    assert match["client_software_name"].matches("librdkafka-2")
+    assert not match["client_software_name"].matches("a librdkafka")
+    assert match["client_source_port"].matches("9092")

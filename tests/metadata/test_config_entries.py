@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from barnabas.metadata.config_entries import ConfigEntry, ConfigResolver
 from barnabas.metadata.config_schema import ConfigSource, ConfigType
 from barnabas.metadata.configs_image import ConfigurationsImage
@@ -154,11 +156,46 @@ def test_an_embedded_brokers_defaults_replace_the_tables() -> None:
     assert embedded.broker_value(image(), "log.retention.minutes") is None
 
 
-def test_a_listeners_setting_is_dynamic_when_the_setting_is() -> None:
-    name, fixed = "listener.name.internal.ssl.keystore.location", "listener.name.internal.nope"
-    static = {name: "x", fixed: "y", "ssl.keystore.location.x": "z"}
-    described = {each.name: each for each in ConfigResolver(config_schema(), 1, static, {}).describe_broker(image())}
-    assert [described[key].read_only for key in static] == [False, True, True]
+def described(name: str, *, of_broker: dict[str, str], cluster: dict[str, str]) -> list[Any]:
+    entries = [
+        each for each in resolver().describe_broker(image(broker=of_broker, cluster=cluster)) if each.name == name
+    ]
+    return [
+        [each.value, each.read_only, each.source.name, each.sensitive, each.kind.name, synonyms(each)]
+        for each in entries
+    ]
+
+
+def test_an_unknown_dynamic_setting_of_a_broker_is_shown_without_its_value() -> None:
+    """As Apache Kafka 4.3.1 shows it: it may be a password."""
+    own, default = "DYNAMIC_BROKER_CONFIG:nope=None", "DYNAMIC_DEFAULT_BROKER_CONFIG:nope=None"
+    assert described("nope", of_broker={"nope": "5"}, cluster={"nope": "6"}) == [
+        [None, True, "DYNAMIC_BROKER_CONFIG", True, "UNKNOWN", [own, default]]
+    ]
+    assert described("nope", of_broker={}, cluster={"nope": "6"}) == [
+        [None, True, "DYNAMIC_DEFAULT_BROKER_CONFIG", True, "UNKNOWN", [default]]
+    ]
+    assert described("nope", of_broker={}, cluster={}) == []
+    only = resolver().describe_broker(image(broker={"nope": "5"}), ["nope"])
+    assert [each.name for each in only] == ["nope"]
+
+
+def test_a_setting_of_one_listener_is_shown_as_the_setting_of_all() -> None:
+    name = "listener.name.plain.max.connections"
+    assert described(name, of_broker={name: "77"}, cluster={}) == [
+        [
+            "77",
+            True,
+            "DYNAMIC_BROKER_CONFIG",
+            False,
+            "INT",
+            [f"DYNAMIC_BROKER_CONFIG:{name}=77", "DEFAULT_CONFIG:max.connections=2147483647"],
+        ]
+    ]
+    unknown = "listener.name.plain.nope"
+    assert described(unknown, of_broker={unknown: "7"}, cluster={}) == [
+        [None, True, "DYNAMIC_BROKER_CONFIG", True, "UNKNOWN", [f"DYNAMIC_BROKER_CONFIG:{unknown}=None"]]
+    ]
 
 
 def test_the_resources_of_a_type_are_listed_by_name() -> None:

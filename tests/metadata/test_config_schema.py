@@ -171,3 +171,10 @@ def test_a_topic_cannot_be_tiered() -> None:
 
 def test_the_two_compaction_lags_may_be_equal() -> None:
     config_schema().check_topic_configs({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})
+
+
+def test_a_list_is_read_in_one_pass() -> None:
+    """Python's `re` looks at each of these spaces once for each space before it."""
+    text = f" a {' ' * 1_000_000} b ,\tc, a,"
+    assert parse_value("l", ConfigType.LIST, text) == (text.split(",")[0].strip(), "c", "a", "")
+    assert parse_value("l", ConfigType.LIST, " \t ") == ()

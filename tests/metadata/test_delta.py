@@ -468,7 +468,9 @@ def test_eligible_leader_replicas_are_cleared_by_topic(name: str, cleared: str, 
 def test_a_removed_topic_has_nothing_to_clear() -> None:
     records: list[MetadataRecord] = [
         messages.TopicRecord(name="a", topic_id=IDS[0]),
-        messages.PartitionRecord(topic_id=IDS[0], replicas=[1], isr=[1], leader=1, eligible_leader_replicas=[1]),
+        messages.PartitionRecord(
+            topic_id=IDS[0], partition_id=0, replicas=[1], isr=[1], leader=1, eligible_leader_replicas=[1]
+        ),
     ]
     removed = [messages.RemoveTopicRecord(topic_id=IDS[0]), messages.ClearElrRecord()]
     assert replay(replay(MetadataImage(), records), removed).topics.by_name == {}
@@ -494,6 +496,20 @@ def test_a_record_that_no_image_holds_is_an_error() -> None:
 def test_a_record_about_something_unknown_is_our_bug(record: MetadataRecord) -> None:
     with pytest.raises(AssertionError):
         MetadataDelta(MetadataImage()).replay(record)
+
+
+@pytest.mark.parametrize("name", ["../../evil/x", "a/b", "..", ".", "", "a\x00", "a\n", "a" * 250])
+def test_a_topic_whose_name_is_no_name_is_not_in_the_image(name: str) -> None:
+    """Its directory would lie outside of the data directory."""
+    with pytest.raises(AssertionError, match="TopicRecord with an impossible name: Topic name is invalid"):
+        MetadataDelta(MetadataImage()).replay(messages.TopicRecord(name=name, topic_id=IDS[0]))
+
+
+def test_a_partition_has_no_negative_index() -> None:
+    delta = MetadataDelta(MetadataImage())
+    delta.replay(messages.TopicRecord(name="a", topic_id=IDS[0]))
+    with pytest.raises(AssertionError, match="PartitionRecord of a with the index -1"):
+        delta.replay(messages.PartitionRecord(topic_id=IDS[0], partition_id=-1))
 
 
 def test_records_about_a_broker() -> None:

@@ -47,6 +47,12 @@ def batches(draw: st.DrawFn) -> tuple[bytearray, ...]:
     return tuple(made)
 
 
+def of_its_latest_epoch(answer: Fetched) -> Fetched:
+    """A leader names no later epoch than its own."""
+    named = [end.epoch for end in (answer.diverging, answer.snapshot) if end is not None]
+    return answer._replace(epoch=max([answer.epoch, *named]))
+
+
 fetched = st.builds(
     Fetched,
     epochs,
@@ -57,4 +63,4 @@ fetched = st.builds(
     st.none() | st.builds(SnapshotId, offsets, epochs),
     batches(),
     errors,
-)
+).map(of_its_latest_epoch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,6 +199,15 @@ def test_a_damaged_batch_is_not_taken() -> None:
     batch[-1] ^= 1
     with pytest.raises(CorruptRecord, match="record is corrupt"):
         received_records(bytes(batch))
+
+
+@pytest.mark.parametrize("later", [{"diverging": LogEnd(7, 1)}, {"snapshot": SnapshotId(9, 7)}])
+def test_a_leader_does_not_name_a_later_epoch_than_its_own(later: dict[str, Any]) -> None:
+    """A snapshot of the last epoch would become the log's epoch, and at the next start the node's."""
+    fetch = FetchFrom(6, ReplicaKey(1), 0, 0)
+    message = answer_message(fetch, Fetched(6, 2, **later), 17)
+    with pytest.raises(KafkaError, match="the leader of epoch 6 names a later one"):
+        read_answer(message, 17)
 
 
 def test_half_a_snapshot_is_none() -> None:

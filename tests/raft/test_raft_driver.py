@@ -13,6 +13,7 @@ from barnabas.clock import Clock
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
+from barnabas.raft.epochs import LAST_EPOCH
 from barnabas.raft.leader import Leader
 from barnabas.raft.peer_messages import (
     Answer,
@@ -28,7 +29,7 @@ from barnabas.raft.peer_messages import (
     VoteAnswer,
 )
 from barnabas.raft.peers import Peers
-from barnabas.raft.raft_driver import AppendFailed, RaftDriver
+from barnabas.raft.raft_driver import ELECTION_LINES_MAX, AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
@@ -114,10 +115,11 @@ def driver(
     peers: Peers | None = None,
     loop: VirtualLoop | None = None,
     on_fault: Callable[[BaseException], None] | None = None,
+    epoch: int = -1,
 ) -> RaftDriver:
     voters = VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY), *others])))
     clock = Clock(lambda: 7_000, lambda: loop.now_ms if loop else 5)
-    node = RaftNode(ReplicaKey(1, DIRECTORY), voters, ElectionState(), tape, clock, random.Random(1))  # type: ignore[arg-type]
+    node = RaftNode(ReplicaKey(1, DIRECTORY), voters, ElectionState(epoch), tape, clock, random.Random(1))  # type: ignore[arg-type]
     made = RaftDriver(node, tape, tape, peers, loop, on_fault)  # type: ignore[arg-type]
     made.add_listener(tape)
     return made
@@ -293,7 +295,7 @@ def test_a_sole_voter_needs_no_turn_of_the_loop() -> None:
     raft.start()
     raft.append([b"a"])
     assert tape.calls[-2:] == [("hw", 2), ("committed", 2)]
-    assert (list(loop._ready), loop._timers) == ([], [])
+    assert (list(loop._ready), [due_ms - loop.now_ms for due_ms, *_ in loop._timers]) == ([], [60_000]), "its log line"
 
 
 def test_a_voter_stands_when_its_time_has_come() -> None:
@@ -499,6 +501,44 @@ def test_a_new_leader_says_where_it_is_before_it_is_asked() -> None:
     assert peers.sent[-1][0] == 2
     start(raft.answer(BeginEpoch(2, 2, raft.node.key, (endpoint._replace(port=1),))), loop)
     assert peers.learned == {2: (endpoint,)}, "an old leader says nothing"
+
+
+@pytest.mark.parametrize(
+    ("epoch", "leader_id"),
+    [((1 << 31) - 1, 2), (2_000, 2), (1, 2), (5, -1), (5, 1), (3, 9)],
+    ids=["last epoch", "far ahead", "stale", "nobody", "this node", "second leader"],
+)
+def test_an_address_is_not_learned_from_what_is_not_accepted(epoch: int, leader_id: int) -> None:
+    """One frame made a follower dial any address, before it had looked at the epoch."""
+    raft, peers, loop = one_of_two(Tape())
+    start(raft.answer(BeginEpoch(3, 2, raft.node.key)), loop)
+    endpoint = VoterEndpoint("CONTROLLER", "foreign.example", 9093)
+    start(raft.answer(BeginEpoch(epoch, leader_id, raft.node.key, (endpoint,))), loop)
+    assert peers.learned == {}
+
+
+def test_a_node_with_a_new_disk_learns_the_address_of_the_leader_that_asks_for_its_old_one() -> None:
+    raft, peers, loop = one_of_two(Tape())
+    endpoint = VoterEndpoint("CONTROLLER", "two.example", 9093)
+    start(raft.answer(BeginEpoch(3, 2, ReplicaKey(1, b"x" * 16), (endpoint,))), loop)
+    assert peers.learned == {2: (endpoint,)}
+
+
+def test_many_elections_are_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """A peer can cause an election with each frame."""
+    caplog.set_level("INFO", "barnabas.raft")
+    raft, _, loop = one_of_two(Tape())
+    for epoch in range(2, 1_002):
+        start(raft.answer(BeginEpoch(epoch, 2, raft.node.key)), loop)
+    raft.close()
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == ELECTION_LINES_MAX + 1
+    assert lines[-1].startswith("Node 2 leads the quorum in epoch 1001 (98")
+
+
+def test_the_only_voter_does_not_start_in_the_last_epoch() -> None:
+    with pytest.raises(QuorumNotSupported, match="in epoch 2147483646 of the quorum, after which there is no other"):
+        driver(Tape(), epoch=LAST_EPOCH).start()
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ class World:
         self.begun_at: list[Incoming] = []
         self.faults: list[BaseException] = []
         self.error: Exception | None = None
+        self.lines: list[str] = []
         self.fetch = SnapshotFetch(
             self.member.node,
             self,  # type: ignore[arg-type]
@@ -62,6 +63,7 @@ class World:
             self.loop,
             self.carry_out,
             self.faults.append,
+            lambda level, about, line: self.lines.append(line),
         )
         fetch = self.member.follow(TWO, 4)
         ready = self.member.answer(fetch, Fetched(4, 2, snapshot=WANTED))

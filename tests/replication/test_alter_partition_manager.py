@@ -12,7 +12,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from barnabas.replication import alter_partition_manager
-from barnabas.replication.alter_partition_manager import RETRY_MS, AlterPartitionManager
+from barnabas.replication.alter_partition_manager import NAMED_MAX, RETRY_MS, AlterPartitionManager
 from barnabas.replication.partition import Partition
 from tests.replication.following import Node, registration
 from tests.simulation.virtual_loop import VirtualLoop
@@ -176,6 +176,23 @@ def test_what_cannot_succeed_is_not_sent_again(world: World, code: ErrorCode) ->
     world.answer(code)
     world.advance(1000)
     assert (world.indexes(), partition.isr) == ([[0]], (1, 2, 3))
+
+
+def test_changes_that_the_controller_rejects_for_one_reason_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "barnabas.replication")
+    world = World(partitions=NAMED_MAX + 3)
+    for index in range(NAMED_MAX + 3):
+        world.propose(index)
+    world.advance()
+    rejected, other = ErrorCode.INELIGIBLE_REPLICA, ErrorCode.INVALID_UPDATE_VERSION
+    world.answer(other, *[rejected] * (NAMED_MAX + 2))
+    names = ", ".join(f"orders-{index}" for index in range(1, NAMED_MAX + 1))
+    assert caplog.messages == [
+        f"The controller did not change the ISR of orders-0: {other.default_message}",
+        f"The controller did not change the ISR of {names} and 2 more: {rejected.default_message}",
+    ]
+    world.manager.close()
+    world.loop.close()
 
 
 def test_a_change_that_newer_metadata_has_ended_is_not_sent(world: World) -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from barnabas.log.disk import OsDisk
+from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
@@ -52,6 +55,25 @@ def test_logs_are_created_on_first_use(hosting: Hosting) -> None:
     hosting.append("t", b"v", index=3)
     assert list(hosting.logs.logs) == [("t", 3)]
     assert hosting.replicas.size_of(hosting.replicas.partition("t", 3)) > 0
+
+
+def test_a_log_that_cannot_be_opened_is_an_error_in_the_log(hosting: Hosting, caplog: pytest.LogCaptureFixture) -> None:
+    """A replica that is alone in sync stays the leader, and Kafka's broker would halt: somebody has to read why."""
+    hosting.create_topic("t", 2)
+    for index in range(2):
+        Path(hosting.logs.root_dir, f"t-{index}").write_text("in the way")
+    for _ in range(50):
+        with pytest.raises(KafkaStorageError):
+            hosting.append("t", b"v")
+    with pytest.raises(KafkaStorageError):
+        hosting.append("t", b"v", index=1)
+    root = hosting.logs.root_dir
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("ERROR", f"The log of t-{index} in {root} cannot be opened: cannot create t-{index}: File exists")
+        for index in range(2)
+    ]
+    hosting.replicas.close()
+    assert "(49 lines about t-0 in the last minute; this is the last one)" in caplog.messages[-1]
 
 
 def test_a_topic_created_again_is_empty(hosting: Hosting) -> None:

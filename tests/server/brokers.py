@@ -22,7 +22,6 @@ from barnabas.log.log_manager import LogManager
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.protocol import messages
 from barnabas.protocol.messages import (
     AllocateProducerIdsResponse,
@@ -31,6 +30,7 @@ from barnabas.protocol.messages import (
     PartitionRecord,
     TopicRecord,
 )
+from barnabas.protocol.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config_table import config_schema

@@ -41,9 +41,49 @@ def test_a_listener_with_tls_or_a_login_stops_the_start(embedded: bool) -> None:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:sasl_ssl,SSL:SSL",
     }
     with pytest.raises(
-        ConfigError, match=r"^listener EXTERNAL with SASL_SSL, listener SSL with SSL: barnabas has no TLS"
+        ConfigError,
+        match=r"^listener EXTERNAL with SASL_SSL \(listener\.security\.protocol\.map\), "
+        r"listener SSL with SSL \(listener\.security\.protocol\.map\): barnabas has no TLS",
     ):
         BrokerConfig.from_properties(given, embedded=embedded)
+
+
+CONTROLLERS = {
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": "1@h:9093,2@i:9093",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL",
+}
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        {"process.roles": "broker,controller", "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"},
+        {"process.roles": "controller", "listeners": "CONTROLLER://:9093"},
+        # It would send the controllers its requests in clear.
+        {"process.roles": "broker", "listeners": "PLAINTEXT://:9092", "node.id": "3"},
+    ],
+    ids=lambda roles: roles["process.roles"],
+)
+def test_a_controllers_listener_with_tls_or_a_login_stops_the_start_too(roles: dict[str, str]) -> None:
+    with pytest.raises(
+        ConfigError,
+        match=r"^listener CONTROLLER with SASL_SSL \(listener\.security\.protocol\.map\): barnabas has no TLS",
+    ):
+        BrokerConfig.from_properties({**CONTROLLERS, **roles})
+
+
+def test_a_listener_whose_own_name_asks_for_protection() -> None:
+    with pytest.raises(ConfigError, match=r"^listener SSL with SSL \(listeners\): barnabas has no TLS"):
+        BrokerConfig.from_properties({"listeners": "SSL://:9094"})
+
+
+def test_the_map_may_have_more_listeners_than_a_node() -> None:
+    made = BrokerConfig.from_properties(
+        {"listeners": "PLAINTEXT://:9092", "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SSL,X:SSL"}
+    )
+    assert made.is_alone
 
 
 def test_an_assignor_must_be_known() -> None:

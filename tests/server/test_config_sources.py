@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.server.arguments import UsageMistake
 from barnabas.server.config import ConfigError, Listener
 from barnabas.server.config_sources import ConfigSources
 
@@ -103,6 +104,26 @@ def test_listeners_of_flags(tmp_path: Path) -> None:
     for wrong in ("localhost", "localhost:x", "localhost:99999", "localhost:²"):
         with pytest.raises(ConfigError, match="must be HOST:PORT"):
             sources.add_listeners([wrong])
+
+
+def test_a_flag_does_not_replace_listeners_that_were_typed_too() -> None:
+    sources = ConfigSources(None, {})
+    sources.add_settings(["listeners=SASL_SSL://:9093"])
+    with pytest.raises(UsageMistake, match="--listen and --set listeners=SASL_SSL://:9093: pass one of the two"):
+        sources.add_listeners(["127.0.0.1:0"])
+    sources.add_listeners([])
+
+
+def test_a_flag_does_not_replace_a_listener_with_protection(tmp_path: Path) -> None:
+    text = "listeners=PLAINTEXT://:9092,OUT://:9093\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,OUT:SASL_SSL\n"
+    path = written(tmp_path, text)
+    sources = ConfigSources(path, {})
+    with pytest.raises(UsageMistake) as caught:
+        sources.add_listeners(["127.0.0.1:0"])
+    assert str(caught.value) == (
+        f"--listen would replace the listener OUT with SASL_SSL of {path}, line 1: listeners by one without protection: "
+        "remove one of the two"
+    )
 
 
 def test_the_environment_of_apache_kafkas_compose_file() -> None:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from barnabas.metadata.topic_names import GROUP_METADATA, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     AllocateProducerIdsResponse,
@@ -17,6 +16,7 @@ from barnabas.protocol.messages import (
     OffsetCommitRequest,
     OffsetFetchRequest,
 )
+from barnabas.protocol.topic_names import GROUP_METADATA, TRANSACTION_STATE
 from barnabas.steps import start
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 from barnabas.transaction.transaction_shard import EndTxn, InitProducerId

@@ -53,6 +53,29 @@ def test_a_bad_listener_is_one_line_that_names_the_setting(name: str, text: str,
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x", "use NAME:PROTOCOL"),
+        (":PLAINTEXT", "use NAME:PROTOCOL"),
+        ("PLAINTEXT:PLAINTEXT,CONTROLLER", "use NAME:PROTOCOL"),
+        ("", "use NAME:PROTOCOL"),
+        ("PLAINTEXT:", "PLAINTEXT has the protocol , which is not one of PLAINTEXT, SSL,"),
+        ("PLAINTEXT:TLS", "PLAINTEXT has the protocol TLS, which is not one of PLAINTEXT, SSL,"),
+        ("INSIDE:PLAINTEXT", "listener PLAINTEXT has no security protocol; add PLAINTEXT:PLAINTEXT to"),
+    ],
+)
+@pytest.mark.parametrize("quorum", [{}, {"process.roles": "broker", "controller.quorum.voters": "2@h:9093"}])
+def test_a_wrong_map_of_protocols_is_one_line_that_names_the_setting(
+    text: str, words: str, quorum: dict[str, str]
+) -> None:
+    given = {"listeners": "PLAINTEXT://:9092", "listener.security.protocol.map": text, **quorum}
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties(given)
+    assert words in str(caught.value)
+    assert "listener.security.protocol.map" in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("text", "port"),
     [("0", 0), ("9092", 9092), ("009092", 9092), ("65535", 65535), ("-1", None)]
     + [(text, None) for text in ("65536", "", "-", "--1", "+1", "1_0", " 1", "²", "٣", "x", "9" * 5000)],

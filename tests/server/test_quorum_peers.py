@@ -249,6 +249,7 @@ def peers(*endpoints: VoterEndpoint, servers: Sequence[tuple[str, int]] = ()) ->
         loop=asyncio.get_running_loop(),
         listener_name="CONTROLLER",
         voters=lambda: VoterSet.of([Voter(2, b"2" * 16, endpoints)]),
+        accepts=lambda epoch: epoch == 6,
         bootstrap_servers=servers,
         timeout_ms=5_000,
         client_id="raft-client-1",
@@ -277,6 +278,24 @@ def test_a_request_travels_in_the_version_that_both_know_and_the_answer_names_th
     with ScriptedBroker(HELLO, answer(response)) as broker:
         asyncio.run(story(broker.port))
     assert (broker.seen[-1].version, broker.seen[-1].client_id) == (version, "raft-client-1")
+
+
+def test_an_address_is_learned_only_from_an_answer_that_the_node_accepts_and_only_the_leaders() -> None:
+    stale = answer_message(VOTE, VoteAnswer(5, 3), 2, NodeAddress(3, "foreign.example", 9))
+    other = answer_message(VOTE, VoteAnswer(6, 3), 2, NodeAddress(3, "foreign.example", 9))
+    assert isinstance(other, VoteResponse)
+    other.node_endpoints[0].node_id = 2
+
+    async def story(port: int) -> None:
+        configured = VoterEndpoint("CONTROLLER", "127.0.0.1", port)
+        made = peers(configured)
+        assert await made.send(2, VOTE) == VoteAnswer(5, 3)
+        assert await made.send(2, VOTE) == VoteAnswer(6, 3)
+        assert (made.endpoint_of(2), made.endpoint_of(3)) == (configured, None)
+        made.close()
+
+    with ScriptedBroker(HELLO, answer(stale), answer(other)) as broker:
+        asyncio.run(story(broker.port))
 
 
 def test_a_piece_of_a_snapshot_travels_too() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     AddPartitionsToTxnRequest,
@@ -24,6 +23,7 @@ from barnabas.protocol.messages import (
     ProduceRequest,
     TxnOffsetCommitRequest,
 )
+from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches

@@ -77,6 +77,20 @@ def test_a_star_stands_for_all() -> None:
     assert get(manager(a={"metrics": "x."}, b={"metrics": "*"})).metrics == ["*"]
 
 
+def test_a_pattern_of_the_log_that_is_not_re2_matches_no_client(caplog: pytest.LogCaptureFixture) -> None:
+    """Apache Kafka's controller accepts Java's expressions, and an earlier release accepted Python's."""
+    made = manager(a={"metrics": "x.", "match": "client_id=(?=app).*"}, b={"metrics": "y.", "match": "client_id=app.*"})
+    assert get(made).metrics == ["y."]
+    assert [record.getMessage() for record in caplog.records] == [
+        "The client metrics subscription a matches no client: Illegal client matching pattern: client_id=(?=app).*"
+    ]
+
+
+def test_a_pattern_does_not_backtrack() -> None:
+    made = manager(a={"metrics": "x.", "match": "client_id=(a+)+$"})
+    assert get(made, client=CLIENT._replace(client_id="a" * 1000 + "!")).metrics == []
+
+
 def test_what_is_not_known_does_not_match() -> None:
     made = manager(a={"metrics": "x.", "match": "client_id=.*"})
     assert get(made, client=CLIENT._replace(client_id=None)).metrics == []

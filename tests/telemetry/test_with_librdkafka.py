@@ -14,6 +14,23 @@ from barnabas.protocol.messages import IncrementalAlterConfigsRequest
 
 
 @pytest.mark.slow
+def test_without_a_subscription_librdkafka_does_not_ask_for_an_id_and_prints_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with barnabas.Broker(config={"barnabas.metrics.listen": "127.0.0.1:0"}) as broker:
+        node = broker._node
+        assert node is not None
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        # Where telemetry is served, it asks as soon as a connection is up, so before its third produce request.
+        for _ in range(3):
+            producer.produce("t", b"x")
+            assert producer.flush(60) == 0
+        assert node.broker.client_metrics is None
+        del producer
+    assert "GETSUBSCRIPTIONS" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
 def test_librdkafka_pushes_its_metrics() -> None:
     with barnabas.Broker(config={"barnabas.metrics.listen": "127.0.0.1:0"}) as broker:
         node = broker._node

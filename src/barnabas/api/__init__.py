@@ -122,7 +122,7 @@ UNSTABLE = {22: (6, ("unstable.api.versions.enable", "transaction.two.phase.comm
 
 RECEIVER = "barnabas.metrics.listen"
 TELEMETRY = frozenset({71, 72})
-"""Advertised only if `RECEIVER` is set, so that the metrics have a reader, as in Kafka with its plugin."""
+"""Advertised only if `RECEIVER` is set, so that the metrics have a reader, and while there is a subscription."""
 
 
 def max_version(key: int, config: Switches, apis: Mapping[int, Api] = APIS) -> int:

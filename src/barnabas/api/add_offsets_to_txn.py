@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.api.producer_errors import producer_error
-from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from barnabas.protocol.topic_names import GROUP_METADATA
 
 FENCED_SINCE = 2
 

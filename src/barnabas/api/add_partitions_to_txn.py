@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.api.producer_errors import producer_error
-from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from barnabas.protocol.topic_names import is_internal
 from barnabas.steps import gather
 from barnabas.turns import ELEMENT, pace
 

@@ -2,7 +2,8 @@
 
 - The APIs are those of the listener's kind: the table in `barnabas.api` or `barnabas.api.controller_apis`, Produce from version 0 (see
   there). `dispatch` answers an unknown version with a version 0 body.
-- Client telemetry is listed only where `/metrics` is served: without a receiver every client would ask for a subscription in vain.
+- Client telemetry is listed only where `/metrics` is served and while there is a subscription: else every client would ask in vain, and
+  librdkafka prints a line about the id that it gets. (Kafka lists it where a plugin receives it.)
 - Finalized features are those of the metadata image, except `transaction.version`, `group.version`, `share.version` and
   `streams.version`: each is left out unless the API it needs is in the table, because clients trust the finalized level, not
   the version range (franz-go decides transactions so).
@@ -23,6 +24,7 @@ from typing import NamedTuple
 
 from barnabas.api import APIS, RECEIVER, TELEMETRY, max_version
 from barnabas.api.context import AnyContext
+from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import supported_features
 from barnabas.protocol.errors import ErrorCode
@@ -58,7 +60,7 @@ async def handle(context: AnyContext, request: ApiVersionsRequest) -> ApiVersion
     if version >= 5 and _is_for_another(context, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     config, apis = services.config, services.apis
-    keys = apis if config.str_value(RECEIVER) else tuple(key for key in apis if key not in TELEMETRY)
+    keys = apis if _receives_telemetry(context) else tuple(key for key in apis if key not in TELEMETRY)
     served = tuple((key, apis[key].min_version, max_version(key, config, apis)) for key in keys)
     response = ApiVersionsResponse(api_keys=_ranges(served))
     if version >= 3:
@@ -67,6 +69,13 @@ async def handle(context: AnyContext, request: ApiVersionsRequest) -> ApiVersion
         response.finalized_features = _finalized(image)
         response.finalized_features_epoch = image.provenance.offset
     return response
+
+
+def _receives_telemetry(context: AnyContext) -> bool:
+    services = context.services
+    if not services.config.str_value(RECEIVER):
+        return False
+    return any(kind == ConfigResourceType.CLIENT_METRICS for kind, _ in services.image().configs.by_resource)
 
 
 def _is_for_another(context: AnyContext, request: ApiVersionsRequest) -> bool:

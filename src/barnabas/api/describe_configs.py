@@ -19,9 +19,9 @@ from collections.abc import Collection, Sequence
 
 from barnabas.api.context import AnyContext, RequestContext
 from barnabas.coordinator.append_error import append_error
-from barnabas.metadata import topic_names
 from barnabas.metadata.config_entries import ConfigEntry
 from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType
+from barnabas.protocol import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from barnabas.turns import RECORD, pace

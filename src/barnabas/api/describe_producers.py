@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.log.producer_state_entry import ProducerStateEntry
-from barnabas.metadata import topic_names
+from barnabas.protocol import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
 from barnabas.turns import READ, pace

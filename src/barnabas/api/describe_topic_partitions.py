@@ -18,9 +18,9 @@ from typing import Any
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
-from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, TopicImage
 from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.protocol import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from barnabas.turns import ELEMENT, RECORD, is_long, pace

@@ -50,6 +50,7 @@ from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMes
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import UNLIMITED, Struct
 from barnabas.protocol.primitives import RecordSlice
+from barnabas.repeated_lines import RepeatedLines
 from barnabas.steps import step
 from barnabas.turns import ELEMENT, REQUEST, TURN, is_long, next_turn, spend
 
@@ -67,6 +68,9 @@ Output = list[bytearray | RecordSlice]
 
 BYTES = 16
 """Bytes that are decoded for the cost of one."""
+
+FAILURE_LINES_MAX = 5
+"""Lines about the failed requests of an API that are logged in a minute, before they are counted."""
 
 SAMPLES = 8
 
@@ -162,9 +166,15 @@ class Dispatcher:
     Args:
         services: for the handlers; they decide which APIs are served.
         observer: counts requests, for metrics.
+        lines: of log about failed requests, shared by the node.
     """
 
-    def __init__(self, services: BrokerServices | ControllerServices, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        services: BrokerServices | ControllerServices,
+        observer: Observer | None = None,
+        lines: RepeatedLines | None = None,
+    ) -> None:
         self._services = services
         kind = RequestContext if isinstance(services, BrokerServices) else ControllerContext
         # Each kind of services has its own kind of context.
@@ -173,6 +183,7 @@ class Dispatcher:
         self._monotonic_ns = services.monotonic_ns
         self._quotas = services.quotas
         self._observer = observer
+        self._lines = lines or RepeatedLines(services.loop)
         self._routes: dict[int, Route] = {}
 
     def route(self, key: int) -> Route:
@@ -278,7 +289,7 @@ class Dispatcher:
             return self._encode(context, response)
         except EncodeError as error:
             # A bug in a handler: it used a field that this version does not have. The client must not wait for ever.
-            logger.error("%r has a response that cannot be encoded: %s", context, error.message)
+            self._log_failure(context, f"{context!r} has a response that cannot be encoded: {error.message}")
             raise RefusedRequest("its response cannot be encoded") from None
 
     def _encode(self, context: AnyContext, response: Any) -> Output:
@@ -308,12 +319,17 @@ class Dispatcher:
         elif isinstance(error, asyncio.CancelledError):
             raise error
         else:
-            logger.error("%r failed, client %s", context, context.connection.connection_id, exc_info=error)
+            self._log_failure(context, f"{context!r} failed, client {context.connection.connection_id}", error)
             code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
         if context.api_key == ApiKey.PRODUCE and request.acks == 0:
             context.close_connection = True
             return None
         return error_response(context.api_key, context.version, request, code, message)
+
+    def _log_failure(self, context: AnyContext, line: str, error: BaseException | None = None) -> None:
+        """Log a bug that a request has found: its sender can send it again."""
+        about = f"failed {self._routes[context.api_key].name} requests"
+        self._lines.log(logger, logging.ERROR, about, line, at_most=FAILURE_LINES_MAX, error=error)
 
     def _unknown_api_versions(self) -> Any:
         own = self._services.apis[_API_VERSIONS]

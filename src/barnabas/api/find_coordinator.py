@@ -16,10 +16,10 @@ from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import create_topics
 from barnabas.coordinator.partition_for import partition_for
-from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.protocol.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.steps import sleep
 from barnabas.turns import ELEMENT, pace
 

@@ -2,7 +2,8 @@
 
 - With nothing to push the list is empty, and the client asks again after the interval. `telemetry.client_metrics_manager` has the
   rules.
-- The broker itself receives the metrics, where Apache Kafka needs a plugin; advertised only while `/metrics` is served.
+- The broker itself receives the metrics, where Apache Kafka needs a plugin; advertised only where `/metrics` is served, and while
+  there is a subscription.
 
 Version 0 is flexible (KIP-714).
 """

@@ -2,8 +2,7 @@
 
 - Filters by state, producer id, age of the transaction and pattern of the id; an empty filter matches all.
 - The response lists unknown state names; they match nothing.
-- The pattern is a regular expression for the whole id; an invalid one is INVALID_REGULAR_EXPRESSION. Deviation: it is Python's, not
-  Java's.
+- The pattern is an RE2 expression for the whole id; an invalid one is INVALID_REGULAR_EXPRESSION. The executor matches it.
 - COORDINATOR_LOAD_IN_PROGRESS while the coordinator loads any partition.
 
 Version 0 is flexible, 1 adds the duration filter (KIP-994), 2 the pattern (KIP-1152).
@@ -11,11 +10,12 @@ Version 0 is flexible, 1 adds the duration filter (KIP-994), 2 the pattern (KIP-
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
+from barnabas.regular_expressions import InvalidExpression, RegularExpression, compiled
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import BY_TITLE, TransactionState
 from barnabas.turns import ELEMENT, RECORD, pace
@@ -40,18 +40,17 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> L
             return False
         if request.state_filters and found.state not in states:
             return False
-        if request.duration_filter >= 0 and now_ms - found.start_ms <= request.duration_filter:
-            return False
-        return pattern is None or pattern.fullmatch(found.transactional_id) is not None
+        return request.duration_filter < 0 or now_ms - found.start_ms > request.duration_filter
 
     try:
         transactions = await context.services.transaction_coordinator.list_all()
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
+    matching = None if pattern is None else await _matching(context, pattern, transactions)
     response = ListTransactionsResponse(unknown_state_filters=list(unknown))
     for found in transactions:
         await pace(ELEMENT)
-        if is_wanted(found):
+        if is_wanted(found) and (matching is None or found.transactional_id in matching):
             response.transaction_states.append(
                 ListTransactionsResponse.TransactionState(
                     transactional_id=found.transactional_id,
@@ -62,13 +61,25 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> L
     return response
 
 
-def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+def _compiled(pattern: str | None) -> RegularExpression | None:
     if not pattern:
         return None
     try:
-        return re.compile(pattern)
-    except re.error as error:
+        return compiled(pattern)
+    except InvalidExpression as error:
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"Transaction ID pattern `{pattern}` is not a valid regular expression: {error}.",
         ) from None
+
+
+async def _matching(
+    context: RequestContext, pattern: RegularExpression, transactions: Sequence[TransactionMetadata]
+) -> frozenset[str]:
+    """Match all ids in the executor: an id may have 32,767 bytes, and a match of it may take milliseconds."""
+
+    def match() -> frozenset[str]:
+        ids = (found.transactional_id for found in transactions)
+        return frozenset(transactional_id for transactional_id in ids if pattern.matches(transactional_id))
+
+    return await context.services.loop.run_in_executor(None, match)

@@ -28,9 +28,9 @@ from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import begin_creation, create_topics
-from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, TopicImage
 from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.protocol import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid

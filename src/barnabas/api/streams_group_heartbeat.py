@@ -14,9 +14,9 @@ from barnabas.api.context import RequestContext
 from barnabas.api.excess import check_elements
 from barnabas.api.streams_internal_topics import create_internal_topics
 from barnabas.group.streams import requests
-from barnabas.metadata.topic_names import fault, is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+from barnabas.protocol.topic_names import fault, is_internal
 
 STREAMS_VERSION = "streams.version"
 STREAMS_PROTOCOL = "streams"

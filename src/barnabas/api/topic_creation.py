@@ -26,11 +26,11 @@ from barnabas.api.forwarding import client_of
 from barnabas.api.throttling import mutation_quota
 from barnabas.group.parts import parts_of
 from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
-from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE, is_internal
 from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
+from barnabas.protocol.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE, is_internal
 from barnabas.steps import in_background, shielded
 from barnabas.turns import READ, pace
 

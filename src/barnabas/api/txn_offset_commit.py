@@ -20,9 +20,9 @@ from barnabas.coordinator.append_error import append_error
 from barnabas.group import requests
 from barnabas.group.parts import extend_topics, parts
 from barnabas.log.transaction_verification import VerificationGuard
-from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 from barnabas.turns import ELEMENT, RECORD, pace
 

@@ -16,9 +16,9 @@ from collections.abc import Coroutine, Iterator
 from typing import NamedTuple
 
 from barnabas.api.context import RequestContext
-from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.steps import gather
 from barnabas.transaction.marker_writer import Marker
 from barnabas.turns import RECORD, pace

@@ -22,6 +22,11 @@ from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.settings_table import suggestion
 
+_NO_CONTROLLER = (
+    "a majority of the controllers must run: `barnabas cluster status` says which do; --timeout-ms waits longer"
+)
+_CONTROLLER_IS_SILENT = "the controller does not answer"
+"""How a broker that answers begins, when it has waited for the controller in vain."""
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start a broker with `barnabas start --data-dir DIR`, or name another with -b HOST:PORT",
     "REQUEST_TIMED_OUT": "check that the address is a broker's; --timeout-ms waits longer",
@@ -43,6 +48,7 @@ _HINTS = {
     "TOPIC_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "GROUP_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "CLUSTER_AUTHORIZATION_FAILED": "this user is not allowed to do that",
+    "NOT_CONTROLLER": _NO_CONTROLLER,
     "COORDINATOR_NOT_AVAILABLE": "the cluster is still electing one: try again",
     "INVALID_RECORD": "a compacted topic rejects records without a key: set one with -k or -K",
     "UNSUPPORTED_VERSION": "the broker is too old or too new for this",
@@ -132,6 +138,8 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
 
 
 def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:
+    if error.code == ErrorCode.REQUEST_TIMED_OUT and error.message.startswith(_CONTROLLER_IS_SILENT):
+        return _NO_CONTROLLER
     if error.code != ErrorCode.INVALID_CONFIG:
         hint = _HINTS.get(error.code.name)
         return hint and hint.replace("{topic}", _topic(subject or message))

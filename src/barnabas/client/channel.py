@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from barnabas.client.errors import ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
+from barnabas.client.incoming_response import IncomingResponse
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.message import Message
 
@@ -48,7 +49,7 @@ class Channel:
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._connection: _Connection | None = None
-        self._connecting: asyncio.Task[None] | None = None
+        self._connecting: asyncio.Task[Exception | None] | None = None
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -108,31 +109,41 @@ class Channel:
                 raise self._closed()
             if self._connecting is None:
                 self._connecting = self._loop.create_task(self._connect())
-                self._connecting.add_done_callback(_read_outcome)
             connecting = self._connecting
             try:
                 # Several requests wait for one connection: none of them may cancel it.
-                await asyncio.shield(connecting)
+                failure = await asyncio.shield(connecting)
             except asyncio.CancelledError:
                 if connecting.cancelled():
                     raise self._closed() from None
                 raise
+            if failure is not None:
+                raise failure
         return self._connection
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> Exception | None:
+        """Connect; return why that failed.
+
+        An exception would be reported by asyncio if nobody reads it: those who asked may be gone, and the loop may end in this turn.
+        """
         connection = _Connection(self._loop, Exchange(self.address, self._client_id))
-        connecting = self._loop.create_connection(lambda: connection, self.host, self.port)
         try:
-            await asyncio.wait_for(connecting, self._timeout_ms / 1000)
+            # Not `wait_for`, which makes another task before Python 3.12.
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                await self._loop.create_connection(lambda: connection, self.host, self.port)
             await self._negotiate(connection)
         except OSError as error:
-            raise cannot_connect(self.address, error, self._timeout_ms) from None
-        except BaseException:
+            return cannot_connect(self.address, error, self._timeout_ms)
+        except Exception as error:
+            connection.fail(self._closed())
+            return error
+        except asyncio.CancelledError:
             connection.fail(self._closed())
             raise
         finally:
             self._connecting = None
         self._connection = connection
+        return None
 
     async def _negotiate(self, connection: _Connection) -> None:
         version: int | None = NEWEST_API_VERSIONS
@@ -145,17 +156,11 @@ class Channel:
         return ConnectionLost(f"the connection to {self.address} is closed")
 
 
-def _read_outcome(connecting: asyncio.Task[None]) -> None:
-    """Read why it failed: those who asked for the connection may be gone, and asyncio reports an error that nobody read."""
-    if not connecting.cancelled():
-        connecting.exception()
-
-
 class _Connection(asyncio.BufferedProtocol):
     """One connection of a channel.
 
     A response is first read into a small shared buffer, so most responses take a single read. The rest of a longer one is received
-    into its own buffer.
+    into its own buffer, which grows with it.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange) -> None:
@@ -165,9 +170,9 @@ class _Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[asyncio.Future[Message]] = deque()
         self._beginning = memoryview(bytearray(BEGINNING_BYTES))
-        self._frame: bytearray | None = None
-        # How many bytes of the frame have arrived; without a frame, of the beginning.
+        # How many bytes of the beginning are there.
         self._filled = 0
+        self._incoming: IncomingResponse | None = None
 
     def __repr__(self) -> str:
         return f"{'lost' if self.is_lost else 'connected'} unanswered={len(self._waiting)}"
@@ -225,46 +230,46 @@ class _Connection(asyncio.BufferedProtocol):
         self.fail(self._lost("waiting for the answer", reason))
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._frame is None:
+        if self._incoming is None:
             return self._beginning[self._filled :]
-        return memoryview(self._frame)[self._filled :]
+        return self._incoming.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._filled += nbytes
         try:
-            self._take()
+            self._take(nbytes)
         except MalformedMessage as error:
             if self._waiting and not (waiting := self._waiting.popleft()).done():
                 waiting.set_exception(error)
             self.fail(self._lost("reading the answer", "it cannot be read"))
 
-    def _take(self) -> None:
-        """Take the responses whose bytes are all here."""
-        frame = self._frame
-        if frame is None:
+    def _take(self, count: int) -> None:
+        """Take the responses whose bytes are all here, after so many more have arrived."""
+        incoming = self._incoming
+        if incoming is None:
+            self._filled += count
             self._take_beginnings()
-        elif self._filled == len(frame):
-            self._frame, self._filled = None, 0
-            self._answer(frame)
+            return
+        incoming.received(count)
+        if incoming.is_whole:
+            self._incoming = None
+            self._answer(incoming)
 
     def _take_beginnings(self) -> None:
         arrived, position = self._beginning[: self._filled], 0
         self._filled = 0
         while len(arrived) - position >= SIZE_BYTES:
-            frame = bytearray(self.exchange.size_of(arrived[position : position + SIZE_BYTES]))
+            incoming = IncomingResponse(self.exchange.size_of(arrived[position : position + SIZE_BYTES]))
             position += SIZE_BYTES
-            here = min(len(frame), len(arrived) - position)
-            frame[:here] = arrived[position : position + here]
-            position += here
-            if here < len(frame):
-                self._frame, self._filled = frame, here
+            position += incoming.put(arrived[position:])
+            if not incoming.is_whole:
+                self._incoming = incoming
                 return
-            self._answer(frame)
+            self._answer(incoming)
         self._filled = len(arrived) - position
         self._beginning[: self._filled] = arrived[position:]
 
-    def _answer(self, frame: bytearray) -> None:
-        response = self.exchange.decode(memoryview(frame))
+    def _answer(self, incoming: IncomingResponse) -> None:
+        response = self.exchange.decode(incoming.whole())
         waiting = self._waiting.popleft()
         if not waiting.done():
             waiting.set_result(response)

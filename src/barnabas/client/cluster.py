@@ -28,7 +28,7 @@ from barnabas.client.cluster_metadata import (
     TopicPartition,
     read_metadata,
 )
-from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
+from barnabas.client.errors import BrokerNotAvailable, ClientError, RequestTimedOut
 from barnabas.client.wire import DEFAULT_CLIENT_ID, BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -92,6 +92,11 @@ class Cluster(Closeable):
             self._bootstrap_connection = None
 
     # Deadlines
+    @property
+    def broker_timeout_ms(self) -> int:
+        """How long a broker may wait for the controller: a tenth less than this side waits, so that its answer says what it waited for."""
+        return max(1, self.timeout_ms - min(1_000, self.timeout_ms // 10))
+
     def deadline(self, timeout_ms: int | None = None) -> float:
         """Return when a call that begins now must end, on this cluster's clock; None for the cluster's timeout."""
         return self._clock() + (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000
@@ -246,7 +251,11 @@ class Cluster(Closeable):
         return self._nodes
 
     def controller(self) -> int:
-        """Return the id of the broker that takes administrative changes (with KRaft any broker, which forwards them)."""
+        """Return the id of the broker that takes administrative changes (with KRaft any broker, which forwards them).
+
+        Raises:
+            KafkaError: NOT_CONTROLLER while the quorum elects one, and while most of the controllers are down; `retry` waits for it.
+        """
         if self._controller_id < 0:
             self.metadata(topics=[])
         if self._controller_id < 0:
@@ -261,8 +270,15 @@ class Cluster(Closeable):
         return dict.fromkeys(items, next(iter(nodes), nobody))
 
     def to_controller(self, items: list[ItemT]) -> dict[ItemT, int | KafkaError]:
-        """Route items to the controller."""
-        return dict.fromkeys(items, self.controller())
+        """Route items to the controller; without one each has that error, and `ask_each` asks again."""
+        target: int | KafkaError
+        try:
+            target = self.controller()
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER:
+                raise
+            target = error
+        return dict.fromkeys(items, target)
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | KafkaError]:
         """Return the id of each partition's leader."""
@@ -430,7 +446,9 @@ class Cluster(Closeable):
 def _was_refused(error: KafkaError) -> bool:
     """Return whether the controller certainly did not carry out the change, and may yet."""
     unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-    return not isinstance(error, ConnectionLost | RequestTimedOut) and error.code not in unknown
+    # Also where a broker has waited for the controller in vain.
+    lost = (ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT)
+    return error.code not in (*unknown, *lost)
 
 
 def _may_pass(error: KafkaError, attempt: int) -> bool:

@@ -31,7 +31,7 @@ def elect_preferred_leaders(
             request_class.TopicPartitions(topic=name, partitions=indexes) for name, indexes in by_topic(batch).items()
         ]
         response = connection.request(
-            request_class(election_type=_PREFERRED, topic_partitions=topics, timeout_ms=cluster.timeout_ms)
+            request_class(election_type=_PREFERRED, topic_partitions=topics, timeout_ms=cluster.broker_timeout_ms)
         )
         if response.error_code:
             raise error_for(response.error_code)

@@ -45,7 +45,7 @@ def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
 
     def ask() -> dict[TopicPartition, Reassignment]:
         connection = cluster.connection(cluster.controller())
-        response = connection.request(messages.ListPartitionReassignmentsRequest(timeout_ms=cluster.timeout_ms))
+        response = connection.request(messages.ListPartitionReassignmentsRequest(timeout_ms=cluster.broker_timeout_ms))
         if response.error_code:
             raise error_for(response.error_code, response.error_message)
         return {
@@ -78,7 +78,7 @@ def alter_reassignments(
             )
             for name, indexes in by_topic(batch).items()
         ]
-        response = connection.request(request_class(timeout_ms=cluster.timeout_ms, topics=topics))
+        response = connection.request(request_class(timeout_ms=cluster.broker_timeout_ms, topics=topics))
         if response.error_code:
             raise error_for(response.error_code, response.error_message)
         return {

@@ -78,7 +78,7 @@ def create_topics(
     def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, CreatedTopic | KafkaError]:
         request = request_class(
             topics=[_creatable(by_name[name]) for name in batch],
-            timeout_ms=cluster.timeout_ms,
+            timeout_ms=cluster.broker_timeout_ms,
             validate_only=validate_only,
         )
         version = connection.version_for(request)
@@ -124,7 +124,7 @@ def delete_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, Uuid | Ka
     request_class = messages.DeleteTopicsRequest
 
     def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, Uuid | KafkaError]:
-        request = request_class(timeout_ms=cluster.timeout_ms)
+        request = request_class(timeout_ms=cluster.broker_timeout_ms)
         if connection.version_for(request) >= 6:
             request.topics = [request_class.DeleteTopicState(name=name) for name in batch]
         else:
@@ -173,7 +173,7 @@ def create_partitions(
                 request_class.CreatePartitionsTopic(name=name, count=totals[name], assignments=replicas(name))
                 for name in batch
             ],
-            timeout_ms=cluster.timeout_ms,
+            timeout_ms=cluster.broker_timeout_ms,
             validate_only=validate_only,
         )
         return {

@@ -1,8 +1,8 @@
 """One blocking connection to one broker.
 
 The frames are those of `exchange`. `send` only writes and `receive` reads the next response, so several requests may be under way;
-`request` does both. Each response has a buffer of its own, and the `records` of a Fetch response are memoryviews of that buffer:
-nothing is copied, and they stay valid as long as they are referenced.
+`request` does both. Each response has a buffer of its own, which grows with its bytes, and the `records` of a Fetch response are
+memoryviews of that buffer: they stay valid as long as they are referenced.
 
 Invariants:
 
@@ -24,6 +24,7 @@ from typing import Any
 from barnabas.client.closeable import Closeable
 from barnabas.client.errors import ClientError, ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
+from barnabas.client.incoming_response import IncomingResponse
 from barnabas.protocol import messages
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.message import Message
@@ -208,32 +209,29 @@ class BlockingConnection(Closeable):
         return self._socket
 
     def _receive_frame(self, deadline: float) -> memoryview:
-        header = bytearray(SIZE_BYTES)
-        self._receive_into(memoryview(header), deadline)
+        header = self._receive_whole(IncomingResponse(SIZE_BYTES), deadline)
         try:
             size = self._exchange.size_of(header)
         except MalformedMessage:
             self.close()
             raise
-        frame = memoryview(bytearray(size))
-        self._receive_into(frame, deadline)
-        return frame
+        return self._receive_whole(IncomingResponse(size), deadline)
 
-    def _receive_into(self, view: memoryview, deadline: float) -> None:
+    def _receive_whole(self, incoming: IncomingResponse, deadline: float) -> memoryview:
         connected = self._open_socket()
-        pos, end = 0, len(view)
         try:
-            while pos < end:
+            while not incoming.is_whole:
                 remaining = deadline - self._clock()
                 if remaining <= 0:
                     raise TimeoutError
                 connected.settimeout(remaining)
-                count = connected.recv_into(view[pos:])
+                count = connected.recv_into(incoming.room())
                 if not count:
                     raise ConnectionResetError("the broker closed it")
-                pos += count
+                incoming.received(count)
         except OSError as error:
             self._fail(error, "waiting for the answer")
+        return incoming.whole()
 
     def _fail(self, error: OSError, doing: str) -> None:
         self.close()

@@ -3,19 +3,30 @@
 A timer has a key; scheduling the same key again replaces it. When a timer fires, its operation runs as an ordinary write
 operation of the shard: it returns records and does not change durable state. All timers of a shard end with the shard.
 
-Source: Kafka class `CoordinatorTimer`.
+What an operation needs and takes long to find out is computed first, in the executor: `compute`. It has a key, as a timer.
+
+Sources: Kafka classes `CoordinatorTimer`, `CoordinatorExecutor`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.steps import Loop
 
+T = TypeVar("T")
+
 TimerOperation = Callable[[], CoordinatorResult[Any]]
+
+
+class _Pending(Protocol):
+    """A timer, or work in the executor."""
+
+    def cancel(self) -> object: ...
 
 
 class CoordinatorTimer:
@@ -31,7 +42,7 @@ class CoordinatorTimer:
         """
         self._loop = loop
         self._run = run
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, _Pending] = {}
 
     def __repr__(self) -> str:
         return f"<CoordinatorTimer {sorted(self._timers)}>"
@@ -44,10 +55,25 @@ class CoordinatorTimer:
 
     def schedule(self, key: str, delay_ms: int, operation: TimerOperation) -> None:
         """Run an operation later; it replaces the one that has the same key."""
-        previous = self._timers.get(key)
-        if previous is not None:
-            previous.cancel()
+        self.cancel(key)
         self._timers[key] = self._loop.call_later(delay_ms / 1000, self._fire, key, operation)
+
+    def compute(self, key: str, work: Callable[[], T], operation: Callable[[T], CoordinatorResult[Any]]) -> None:
+        """Run `work` in the executor, and then an operation with its result; it replaces the one that has the same key.
+
+        Args:
+            work: reads nothing that the loop changes, and does not raise.
+        """
+        self.cancel(key)
+        computed: asyncio.Future[T] = self._loop.run_in_executor(None, work)
+        self._timers[key] = computed
+        computed.add_done_callback(partial(self._computed, key, operation))
+
+    def _computed(
+        self, key: str, operation: Callable[[T], CoordinatorResult[Any]], computed: asyncio.Future[T]
+    ) -> None:
+        if not computed.cancelled():
+            self._fire(key, partial(operation, computed.result()))
 
     def cancel(self, key: str) -> None:
         """Cancel a timer, if there is one of this key."""

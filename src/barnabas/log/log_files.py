@@ -12,12 +12,15 @@
     <topic>-<partition>.<id>-delete/      a deleted partition, to be removed
     <topic>-<partition>.<id>-stray/       a partition that the metadata does not assign to this broker, kept
 
-Offsets are 20 digits with leading zeros, so that names sort as numbers do. Source: Kafka's `LogFileUtils`.
+Offsets are 20 digits with leading zeros, so that names sort as numbers do. A topic's name becomes a path only if it is valid: no name from
+a record or a request leads out of the data directory. Source: Kafka's `LogFileUtils`.
 """
 
 from __future__ import annotations
 
 import re
+
+from barnabas.protocol import topic_names
 
 LOG = ".log"
 INDEX = ".index"
@@ -48,16 +51,25 @@ def parse_file_name(name: str) -> tuple[int, str] | None:
 
 
 def partition_dir_name(topic: str, partition: int) -> str:
+    """Return the name of a partition's directory; the topic's name must be valid and the index not negative."""
+    _check(topic, partition)
     return f"{topic}-{partition}"
 
 
 def moved_dir_name(topic: str, partition: int, unique: str, suffix: str) -> str:
     """Return the name for a directory that is deleted or set aside; a long topic name is cut, as Kafka does."""
+    _check(topic, partition)
     end = f"-{partition}.{unique}{suffix}"
     return topic[: NAME_BYTES_MAX - len(end)] + end
+
+
+def _check(topic: str, partition: int) -> None:
+    fault = topic_names.fault(topic)
+    assert fault is None, fault
+    assert partition >= 0, f"{topic} has no partition {partition}"
 
 
 def parse_partition_dir_name(name: str) -> tuple[str, int] | None:
     """Split `orders-3` into ("orders", 3); None for any other name, deleted and stray directories among them."""
     match = _PARTITION_DIR.match(name)
-    return (match[1], int(match[2])) if match else None
+    return (match[1], int(match[2])) if match and topic_names.fault(match[1]) is None else None

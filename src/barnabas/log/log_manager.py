@@ -347,8 +347,8 @@ class LogManager:
             raise KafkaStorageError(f"cannot create {topic}-{partition}: {error.strerror or error}") from error
 
     def _create(self, key: Key, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
-        self._forget_checkpoints(key)
         path = f"{self.root_dir}/{log_files.partition_dir_name(*key)}"
+        self._forget_checkpoints(key)
         self._disk.mkdir(path)
         if topic_id is not None:
             self._write_topic_id(key, path, topic_id)

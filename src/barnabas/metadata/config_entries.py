@@ -90,6 +90,8 @@ class ConfigResolver(NamedTuple):
     def broker_synonyms(self, configs: ConfigurationsImage, name: str, *, secret: bool) -> tuple[ConfigSynonym, ...]:
         """Return each value of a broker setting with its source, strongest first, from its own name's first mention on."""
         names = self.schema.broker_synonyms(name)
+        if (of_every := _of_every_listener(name)) != name:
+            names += self.schema.broker_synonyms(of_every)
         found = [
             ConfigSynonym(synonym, None if secret else values[synonym], source)
             for values, source in self._broker_sources(configs)
@@ -194,10 +196,10 @@ class ConfigResolver(NamedTuple):
         return entries
 
     def describe_broker(self, configs: ConfigurationsImage, wanted: Collection[str] | None = None) -> list[ConfigEntry]:
-        """This node's settings: all of the table's listed ones, and the other properties it was given."""
+        """Return this node's settings: those that are given and the table does not have, dynamic ones too, and the table's listed ones."""
         keys = self.schema.of(ConfigResourceType.BROKER)
-        given = {name for values, _ in self._broker_sources(configs) for name in values}
-        names = [name for name in self.static if name not in keys]
+        given = dict.fromkeys(name for values, _ in reversed(self._broker_sources(configs)) for name in values)
+        names = [name for name in given if name not in keys]
         names += [name for name, key in keys.items() if key.internal and name in given]
         names += self.schema.listed(ConfigResourceType.BROKER)
         return [self._broker_entry(configs, name) for name in names if not wanted or name in wanted]
@@ -218,7 +220,7 @@ class ConfigResolver(NamedTuple):
         return kept
 
     def _broker_entry(self, configs: ConfigurationsImage, name: str) -> ConfigEntry:
-        key = self.schema.key(ConfigResourceType.BROKER, name)
+        key = self.schema.key(ConfigResourceType.BROKER, _of_every_listener(name))
         # An unknown setting may be a password.
         secret = key is None or key.sensitive
         synonyms = self.broker_synonyms(configs, name, secret=secret)
@@ -229,23 +231,23 @@ class ConfigResolver(NamedTuple):
             value,
             source,
             ConfigType.UNKNOWN if key is None else key.kind,
-            not self._is_dynamic(name),
+            # Kafka says so of a listener's own settings too, although some are dynamic.
+            name not in self.schema.dynamic_broker_names,
             secret,
             synonyms,
-            None if key is None else key.documentation,
+            None if key is None or key.name != name else key.documentation,
         )
 
     def broker_value(self, configs: ConfigurationsImage, name: str) -> ConfigValue:
         """Return a broker setting's value in force, typed."""
-        key = self.schema.of(ConfigResourceType.BROKER)[name]
+        key = self.schema.of(ConfigResourceType.BROKER)[_of_every_listener(name)]
         for values, _ in self._broker_sources(configs):
             if name in values:
                 return key.parse(values[name])
         return parse_value(name, key.kind, self._default_text(name))
 
-    def _is_dynamic(self, name: str) -> bool:
-        if name in self.schema.dynamic_broker_names:
-            return True
-        # listener.name.<listener>.<setting> is dynamic when the setting is.
-        prefixed = name.removeprefix("listener.name.")
-        return prefixed != name and prefixed.partition(".")[2] in self.schema.dynamic_broker_names
+
+def _of_every_listener(name: str) -> str:
+    """Return the name without the prefix of one listener: `max.connections` for `listener.name.internal.max.connections`."""
+    of_listener = name.removeprefix("listener.name.")
+    return name if of_listener == name else of_listener.partition(".")[2]

@@ -142,9 +142,8 @@ def parse_value(name: str, kind: ConfigType, text: str | None) -> ConfigValue:
         case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG | ConfigType.DOUBLE:
             return _parse_number(name, kind, text)
         case ConfigType.LIST:
-            stripped = text.strip()
             # A repeated element counts once, the first time.
-            return tuple(dict.fromkeys(re.split(r"\s*,\s*", stripped))) if stripped else ()
+            return tuple(dict.fromkeys(part.strip() for part in text.split(","))) if text.strip() else ()
         case ConfigType.PASSWORD:
             return text
         case _:

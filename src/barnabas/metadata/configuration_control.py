@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from barnabas.metadata import topic_names
 from barnabas.metadata.client_metrics_configs import check_subscription, refuse_unknown
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType, ConfigType
 from barnabas.metadata.configs_image import ConfigurationsImage
@@ -34,7 +33,7 @@ from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import indexed
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.security_settings import REASON, shown, unserved
-from barnabas.protocol import messages
+from barnabas.protocol import messages, topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 # A config value travels as a Java short-length string.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from barnabas.metadata import topic_names
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType
 from barnabas.metadata.configuration_control import clear_elr
 from barnabas.metadata.controller_view import (
@@ -26,7 +25,7 @@ from barnabas.metadata.directory_ids import default_directory
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.replica_placer import place
-from barnabas.protocol import messages
+from barnabas.protocol import messages, topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ZERO_UUID
 

@@ -8,10 +8,10 @@ Sources: KIP-595, KIP-836, KIP-853; Kafka's `KafkaRaftClient.handleDescribeQuoru
 from __future__ import annotations
 
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
-from barnabas.metadata.topic_names import CLUSTER_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
+from barnabas.protocol.topic_names import CLUSTER_METADATA
 from barnabas.raft.leader import Leader, ReplicaProgress
 from barnabas.raft.voters import VoterSet
 

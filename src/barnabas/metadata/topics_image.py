@@ -5,6 +5,7 @@ image. An image is never altered: what did not change is shared between two imag
 costs one copy of the table of topics and one of that topic's partitions.
 
 - `by_name` and `by_id` hold the same `TopicImage` objects; `partition_index` finds the partitions that concern a broker.
+- Names become paths: a TopicRecord whose name is not valid is an error, as a record of an unknown type is.
 - Deleting a topic and creating one of the same name within one delta leaves two entries: the id in `deleted`, and the
   new id in `changed`.
 
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from barnabas.metadata.nothing import NOTHING
 from barnabas.metadata.partition_index import IndexDelta, PartitionIndex
 from barnabas.metadata.partition_registration import LEADER_RECOVERING, PartitionRegistration
-from barnabas.protocol import messages
+from barnabas.protocol import messages, topic_names
 from barnabas.protocol.primitives import uuid_to_str
 
 
@@ -120,11 +121,14 @@ class TopicsDelta:
 
     def replay_topic(self, record: messages.TopicRecord) -> None:
         assert record.topic_id not in self.changed, f"topic id {uuid_to_str(record.topic_id)} is created twice"
+        fault = topic_names.fault(record.name)
+        assert fault is None, f"TopicRecord with an impossible name: {fault}"
         created = TopicDelta(TopicImage(record.name, record.topic_id, {}), is_new=True)
         self.changed[record.topic_id] = created
 
     def replay_partition(self, record: messages.PartitionRecord) -> None:
         topic = self._topic(record.topic_id, "PartitionRecord")
+        assert record.partition_id >= 0, f"PartitionRecord of {topic.name} with the index {record.partition_id}"
         topic.partition_changes[record.partition_id] = PartitionRegistration.from_record(record)
 
     def replay_partition_change(self, record: messages.PartitionChangeRecord) -> None:

@@ -169,8 +169,11 @@ def _read_fetched(message: FetchResponse, version: int) -> Fetched:
     fetched = message.responses[0].partitions[0]
     records = fetched.records or b""
     assert isinstance(records, bytes | bytearray | memoryview), "records that were received are in memory"
+    epoch = fetched.current_leader.leader_epoch
+    if max(fetched.diverging_epoch.epoch, fetched.snapshot_id.epoch) > epoch:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"the leader of epoch {epoch} names a later one")
     return Fetched(
-        fetched.current_leader.leader_epoch,
+        epoch,
         fetched.current_leader.leader_id,
         fetched.high_watermark,
         fetched.log_start_offset,

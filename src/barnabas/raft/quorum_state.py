@@ -16,6 +16,7 @@ from typing import NamedTuple
 from barnabas.raft.ballot import Ballot
 from barnabas.raft.candidate import Candidate
 from barnabas.raft.election_state import NO_NODE, ElectionState
+from barnabas.raft.epochs import ANSWER_AHEAD_MAX, LAST_EPOCH, is_credible
 from barnabas.raft.follower import Follower
 from barnabas.raft.leader import Leader
 from barnabas.raft.prospective import Prospective
@@ -98,6 +99,15 @@ class QuorumState:
         """Whether the role's time is up."""
         return self._now_ms() >= self.state.deadline_ms
 
+    @property
+    def may_raise_epoch(self) -> bool:
+        """Whether there is a next epoch to stand for election in."""
+        return self.epoch < LAST_EPOCH
+
+    def accepts(self, epoch: int) -> bool:
+        """Return whether an answer of this epoch counts: it is this node's epoch, or one that it may take over."""
+        return self.epoch <= epoch and is_credible(epoch, self.epoch, ANSWER_AHEAD_MAX)
+
     def others(self) -> list[int]:
         """The ids of the other voters."""
         return [voter for voter in self._voters().ids() if voter != self.key.id]
@@ -128,6 +138,10 @@ class QuorumState:
         waits = epoch > self.epoch and isinstance(self.state, Unattached | Candidate)
         # A candidate that gets no vote does not put this node's own election off.
         self._become(Unattached(epoch, self.state.deadline_ms if waits else self._election_deadline(), voted))
+
+    def leave_epoch(self) -> None:
+        """Wait for a leader of the next epoch, after this node has led this one: it must not vote in it again."""
+        self.unattach(self.epoch + self.may_raise_epoch)
 
     def follow(self, epoch: int, leader_id: int) -> None:
         """Follow the leader of an epoch."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.election_state import NO_NODE
+from barnabas.raft.epochs import LAST_EPOCH
 from barnabas.raft.fetch_purgatory import FetchPurgatory
 from barnabas.raft.leader import Leader
 from barnabas.raft.peer_messages import (
@@ -38,12 +39,17 @@ from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLo
 from barnabas.raft.snapshot_fetch import SnapshotFetch
 from barnabas.raft.voters import VoterEndpoint, VoterSet
 from barnabas.records.record_batch import read_header
+from barnabas.repeated_lines import RepeatedLines
 from barnabas.steps import Loop, in_background
 
 logger = logging.getLogger(__name__)
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 """How many bytes of a snapshot one answer has at most."""
+
+
+ELECTION_LINES_MAX = 20
+"""Lines about elections that are logged in a minute, before they are counted: a peer can cause as many as it likes."""
 
 
 class AppendFailed(Exception):
@@ -91,8 +97,9 @@ class RaftDriver:
         self._wake_at_ms: int | None = None
         self._purgatory = FetchPurgatory(loop) if loop is not None else None
         self._news: object = None
+        self._lines = RepeatedLines(loop) if loop is not None else None
         self._snapshot_fetch = (
-            SnapshotFetch(node, log, peers, loop, self._carry_out, self._fail)
+            SnapshotFetch(node, log, peers, loop, self._carry_out, self._fail, self._log)
             if peers is not None and loop is not None
             else None
         )
@@ -106,8 +113,8 @@ class RaftDriver:
         """Join the quorum.
 
         Raises:
-            QuorumNotSupported: without peers, this node is not a voter, or not the only one; or the only voter is this node with another
-                directory.
+            QuorumNotSupported: without peers, this node is not a voter, or not the only one, or has no epoch left to lead in; or the only
+                voter is this node with another directory.
         """
         node = self.node
         if self.peers is None and node.voters.ids() != (node.key.id,):
@@ -116,6 +123,11 @@ class RaftDriver:
                 + ", ".join(map(str, node.voters.ids()))
             )
         self._carry_out(node.start())
+        if node.epoch >= LAST_EPOCH:
+            line = f"this node is in epoch {node.epoch} of the quorum, after which there is no other (restore its directory from a backup)"
+            if self.peers is None:
+                raise QuorumNotSupported(line)
+            logger.error("No leader will be elected: %s", line)
 
     def append(self, values: Sequence[bytes]) -> int:
         """Append records atomically.
@@ -171,6 +183,8 @@ class RaftDriver:
             self.peers.close()
         if self._purgatory is not None:
             self._purgatory.wake()
+        if self._lines is not None:
+            self._lines.close()
 
     def endpoint_of(self, node_id: int, listener_name: str) -> VoterEndpoint | None:
         """Return where a node serves the quorum, on a listener of this name if it has one; None if that is not known."""
@@ -198,9 +212,8 @@ class RaftDriver:
             case Vote():
                 ready = self.node.vote(request)
             case BeginEpoch():
-                if self.peers is not None and request.endpoints and request.epoch >= self.node.epoch:
-                    self.peers.learn(request.leader_id, request.endpoints)
                 ready = self.node.begin_epoch(request)
+                self._learn_endpoints(request)
             case EndEpoch():
                 ready = self.node.end_epoch(request)
             case FetchFrom():
@@ -212,6 +225,13 @@ class RaftDriver:
             self._fail(error)
             raise
         return ready.answer
+
+    def _learn_endpoints(self, request: BeginEpoch) -> None:
+        """Take over where a leader says that it serves the quorum, if this node has accepted that it leads."""
+        node = self.node
+        is_accepted = (node.epoch, node.leader_id) == (request.epoch, request.leader_id) != (node.epoch, node.key.id)
+        if self.peers is not None and request.endpoints and is_accepted:
+            self.peers.learn(request.leader_id, request.endpoints)
 
     async def _answer_later(self, request: FetchFrom) -> Answer:
         assert self._purgatory is not None, "a fetch that waits needs a loop"
@@ -324,11 +344,19 @@ class RaftDriver:
     def _say_leader(self) -> None:
         leader_id = self.node.leader_id
         if leader_id == self.node.key.id:
-            logger.info("This node leads the quorum in epoch %d", self.node.epoch)
+            line = f"This node leads the quorum in epoch {self.node.epoch}"
         elif leader_id != NO_NODE:
-            logger.info("Node %d leads the quorum in epoch %d", leader_id, self.node.epoch)
+            line = f"Node {leader_id} leads the quorum in epoch {self.node.epoch}"
         else:
-            logger.info("The quorum has no leader in epoch %d yet", self.node.epoch)
+            line = f"The quorum has no leader in epoch {self.node.epoch} yet"
+        self._log(logging.INFO, "elections of the quorum", line)
+
+    def _log(self, level: int, about: str, line: str) -> None:
+        """Log a line that a peer can cause."""
+        if self._lines is None:
+            logger.log(level, "%s", line)
+        else:
+            self._lines.log(logger, level, about, line, at_most=ELECTION_LINES_MAX)
 
     def _write(self, ready: Ready) -> None:
         try:

@@ -205,7 +205,7 @@ class RaftNode:
         """Stand for election now instead of at the election timeout."""
         if isinstance(self.quorum.state, Resigned):
             # The next epoch: as the leader of this one, the node must not vote in it again.
-            self.quorum.unattach(self.epoch + 1)
+            self.quorum.leave_epoch()
         self.quorum.stand()
         return self._take()
 
@@ -357,8 +357,10 @@ class RaftNode:
 
     def answered(self, to: int, request: Request, answer: Answer) -> Ready:
         """Take a peer's answer."""
-        is_ok = answer.error is ErrorCode.NONE
-        if not self._requests.ended(request, self.clock.monotonic_ms(), is_ok=is_ok) or answer.epoch < self.epoch:
+        is_ok = answer.error is ErrorCode.NONE and self.quorum.accepts(answer.epoch)
+        if not self._requests.ended(request, self.clock.monotonic_ms(), is_ok=is_ok) or not self.quorum.accepts(
+            answer.epoch
+        ):
             return self._take()
         if isinstance(self.quorum.state, Follower):
             self.quorum.state.asks_others = False
@@ -469,9 +471,9 @@ class RaftNode:
                 quorum.stand()
             case Follower() as state if is_due:
                 quorum.unattach(state.epoch, state.voted)
-            case Prospective() as state if state.ballot.outcome is ElectionOutcome.WON:
+            case Prospective() as state if state.ballot.outcome is ElectionOutcome.WON and quorum.may_raise_epoch:
                 quorum.raise_epoch()
-            case Prospective() as state if is_due or state.ballot.outcome is ElectionOutcome.LOST:
+            case Prospective() as state if is_due or state.ballot.outcome is not ElectionOutcome.PENDING:
                 if state.leader_id == NO_NODE:
                     quorum.unattach(state.epoch, state.voted)
                 else:
@@ -484,8 +486,8 @@ class RaftNode:
                 self.key, self.high_watermark
             ):
                 quorum.resign()
-            case Resigned() as state if is_due:
-                quorum.unattach(state.epoch + 1)
+            case Resigned() if is_due:
+                quorum.leave_epoch()
 
     def _lead(self, candidate: Candidate) -> None:
         leader = self.quorum.lead(candidate, self.log.end_offset, self.high_watermark)

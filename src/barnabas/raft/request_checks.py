@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.election_state import NO_NODE
+from barnabas.raft.epochs import REQUEST_AHEAD_MAX, is_credible
 from barnabas.raft.peer_messages import BeginEpoch, EndEpoch, FetchFrom, Vote
 from barnabas.raft.quorum_state import QuorumState
 from barnabas.raft.replica_key import ReplicaKey
@@ -17,7 +18,8 @@ def error_of_epoch(quorum: QuorumState, epoch: int, node_id: int) -> ErrorCode:
     """Return the error of a request that names an epoch and the node that stands for election or leads in it."""
     if epoch < quorum.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
-    return ErrorCode.INVALID_REQUEST if node_id < 0 else ErrorCode.NONE
+    is_valid = node_id >= 0 and is_credible(epoch, quorum.epoch, REQUEST_AHEAD_MAX)
+    return ErrorCode.NONE if is_valid else ErrorCode.INVALID_REQUEST
 
 
 def error_of_end(request: Vote) -> ErrorCode:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from barnabas.raft.peers import Peers
     from barnabas.raft.raft_node import RaftNode
 
-logger = logging.getLogger(__name__)
-
 
 class SnapshotFetch:
     """Takes the snapshots that a node wants.
@@ -38,6 +36,7 @@ class SnapshotFetch:
     Args:
         carry_out: carries out what the node asks for.
         on_fault: receives the error when the log could not be replaced.
+        log_line: logs a line of a level about a subject; a leader can cause as many as it likes.
     """
 
     def __init__(
@@ -48,8 +47,10 @@ class SnapshotFetch:
         loop: Loop,
         carry_out: Callable[[Ready], None],
         on_fault: Callable[[BaseException], None],
+        log_line: Callable[[int, str, str], None],
     ) -> None:
         self._node = node
+        self._log_line = log_line
         self._log = log
         self._peers = peers
         self._loop = loop
@@ -63,7 +64,8 @@ class SnapshotFetch:
     def begin(self, snapshot: SnapshotId) -> None:
         """Take a snapshot from the leader of this moment."""
         self.cancel()
-        logger.info("node %d takes the snapshot at %d from its leader", self._node.key.id, snapshot.end_offset)
+        line = f"Node {self._node.key.id} takes the snapshot at {snapshot.end_offset} from its leader"
+        self._log_line(logging.INFO, "snapshots of the quorum", line)
         self._under_way = in_background(self._take(snapshot, self._node.epoch, self._node.leader_id), self._loop)
 
     def cancel(self) -> None:
@@ -112,7 +114,8 @@ class SnapshotFetch:
         self._carry_out(self._node.snapshot_loaded(snapshot, voters))
 
     async def _try_again(self, snapshot: SnapshotId, epoch: int, error: Exception) -> None:
-        logger.warning("node %d cannot take the snapshot at %d: %s", self._node.key.id, snapshot.end_offset, error)
+        line = f"Node {self._node.key.id} cannot take the snapshot at {snapshot.end_offset}: {error}"
+        self._log_line(logging.WARNING, "failures to take a snapshot", line)
         await sleep(self._node.quorum.timeouts.retry_backoff / 1000, self._loop)
         if self._is_wanted(snapshot, epoch):
             self._under_way = None

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 from barnabas.pause import Pause
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.protocol.errors import KafkaError, error_for, known_code
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for, known_code
 from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_state import PendingIsrChange
@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 VERSION = 3
 RETRY_MS = 50
+NAMED_MAX = 5
+"""How many partitions a line names."""
 CHANGES_PER_REQUEST = 1_000
 """More would hold the loop for too long."""
 
@@ -141,12 +143,19 @@ class AlterPartitionManager:
             (topic.topic_id, answer.partition_index): answer for topic in response.topics for answer in topic.partitions
         }
         is_one_left = False
+        rejected: dict[ErrorCode, list[str]] = {}
         for key, submitted in changes.items():
             answer = answers.get(key)
+            if answer is not None and (code := known_code(answer.error_code)):
+                rejected.setdefault(code, []).append(submitted.partition.name)
             if answer is None or self._apply(submitted, answer):
                 is_one_left = True
             elif self._waiting.get(key) is submitted:
                 del self._waiting[key]
+        for code, names in rejected.items():
+            more = f" and {len(names) - NAMED_MAX:,} more" if len(names) > NAMED_MAX else ""
+            named = ", ".join(names[:NAMED_MAX]) + more
+            logger.info("The controller did not change the ISR of %s: %s", named, code.default_message)
         return is_one_left
 
     def _apply(self, submitted: _Submitted, answer: AlterPartitionResponse.PartitionData) -> bool:
@@ -154,17 +163,6 @@ class AlterPartitionManager:
         partition, change = submitted
         code = known_code(answer.error_code)
         if code:
-            logger.info(
-                "%s: the controller did not change the ISR to %s: %s",
-                partition.name,
-                _isr(change),
-                code.default_message,
-            )
             return partition.isr_change_failed(change, code)
         partition.isr_change_completed(change, answer.leader_epoch, answer.partition_epoch, tuple(answer.isr))
-        logger.info("%s: the ISR is %s", partition.name, answer.isr)
         return False
-
-
-def _isr(change: PendingIsrChange) -> list[int]:
-    return [broker_id for broker_id, _ in change.sent.isr]

@@ -205,7 +205,8 @@ class ReplicaFetcher:
         if error.code in AWAITS_LEADER:
             delay_ms = min(delay_ms, SHORTEST_DELAY_MS << min(state.refusals, 16))
             state.refusals += 1
-        level = logging.INFO if error.code in EXPECTED else logging.ERROR
+        # All partitions of a broker that dies have these errors for a moment.
+        level = logging.DEBUG if error.code in EXPECTED else logging.ERROR
         logger.log(level, "%s: %s failed, trying again in %d ms: %s", state.name, doing, delay_ms, error.message)
         self._delay(state, now_ms, delay_ms)
         if isinstance(error, KafkaStorageError) and state.is_current:

@@ -28,6 +28,7 @@ from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.record_batch import iter_batches
+from barnabas.repeated_lines import RepeatedLines
 from barnabas.replication.awaited_commit import AwaitedCommit, DelayedCommit
 from barnabas.replication.awaited_deletion import AwaitedDeletion
 from barnabas.replication.awaited_offset import all_settled
@@ -125,6 +126,7 @@ class ReplicaManager:
         self.is_closed = False
         self.replicated_partitions: ReplicatedPartitions | None = None
         self._loop = loop
+        self._lines = RepeatedLines(loop)
         self._now_ms = now_ms
         self._log_config_for = log_config_for
         self._fetch_watchers = self.delayed_fetches.watchers
@@ -164,6 +166,7 @@ class ReplicaManager:
         self.is_closed = True
         if self.replicated_partitions is not None:
             self.replicated_partitions.close()
+        self._lines.close()
 
     @property
     def fetchers(self) -> Mapping[FetcherId, ReplicaFetcherLoop]:
@@ -214,7 +217,13 @@ class ReplicaManager:
 
     def open_log(self, partition: Partition) -> PartitionLog:
         topic = partition.topic
-        return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
+        try:
+            return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
+        except KafkaStorageError as error:
+            # A replica that is alone in the ISR stays its leader, and each request for the partition tries again.
+            line = f"The log of {partition.name} in {self.log_manager.root_dir} cannot be opened: {error.message}"
+            self._lines.log(logger, logging.ERROR, partition.name, line)
+            raise
 
     def size_of(self, partition: Partition) -> int:
         """Return the bytes of a replica's segments; 0 for a log that does not exist yet, which this does not create."""

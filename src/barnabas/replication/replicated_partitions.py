@@ -137,7 +137,8 @@ class ReplicatedPartitions:
             self._propose(partition, change)
 
     def _propose(self, partition: Partition, change: PendingIsrChange) -> None:
-        logger.info(
+        # A change that is made is in the log of `metadata.partition_change_log`, with those of other partitions in one line.
+        logger.debug(
             "%s: proposing the ISR %s instead of %s",
             partition.name,
             [broker_id for broker_id, _ in change.sent.isr],

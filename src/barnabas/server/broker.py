@@ -194,7 +194,7 @@ class BrokerServer:
         await self._quorum.loader.add_late_publisher(self._on_metadata)
         if not self.config.can_be_joined:
             await self._be_unfenced()
-        self.dispatcher = Dispatcher(self.services, observer)
+        self.dispatcher = Dispatcher(self.services, observer, self.connections.lines)
         for listener in self.listeners:
             listener.serve(self.dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)

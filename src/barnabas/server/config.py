@@ -205,7 +205,7 @@ class BrokerConfig:
             )
         if served:
             check_advertised(made)
-            check_protection(given, keys, made.listeners)
+            check_protection(given, keys, made)
         return made
 
     @property

@@ -9,7 +9,7 @@ from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
 from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.printable import printable
-from barnabas.server.endpoints import Listener
+from barnabas.server.endpoints import PROTOCOL_MAP, security_protocols
 
 if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
@@ -69,14 +69,25 @@ def check_advertised(config: BrokerConfig) -> None:
         )
 
 
-def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], listeners: tuple[Listener, ...]) -> None:
-    """Reject settings that ask for protection, all in one line."""
+def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], config: BrokerConfig) -> None:
+    """Reject settings that ask for protection, all in one line: of clients' listeners, of controllers', and on the way to controllers."""
     asking = [shown(name, text, keys) for name, text in sorted(given.items()) if unserved(name, text, keys)]
+    setting = PROTOCOL_MAP if PROTOCOL_MAP in given else "listeners"
     asking += [
-        f"listener {printable(each.name)} with {each.security_protocol}"
-        for each in listeners
-        if each.security_protocol != "PLAINTEXT"
+        f"listener {printable(name)} with {protocol} ({setting})"
+        for name, protocol in _protocols_in_use(config).items()
+        if protocol != "PLAINTEXT"
     ]
     if asking:
         these = "this setting" if len(asking) == 1 else "these settings"
         raise ConfigError(f"{', '.join(asking)}: {REASON}. Remove {these} to start without protection")
+
+
+def _protocols_in_use(config: BrokerConfig) -> dict[str, str]:
+    """Return the protocol of each listener that this node has, or dials: a broker without a controller dials one by its name."""
+    used = {each.name: each.security_protocol for each in (*config.listeners, *config.controller_listeners)}
+    if not config.is_alone:
+        mapped = security_protocols(config.str_value(PROTOCOL_MAP))
+        for name in config.list_value("controller.listener.names"):
+            used.setdefault(name.upper(), mapped.get(name.upper(), "PLAINTEXT"))
+    return used

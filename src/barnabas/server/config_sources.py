@@ -18,7 +18,7 @@ from barnabas.metadata.config_schema import ConfigError
 from barnabas.printable import printable
 from barnabas.server.arguments import UsageMistake
 from barnabas.server.config import BrokerConfig, is_setting
-from barnabas.server.endpoints import parse_port
+from barnabas.server.endpoints import PROTOCOL_MAP, parse_port, security_protocols
 from barnabas.server.environment import from_environment, on_every_address
 from barnabas.settings_table import near_setting
 
@@ -27,7 +27,6 @@ __all__ = ["DEFAULT_LISTEN", "ConfigSources", "unknown_setting"]
 logger = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:9092"
-_PROTOCOL_MAP = "listener.security.protocol.map"
 _PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 
 
@@ -46,6 +45,7 @@ class ConfigSources:
         self._path = path
         self.properties = {} if path is None else _read(path)
         self._variables: dict[str, str] = {}
+        self._set: set[str] = set()
         self._cluster_id = environ.get("CLUSTER_ID")
         for name, (value, variable) in from_environment(environ).items():
             self.properties[name] = value
@@ -66,19 +66,39 @@ class ConfigSources:
             if not is_setting(name):
                 raise UsageMistake(f"--set {printable(name)}: {unknown_setting(name)}")
             self.properties[name] = value.strip()
+            self._set.add(name)
 
     def add_listeners(self, addresses: Sequence[str]) -> None:
-        """Add what `--listen` names, as `HOST:PORT` or `NAME://HOST:PORT`."""
+        """Add what `--listen` names, as `HOST:PORT` or `NAME://HOST:PORT`.
+
+        Raises:
+            UsageMistake: an address is not one, or `listeners` is given already: with `--set`, or with protection.
+        """
         if not addresses:
             return
         listeners = [_listener(place, address) for place, address in enumerate(addresses)]
+        self._check_replaced()
         self.properties["listeners"] = ",".join(listeners)
-        protocols = self.properties.get(_PROTOCOL_MAP, _PROTOCOLS)
+        protocols = self.properties.get(PROTOCOL_MAP, _PROTOCOLS)
         known = {pair.partition(":")[0].strip().upper() for pair in protocols.split(",")}
         names = [listener.partition("://")[0] for listener in listeners]
         more = [f"{name}:PLAINTEXT" for name in names if name.startswith("PLAINTEXT") and name not in known]
         if more:
-            self.properties[_PROTOCOL_MAP] = ",".join([protocols, *more])
+            self.properties[PROTOCOL_MAP] = ",".join([protocols, *more])
+
+    def _check_replaced(self) -> None:
+        """Reject `--listen` in place of listeners that a person has typed too, or that would have had protection."""
+        replaced = self.properties.get("listeners", "")
+        if "listeners" in self._set:
+            raise UsageMistake(f"--listen and --set listeners={printable(replaced)}: pass one of the two")
+        protocols = security_protocols(self.properties.get(PROTOCOL_MAP, _PROTOCOLS))
+        names = [listener.partition("://")[0].strip() for listener in replaced.split(",")]
+        protected = [name for name in names if protocols.get(name.upper(), "PLAINTEXT") != "PLAINTEXT"]
+        if protected:
+            raise UsageMistake(
+                f"--listen would replace the listener {printable(protected[0])} with {protocols[protected[0].upper()]} of "
+                f"{self._where('listeners')} by one without protection: remove one of the two"
+            )
 
     def config(self, *, served: bool = True) -> BrokerConfig:
         """Return the configuration.

@@ -22,12 +22,12 @@ from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.quota.connection_quotas import UNLIMITED, ConnectionLimits, ConnectionQuotas, parse_overrides
+from barnabas.repeated_lines import RepeatedLines
 from barnabas.server.config import BrokerConfig, merged_broker_properties
 from barnabas.server.config_table import config_schema
 from barnabas.server.descriptors import Descriptors
 from barnabas.server.endpoints import Listener as Endpoint
 from barnabas.server.listener import Listener
-from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Connections"]

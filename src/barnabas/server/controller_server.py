@@ -132,7 +132,7 @@ class ControllerServer:
         )
         quorum.controller.when_active = self.probes.probe_all
         quorum.loader.add_publisher(self._on_metadata)
-        dispatcher = Dispatcher(self.services, observer)
+        dispatcher = Dispatcher(self.services, observer, self.connections.lines)
         for listener in self.listeners:
             listener.serve(dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_sensors)

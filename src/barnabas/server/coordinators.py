@@ -28,7 +28,7 @@ from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
+from barnabas.protocol.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
 from barnabas.share.share_coordinator import ShareCoordinator, ShareCoordinatorConfig

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from barnabas.metadata.config_schema import ConfigError, ConfigValue
+from barnabas.printable import printable
 
-__all__ = ["Listener", "endpoints", "parse_port"]
+__all__ = ["PROTOCOL_MAP", "Listener", "endpoints", "parse_port", "security_protocols"]
 
-
+PROTOCOL_MAP = "listener.security.protocol.map"
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _DIGITS_MAX = 20
 
 
@@ -44,12 +46,39 @@ def _parse(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) ->
         listener = listener.upper()
         if listener not in protocols:
             raise ConfigError(
-                f"Invalid value {entry} for configuration {name}: listener {listener} has no security protocol"
+                f"Invalid value {entry} for configuration {name}: listener {listener} has no security protocol; "
+                f"add {listener}:PLAINTEXT to {PROTOCOL_MAP}"
             )
         if any(other.name == listener for other in found):
             raise ConfigError(f"Each listener must have a different name; {name} names {listener} twice")
         found.append(Listener(listener, host.strip("[]"), number, protocols[listener]))
     return tuple(found)
+
+
+def security_protocols(text: str) -> dict[str, str]:
+    """Return the security protocol of each listener name, both in capitals.
+
+    Args:
+        text: the value of `listener.security.protocol.map`.
+
+    Raises:
+        ConfigError: an entry is not NAME:PROTOCOL, or nobody knows the protocol.
+    """
+    protocols: dict[str, str] = {}
+    for entry in text.split(","):
+        name, colon, protocol = (word.strip() for word in entry.partition(":"))
+        if not colon or not name:
+            raise ConfigError(
+                f"Invalid value {printable(text)} for configuration {PROTOCOL_MAP}: "
+                "use NAME:PROTOCOL,NAME:PROTOCOL, as in PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+            )
+        if protocol.upper() not in _PROTOCOLS:
+            raise ConfigError(
+                f"{PROTOCOL_MAP}: {printable(name)} has the protocol {printable(protocol)}, "
+                f"which is not one of {', '.join(_PROTOCOLS)}"
+            )
+        protocols[name.upper()] = protocol.upper()
+    return protocols
 
 
 def endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, ...] | None]:
@@ -64,10 +93,7 @@ def endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, 
     Raises:
         ConfigError: an entry does not parse, or has no security protocol.
     """
-    protocols: dict[str, str] = {}
-    for pair in str(value("listener.security.protocol.map")).split(","):
-        name, _, protocol = pair.partition(":")
-        protocols[name.strip().upper()] = protocol.strip().upper()
+    protocols = security_protocols(str(value(PROTOCOL_MAP)))
     names = value("controller.listener.names")
     assert isinstance(names, tuple)
     controller_names = {name.upper() for name in names}

@@ -27,10 +27,10 @@ from barnabas.api.context import ConnectionInfo
 from barnabas.api.dispatch import Dispatcher
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.quota.connection_quotas import ConnectionQuotas, Door
+from barnabas.repeated_lines import RepeatedLines
 from barnabas.server.arrival import SWEEP_SECONDS
 from barnabas.server.connection import Connection
 from barnabas.server.descriptors import Descriptors
-from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Listener"]

@@ -43,6 +43,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
+from barnabas.metadata.partition_change_log import REPORT_MS, PartitionChangeLog
 from barnabas.protocol.errors import KafkaError
 from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
@@ -113,6 +114,7 @@ class Node:
         self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
         self._leaderless = LeaderlessPartitions()
+        self._partition_changes = PartitionChangeLog(config.node_id, self._has_active_controller)
         self._timers = Timers(loop)
         self._failed = loop.create_future()
         self._has_joined = False
@@ -307,6 +309,9 @@ class Node:
                 on_fault=self.fail,
             )
             self._has_joined = True
+            if self.config.can_be_joined:
+                self.quorum.loader.add_publisher(self._partition_changes.publish)
+                self._timers.every(REPORT_MS, self._log_partition_changes)
             self._serve_controllers()
             self.quorum.start()
             if self.quorum.local_controller is not None:
@@ -373,11 +378,19 @@ class Node:
         self.quorum.controller.tick()
         self._report_leaderless()
 
-    def _report_leaderless(self) -> None:
+    def _has_active_controller(self) -> bool:
         controller = self.quorum.local_controller
-        if controller is not None and controller.is_active:
-            for line in self._leaderless.report(controller.image):
+        return controller is not None and controller.is_active
+
+    def _report_leaderless(self) -> None:
+        if self._has_active_controller():
+            for line in self._leaderless.report(self.quorum.controller.image):
                 logger.warning("%s", line)
+
+    def _log_partition_changes(self) -> None:
+        server = self._broker or self._controllers
+        assert server is not None, "a node is a broker, a controller, or both"
+        self._partition_changes.log(server.connections.lines)
 
     def _housekeeping(self) -> None:
         if self._keeping_house is None or self._keeping_house.done():

@@ -4,8 +4,8 @@
     below -1 ──► one of the bootstrap servers, for a node that knows no voter's address
 
 - A node has a channel for fetches, which may wait at the leader, and another one for votes and news of epochs, which must not.
-- An answer names the leader's address, and so does the BeginQuorumEpoch of a new leader. It counts until nobody answers there; then the
-  voter set's address is tried again.
+- An answer names the leader's address, and so does the BeginQuorumEpoch of a new leader. It counts if this node accepts what the message
+  says, and until nobody answers there; then the voter set's address is tried again.
 - Every failure is a KafkaError, of the connection or of what came over it. Waiting between attempts is up to `RaftNode`.
 
 Source: Kafka's `KafkaNetworkChannel`, `KafkaRaftClient`.
@@ -75,6 +75,7 @@ class ChannelPeers:
         sender: what this node says of itself.
         listener_name: the listener by which the nodes of the quorum reach each other.
         voters: returns the voter set in force.
+        accepts: returns whether the node believes an answer of this epoch.
         bootstrap_servers: host and port of servers that know the quorum.
         timeout_ms: for connecting, and for an answer.
     """
@@ -86,6 +87,7 @@ class ChannelPeers:
         loop: asyncio.AbstractEventLoop,
         listener_name: str,
         voters: Callable[[], VoterSet],
+        accepts: Callable[[int], bool],
         bootstrap_servers: Sequence[tuple[str, int]],
         timeout_ms: int,
         client_id: str,
@@ -94,6 +96,7 @@ class ChannelPeers:
         self._loop = loop
         self._listener_name = listener_name
         self._voters = voters
+        self._accepts = accepts
         self._timeout_ms = timeout_ms
         self._client_id = client_id
         ids = bootstrap_ids(len(bootstrap_servers))
@@ -136,9 +139,11 @@ class ChannelPeers:
             if isinstance(error, ConnectionRefused):
                 raise NobodyListens(str(error)) from error
             raise
+        answer = read_answer(response, version)
         for node_id, host, port in node_addresses(response):
-            self.learn(node_id, [VoterEndpoint(self._listener_name, host, port)])
-        return read_answer(response, version)
+            if node_id == answer.leader_id and self._accepts(answer.epoch):
+                self.learn(node_id, [VoterEndpoint(self._listener_name, host, port)])
+        return answer
 
     async def tell_leader(self, leader_id: int, message: Message) -> Any:
         """Carry a request about the voters to the leader and return its response; raises as `send` does."""
@@ -200,6 +205,7 @@ def peers_of(config: BrokerConfig, cluster_id: str, node: RaftNode, loop: asynci
         loop=loop,
         listener_name=controller_listener_name(config),
         voters=lambda: node.voters,
+        accepts=node.quorum.accepts,
         bootstrap_servers=config.quorum_bootstrap_servers,
         timeout_ms=config.int_value("controller.quorum.request.timeout.ms"),
         client_id=f"raft-client-{config.node_id}",

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.request_queues import RequestQueues, Send
-from barnabas.metadata.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
+from barnabas.protocol.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.share.remote_letters import RemoteLetters
 from barnabas.share.share_coordinator import coordinator_key
 from barnabas.transaction.remote_marker_writer import ClusterMarkerWriter

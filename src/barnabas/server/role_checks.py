@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.printable import printable
-from barnabas.server.endpoints import Listener
+from barnabas.server.endpoints import PROTOCOL_MAP, Listener, security_protocols
 from barnabas.server.quorum_config import BOOTSTRAP_SERVERS, VOTERS
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_roles"]
 
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_PROTOCOL_MAP = "listener.security.protocol.map"
 _CONTROLLER_NAMES = "controller.listener.names"
 _INTER_BROKER = "inter.broker.listener.name"
 
@@ -106,21 +104,14 @@ def _check_quorum(config: BrokerConfig) -> None:
 
 
 def _check_protocol_map(config: BrokerConfig, given: Mapping[str, str]) -> None:
-    """Reject protocols that nobody knows, and listeners of controllers without a protocol; `endpoints` checks the others."""
-    if _PROTOCOL_MAP not in given:
+    """Reject listeners of controllers without a protocol; `endpoints` checks the other listeners."""
+    if PROTOCOL_MAP not in given:
         return
-    pairs = [pair.partition(":") for pair in given[_PROTOCOL_MAP].split(",")]
-    for name, _, protocol in pairs:
-        if protocol.strip().upper() not in _PROTOCOLS:
-            raise ConfigError(
-                f"{_PROTOCOL_MAP}: {printable(name.strip())} has the protocol {printable(protocol.strip())}, "
-                f"which is not one of {', '.join(_PROTOCOLS)}"
-            )
-    mapped = {name.strip().upper() for name, _, _ in pairs}
+    mapped = security_protocols(given[PROTOCOL_MAP])
     for name in config.list_value(_CONTROLLER_NAMES):
         if name.upper() not in mapped and not (config.is_alone and not config.controller_listeners):
             raise ConfigError(
-                f"{_PROTOCOL_MAP} has no entry for the controllers' listener {printable(name)}; add {printable(name)}:PLAINTEXT"
+                f"{PROTOCOL_MAP} has no entry for the controllers' listener {printable(name)}; add {printable(name)}:PLAINTEXT"
             )
 
 

@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.topic_names import SHARE_GROUP_STATE
 from barnabas.share.share_coordinator import ShareCoordinator
 
 if TYPE_CHECKING:

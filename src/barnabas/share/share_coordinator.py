@@ -22,9 +22,9 @@ from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.result import CoordinatorResult
-from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
+from barnabas.protocol.topic_names import SHARE_GROUP_STATE
 from barnabas.records.compression import Compression
 from barnabas.steps import Loop, in_background, sleep
 

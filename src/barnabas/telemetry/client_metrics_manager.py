@@ -18,18 +18,20 @@ from __future__ import annotations
 
 import logging
 import random
-import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import crc32c
 
+from barnabas.metadata.client_metrics_configs import parse_match
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.configs_image import ConfigResource, ConfigurationsImage
+from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid, uuid_to_str
 from barnabas.records.compression import decompress
+from barnabas.regular_expressions import RegularExpression
 from barnabas.telemetry.otlp import BadPayload, read_metrics
 from barnabas.telemetry.pushed_metrics import PushedMetrics, Pusher
 
@@ -60,23 +62,24 @@ class ClientAttributes(NamedTuple):
 class _Subscription(NamedTuple):
     metrics: frozenset[str]
     interval_ms: int
-    match: Mapping[str, re.Pattern[str]]
+    match: Mapping[str, RegularExpression]
 
     def matches(self, attributes: Mapping[str, str | None]) -> bool:
         return all(
-            (value := attributes.get(name)) is not None and pattern.fullmatch(value) is not None
+            (value := attributes.get(name)) is not None and pattern.matches(value)
             for name, pattern in self.match.items()
         )
 
 
 def _subscription(settings: Mapping[str, str]) -> _Subscription:
-    """Make a subscription from settings that the controller has validated."""
-    match = {}
-    for part in _list(settings.get("match", "")):
-        name, _, expression = part.partition("=")
-        match[name.strip()] = re.compile(expression.strip())
+    """Make a subscription from settings.
+
+    Raises: KafkaError INVALID_CONFIG for a pattern that is not RE2's: an Apache Kafka as controller accepts Java's.
+    """
     return _Subscription(
-        frozenset(_list(settings.get("metrics", ""))), int(settings.get("interval.ms", DEFAULT_INTERVAL_MS)), match
+        frozenset(_list(settings.get("metrics", ""))),
+        int(settings.get("interval.ms", DEFAULT_INTERVAL_MS)),
+        parse_match(settings.get("match", "")),
     )
 
 
@@ -170,7 +173,16 @@ class ClientMetricsManager:
     def configure(self, image: ConfigurationsImage) -> None:
         """Read all subscriptions from the image."""
         kind = int(ConfigResourceType.CLIENT_METRICS)
-        self._subscriptions = {name: _subscription(image.for_resource(kind, name)) for name in image.names_of(kind)}
+        self._subscriptions = {}
+        for name in image.names_of(kind):
+            try:
+                self._subscriptions[name] = _subscription(image.for_resource(kind, name))
+            except KafkaError as error:
+                logger.warning(
+                    "The client metrics subscription %s matches no client: %s",
+                    printable(name),
+                    printable(error.message),
+                )
         self._version += 1
 
     def get_subscription(

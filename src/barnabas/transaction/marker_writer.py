@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from barnabas.coordinator.coordinator_log import InternalLog
-from barnabas.metadata.topic_names import GROUP_METADATA
+from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.records.control import build_end_transaction_marker
 
 TopicPartition = tuple[str, int]

@@ -8,8 +8,8 @@
 Each step adds records to those of the request, and works on the members as they will be after these records. Only timers and the history
 of rebalances change here. Members of both protocols use the same steps.
 
-Expressions are resolved after the request, in a separate operation, at most every 10 seconds; until then the member has only the topics
-that it names.
+Expressions are resolved after the request, in the executor, at most every 10 seconds. A separate operation writes the topics; until then
+the member has only the topics that it names.
 
 Source: Kafka class `GroupMetadataManager` (`hasMemberSubscriptionChanged` … `maybeReconcile`).
 """
@@ -17,7 +17,9 @@ Source: Kafka class `GroupMetadataManager` (`hasMemberSubscriptionChanged` … `
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from enum import Enum
+from functools import partial
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.consumer import records as records_of
@@ -26,6 +28,7 @@ from barnabas.group.consumer.assignors import find_assignor
 from barnabas.group.consumer.current_assignment import Owned, Reconciliation
 from barnabas.group.consumer.group import ConsumerGroup, is_homogeneous
 from barnabas.group.consumer.member import ConsumerGroupMember, MemberState
+from barnabas.group.consumer.records import ResolvedRegularExpression
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.consumer.topic_regex import check_regex, resolve_regexes
 from barnabas.group.group_environment import GroupEnvironment
@@ -118,17 +121,23 @@ class ConsumerGroupRebalance:
             or last.version < environment.last_new_topics_version
             or now_ms > last.timestamp_ms + environment.config.group_consumer_regex_refresh_interval_ms
         ):
-            environment.timer.schedule(key, 0, lambda: self._look_up(group.group_id, list(regexes)))
+            image = environment.image()
+            look_up = partial(
+                resolve_regexes,
+                list(regexes),
+                image.topics.by_name,
+                version=max(image.provenance.offset, 0),
+                now_ms=now_ms,
+            )
+            environment.timer.compute(key, look_up, partial(self._resolved, group.group_id))
 
-    def _look_up(self, group_id: str, regexes: list[str]) -> CoordinatorResult[None]:
+    def _resolved(self, group_id: str, resolved: Mapping[str, ResolvedRegularExpression]) -> CoordinatorResult[None]:
         """Write what the expressions match, and bump the group epoch if that has changed."""
         environment = self._environment
         group = environment.find(group_id, ConsumerGroup)
         if group is None:
             return CoordinatorResult(None)
         image = environment.image()
-        version = max(image.provenance.offset, 0)
-        resolved = resolve_regexes(regexes, image.topics.by_name, version=version, now_ms=environment.now_ms())
         records: Records = []
         counts = dict(group.subscribed_topic_names)
         changed = False

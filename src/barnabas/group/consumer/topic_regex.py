@@ -4,30 +4,16 @@ The broker, not the consumer, resolves expressions. The language is RE2, whose m
 input for every expression: no pattern can stop a coordinator. What RE2 leaves out (back references, look-around) is
 INVALID_REGULAR_EXPRESSION.
 
-The library is imported with the first expression: most brokers never see one.
-
 Source: Kafka class `TopicRegexResolver`; KIP-848, "Regular Expressions".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any
 
 from barnabas.group.consumer.records import ResolvedRegularExpression
 from barnabas.protocol.errors import ErrorCode, KafkaError
-
-_MAX_COMPILED = 256
-
-
-@lru_cache(maxsize=_MAX_COMPILED)
-def _compiled(regex: str) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(regex, options)
+from barnabas.regular_expressions import InvalidExpression, compiled
 
 
 def check_regex(regex: str) -> None:
@@ -35,16 +21,12 @@ def check_regex(regex: str) -> None:
 
     Raises: KafkaError INVALID_REGULAR_EXPRESSION, with the library's reason.
     """
-    import re2
-
     try:
-        _compiled(regex)
-    except re2.error as error:
-        reason = error.args[0]
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        compiled(regex)
+    except InvalidExpression as error:
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {text}.",
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}.",
         ) from None
 
 
@@ -57,16 +39,14 @@ def resolve_regexes(
         topics: all topic names.
         version: the metadata offset that they are of.
     """
-    import re2
-
     names = list(topics)
     resolved = {}
     for regex in regexes:
         try:
-            matches = _compiled(regex).fullmatch
-        except re2.error:
+            matches = compiled(regex).matches
+        except InvalidExpression:
             found = frozenset[str]()
         else:
-            found = frozenset(name for name in names if matches(name) is not None)
+            found = frozenset(name for name in names if matches(name))
         resolved[regex] = ResolvedRegularExpression(found, version, now_ms)
     return resolved

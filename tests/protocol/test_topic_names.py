@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.metadata import topic_names
+from barnabas.protocol import topic_names
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "x" * 249, "__consumer_offsets", "..."])

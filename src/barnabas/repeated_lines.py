@@ -1,15 +1,16 @@
-"""Lines of the log that a peer can cause as often as it likes: one a minute about each peer, with a count.
+"""Lines of the log that a peer can cause as often as it likes: a few a minute about each subject, the others are counted.
 
-The first line about a subject, such as a peer's address, is logged at once. Those of the next minute are counted, and their last one
-is logged when the minute is over, with the count. A subject about which a whole minute brought nothing is forgotten.
+The first line about a subject, such as a peer's address, is logged at once; how many more of its minute are logged as they come is up to
+the caller. The others are counted, and their last one is logged when the minute is over, with the count. A subject about which a whole
+minute brought nothing is forgotten.
 
 Memory is bounded: beyond `SUBJECTS` subjects, all others are one.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from typing import Any, Protocol
 
 __all__ = ["RepeatedLines"]
 
@@ -18,15 +19,20 @@ SUBJECTS = 1000
 OTHERS = "other peers"
 
 
-class _Subject:
-    """What is left out about one subject since its last line."""
+class _Loop(Protocol):
+    def call_later(self, delay: float, callback: Any, /, *args: Any) -> Any: ...
 
-    __slots__ = ("count", "last", "timer")
+
+class _Subject:
+    """What was logged about one subject in its minute, and what was left out."""
+
+    __slots__ = ("count", "last", "logged", "timer")
 
     def __init__(self) -> None:
+        self.logged = 1
         self.count = 0
         self.last: tuple[logging.Logger, int, str] | None = None
-        self.timer: asyncio.TimerHandle
+        self.timer: Any
 
     def __repr__(self) -> str:
         return f"<_Subject count={self.count}>"
@@ -35,23 +41,40 @@ class _Subject:
 class RepeatedLines:
     """The lines of one node."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: _Loop) -> None:
         self._loop = loop
         self._subjects: dict[str, _Subject] = {}
 
     def __repr__(self) -> str:
         return f"<RepeatedLines subjects={len(self._subjects)}>"
 
-    def log(self, logger: logging.Logger, level: int, about: str, line: str) -> None:
-        """Log a line about a subject, or count it."""
+    def log(
+        self,
+        logger: logging.Logger,
+        level: int,
+        about: str,
+        line: str,
+        *,
+        at_most: int = 1,
+        error: BaseException | None = None,
+    ) -> None:
+        """Log a line about a subject, or count it.
+
+        Args:
+            at_most: how many lines of a minute are logged as they come.
+            error: its traceback follows the line; not one that is counted.
+        """
         if not logger.isEnabledFor(level):
             return
         if about not in self._subjects and len(self._subjects) >= SUBJECTS:
             about = OTHERS
         subject = self._subjects.get(about)
         if subject is None:
-            logger.log(level, "%s", line)
+            logger.log(level, "%s", line, exc_info=error)
             self._begin_minute(about)
+        elif subject.logged < at_most:
+            logger.log(level, "%s", line, exc_info=error)
+            subject.logged += 1
         else:
             subject.count += 1
             subject.last = logger, level, line

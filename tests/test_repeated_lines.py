@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from barnabas.server import repeated_lines
-from barnabas.server.repeated_lines import RepeatedLines
+from barnabas import repeated_lines
+from barnabas.repeated_lines import RepeatedLines
 from tests.coordinator.virtual_loop import VirtualLoop
 
 logger = logging.getLogger("barnabas.test_repeated_lines")
@@ -89,3 +89,23 @@ def test_the_end_logs_what_was_counted_and_leaves_no_timer(log: Log) -> None:
     log.lines.close()
     log.loop.advance(2 * MINUTE)
     assert log.logged == ["0", "2 (2 lines about 10.0.0.1 in the last minute; this is the last one)"]
+
+
+def test_a_few_lines_of_a_minute_are_logged_as_they_come(log: Log) -> None:
+    for number in range(6):
+        log.lines.log(logger, logging.INFO, "elections", f"epoch {number}", at_most=3)
+    assert log.logged == ["epoch 0", "epoch 1", "epoch 2"]
+    log.loop.advance(MINUTE)
+    assert log.logged[3:] == ["epoch 5 (3 lines about elections in the last minute; this is the last one)"]
+
+
+def test_an_error_has_its_traceback_and_one_that_is_counted_has_none(
+    log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(2):
+        log.lines.log(logger, logging.ERROR, "Vote", f"failed {number}", error=ValueError("why"))
+    log.loop.advance(MINUTE)
+    assert [(record.getMessage(), record.exc_info is None) for record in caplog.records] == [
+        ("failed 0", False),
+        ("failed 1", True),
+    ]
