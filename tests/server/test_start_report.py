@@ -28,12 +28,9 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def directory(*, formatted: bool, used: bool = False) -> DataDirectory:
-    disk = SimDisk()
-    if used:
-        disk.put("/data/__cluster_metadata-0/quorum-state", b"")
-    found = DataDirectory(disk, BrokerConfig.from_properties({"log.dirs": "/data"}))
+    found = DataDirectory(SimDisk(), BrokerConfig.from_properties({"log.dirs": "/data"}))
     found.meta = MetaProperties("abc", 7)
-    found.was_formatted = formatted
+    found.was_formatted, found.was_used = formatted, used
     return found
 
 

@@ -43,7 +43,7 @@ def say_start(directory: DataDirectory, recovery: Recovery, *, was_clean: bool) 
     partitions = _count(recovery.logs, "partition")
     if not directory.was_formatted:
         logger.info("The directory was empty and is formatted now")
-    elif not directory.was_used():
+    elif not directory.was_used:
         logger.info("This is the first run in this directory")
     elif was_clean:
         logger.info("The last run stopped cleanly: %s, nothing to recover", partitions)
