@@ -55,6 +55,17 @@ def test_five_nodes_of_which_three_vote(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_is_made_is_for_its_owner_only(tmp_path: Path) -> None:
+    cluster = made(tmp_path, 2)
+    for node in cluster.nodes:
+        node.open_log().close()
+    paths = [*tmp_path.rglob("*")]
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
+    assert {"cluster.properties", "server.properties", "node.log"} <= {path.name for path in paths}
+
+
+@pytest.mark.slow
 def test_a_later_start_keeps_ports_and_settings(tmp_path: Path) -> None:
     file = made(tmp_path, 2).nodes[0].properties
     file.write_text(file.read_text() + "num.partitions=7\n")

@@ -122,6 +122,23 @@ def test_a_second_start_serves_the_same_data(tmp_path: Path) -> None:
         assert again.stop() == 0
 
 
+def test_a_folder_that_others_can_read_is_named(tmp_path: Path) -> None:
+    """One that an earlier release has made: it stays as it is."""
+    folder = tmp_path / "cluster"
+    with Cluster(folder, 1, "--port", "0") as cluster:
+        assert cluster.stop() == 0
+        assert cluster.process.stderr is not None
+        assert cluster.process.stderr.read() == ""
+    for path, mode in ((folder, 0o755), (folder / "node-1", 0o755), (folder / "node-1" / "node.log", 0o644)):
+        path.chmod(mode)
+    with Cluster(folder, 1) as cluster:
+        assert cluster.stop() == 0
+        assert cluster.process.stderr is not None
+        assert (
+            f"WARNING barnabas.server.start_report: {folder} can be read by every user" in cluster.process.stderr.read()
+        )
+
+
 def test_three_nodes_go_on_when_one_is_killed_keep_what_was_written_and_become_four(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     # The last node waits half a session for somebody to hand its partitions to.

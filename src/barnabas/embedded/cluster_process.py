@@ -68,7 +68,7 @@ class ClusterProcess:
         assert not self.is_up, f"node {self.node.node_id} is up"
         self._close()
         ours, theirs = socket.socketpair()
-        with theirs, open(self.node.log, "ab") as log:
+        with theirs, self.node.open_log() as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "barnabas.embedded.cluster_node", str(self.node.properties)],
                 stdin=theirs.fileno(),

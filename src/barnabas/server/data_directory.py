@@ -141,11 +141,6 @@ class DataDirectory:
         if not config.is_alone and config.cluster_id is None:
             raise CannotStart(f"{self.root} is not formatted, and this node is not alone: {command} formats it")
 
-    def is_public(self) -> bool:
-        """Return whether other users of this machine can read what is in the directory."""
-        disk, root = self._disk, self.root
-        return disk.is_public(root) and disk.is_public(f"{root}/{META_PROPERTIES}")
-
     def lock(self, log_manager: LogManager) -> None:
         """Take the directory's lock; create the directory if it is missing.
 

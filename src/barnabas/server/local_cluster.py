@@ -13,6 +13,8 @@
   number of copies, except those that somebody has changed.
 - Ports are chosen once: those of the clients first, from the given port on, then those of the controllers. Others that are in use
   are passed over. A later start keeps them, unless it names a port.
+- Settings and logs name hosts, clients and topics: like a data directory, folders are made so that only their owner can enter them,
+  and files so that only their owner can read them. The modes of what is there stay; the start says what others can read.
 - Crash argument: without `cluster.properties` the cluster was not made to its end, and no node of it has run. The next start makes
   it again; formatting skips what is formatted, with the id that the first formatted node has. Nodes above the number in
   `cluster.properties` have not run either: the next start with more nodes makes them again.
@@ -27,9 +29,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from barnabas.client.properties import read_properties
+from barnabas.log.disk import FILE_MODE, OsDisk
 from barnabas.printable import printable
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.server.cannot_start import CannotStart
@@ -97,6 +100,10 @@ class LocalNode(NamedTuple):
     def log(self) -> Path:
         return self.folder / "node.log"
 
+    def open_log(self) -> IO[bytes]:
+        """Open its log to write at the end."""
+        return open(self.log, "ab", opener=lambda path, flags: os.open(path, flags, FILE_MODE))
+
     @property
     def ports(self) -> list[int]:
         """The ports in its file: that of the clients, and that of a controller."""
@@ -110,6 +117,11 @@ class LocalNode(NamedTuple):
 
 class LocalCluster(NamedTuple):
     nodes: tuple[LocalNode, ...]
+
+    def written(self, folder: Path) -> list[str]:
+        """Return the settings and logs that are there, relative to the cluster's folder."""
+        files = (file for node in self.nodes for file in (node.properties, node.log))
+        return [str(file.relative_to(folder)) for file in files if file.exists()]
 
 
 def check_folder(folder: Path, nodes: int) -> None:
@@ -178,7 +190,7 @@ def _voters(folder: Path) -> str:
 
 def _make(folder: Path, cluster: LocalCluster, port: int, format_all: Callable[[LocalCluster, str], None]) -> None:
     for node in cluster.nodes:
-        node.folder.mkdir(exist_ok=True)
+        OsDisk().mkdir(str(node.folder))
     _write_properties(cluster, port)
     cluster_id = _known_id(cluster) or _random_id()
     format_all(cluster, cluster_id)
@@ -190,7 +202,7 @@ def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[L
     old, new, nodes = cluster.nodes[:had], cluster.nodes[had:], len(cluster.nodes)
     first = max(port for node in old for port in node.ports) + 1
     for node, port in zip(new, free_ports(first, len(new)), strict=True):
-        node.folder.mkdir(exist_ok=True)
+        OsDisk().mkdir(str(node.folder))
         _write_settings(node, _settings(node, nodes, [f"PLAINTEXT://{HOST}:{port}"], _voters(folder)))
     for node in old:
         settings = read_properties(str(node.properties))
@@ -206,7 +218,7 @@ def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[L
 
 def _write_size(folder: Path, cluster_id: str, nodes: int) -> None:
     text = f"# A cluster of `barnabas start --nodes`.\ncluster.id={cluster_id}\nnodes={nodes}\n"
-    _write(folder / CLUSTER_PROPERTIES, text)
+    OsDisk().write_file_atomic(f"{folder}/{CLUSTER_PROPERTIES}", text.encode())
 
 
 def _write_properties(cluster: LocalCluster, port: int) -> None:
@@ -227,7 +239,8 @@ def _write_properties(cluster: LocalCluster, port: int) -> None:
 
 
 def _write_settings(node: LocalNode, settings: Mapping[str, str]) -> None:
-    _write(node.properties, "".join(f"{name}={value}\n" for name, value in settings.items()))
+    text = "".join(f"{name}={value}\n" for name, value in settings.items())
+    OsDisk().write_file_atomic(str(node.properties), text.encode())
 
 
 def _settings(node: LocalNode, nodes: int, listeners: Sequence[str], quorum: str) -> dict[str, str]:
@@ -340,13 +353,3 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 def last_error(lines: Sequence[str]) -> str:
     """Return the last error that a process has printed, without its prefix; empty if there is none."""
     return next((line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")), "")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that is whole if it is there."""
-    aside = path.with_name(f"{path.name}.tmp")
-    with open(aside, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)

@@ -40,6 +40,7 @@ from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
+from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
@@ -196,7 +197,7 @@ class Node:
             warn_of_strangers(listener)
         if self.metrics is not None:
             warn_of_onlookers(self.metrics.http)
-        warn_of_readers(self._directory)
+        warn_of_readers(self._runtime.disk, self._directory.root, [META_PROPERTIES], "its records and credentials")
         await self._enter_service()
         self._report_leaderless()
         self._timers.every(_HOUSEKEEPING_MS, self._housekeeping)

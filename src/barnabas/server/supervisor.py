@@ -25,6 +25,7 @@ from barnabas.log.disk import DiskLocked, OsDisk
 from barnabas.server.arguments import print_error
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.local_cluster import LocalCluster, LocalNode, check_folder, environment, last_error, open_cluster
+from barnabas.server.start_report import warn_of_readers
 from barnabas.server.stop_signals import StopSignals
 
 __all__ = ["Supervisor", "run_cluster"]
@@ -51,10 +52,12 @@ def run_cluster(folder: str, nodes: int, port: int | None, *, restart: bool, arg
     root = Path(folder).absolute()
     try:
         check_folder(root, nodes)
-        root.mkdir(parents=True, exist_ok=True)
+        OsDisk().mkdir(str(root))
         lock = OsDisk().lock(f"{root}/.lock")
         try:
-            return _run(open_cluster(root, nodes, port), restart, arguments)
+            cluster = open_cluster(root, nodes, port)
+            warn_of_readers(OsDisk(), str(root), cluster.written(root), "its nodes' settings and logs")
+            return _run(cluster, restart, arguments)
         finally:
             lock.release()
     except DiskLocked:
@@ -96,7 +99,7 @@ class NodeProcess:
         """Start the process; return whether it serves, or has ended before."""
         node = self.node
         options = ["--config", str(node.properties), "--data-dir", str(node.data), "--stop-at-end-of-input"]
-        with open(node.log, "ab") as log:
+        with node.open_log() as log:
             self._process = await asyncio.create_subprocess_exec(
                 *(*self._program, "start", *options, *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
