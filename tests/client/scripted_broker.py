@@ -107,6 +107,7 @@ _request_names = {
     ApiKey.METADATA: "MetadataRequest",
     ApiKey.FETCH: "FetchRequest",
     ApiKey.PRODUCE: "ProduceRequest",
+    ApiKey.SASL_HANDSHAKE: "SaslHandshakeRequest",
     ApiKey.VOTE: "VoteRequest",
     ApiKey.FETCH_SNAPSHOT: "FetchSnapshotRequest",
 }
