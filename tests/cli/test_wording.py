@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from barnabas.cli.wording import as_typed, counted, in_lower_case, on_one_line, were
+from barnabas.cli.wording import as_typed, counted, first_few, in_lower_case, listed, on_one_line, were
 
 
 def test_a_text_is_one_line_that_a_terminal_does_not_obey() -> None:
@@ -42,3 +42,9 @@ def test_records_and_their_verb(number: int, of: int | None, words: str) -> None
 
 def test_one_thing_is_not_many() -> None:
     assert [counted(count, "member") for count in (0, 1, 2)] == ["0 members", "1 member", "2 members"]
+
+
+def test_long_lists_are_shortened_for_people() -> None:
+    assert (first_few("abcde"), listed("abcde")) == (list("abcde"), "a, b, c, d, e")
+    assert first_few("abcdefg") == ["a", "b", "c", "d", "e", "and 2 more"]
+    assert listed("abcdefg") == "a, b, c, d, e and 2 more"

@@ -74,7 +74,9 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
     # Our own client asks first, and knows neither; the library would ask a listener without TLS for it, again and again.
     check_is_plaintext(given)
     if secret := next((name for name in given if _OF_SECURITY.search(name)), None):
-        raise Failure(f"{printable(secret)} is for TLS or SASL, which this command does not support yet", PLAINTEXT_ONLY)
+        raise Failure(
+            f"{printable(secret)} is for TLS or SASL, which this command does not support yet", PLAINTEXT_ONLY
+        )
     from_file = {
         name: value
         for name, value in session.properties.items()
