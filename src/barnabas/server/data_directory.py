@@ -136,10 +136,13 @@ class DataDirectory:
         if config.is_controller and not config.is_alone and not config.quorum_voters:
             raise CannotStart(
                 f"{self.root} is not formatted: {command} with --no-initial-controllers formats it for a quorum that exists, "
-                "with --standalone or --initial-controllers for a new one"
+                "with --standalone or --initial-controllers for a new one (`barnabas cluster info` shows the id of a cluster that runs)"
             )
         if not config.is_alone and config.cluster_id is None:
-            raise CannotStart(f"{self.root} is not formatted, and this node is not alone: {command} formats it")
+            raise CannotStart(
+                f"{self.root} is not formatted, and this node is not alone: {command} formats it"
+                " (`barnabas cluster info` shows the id of a cluster that runs)"
+            )
 
     def lock(self, log_manager: LogManager) -> None:
         """Take the directory's lock; create the directory if it is missing.

@@ -11,6 +11,7 @@
 - The first three nodes of a new cluster are brokers and the voters of a static quorum; others are brokers alone.
 - A start with more nodes adds brokers. If the cluster had fewer than three nodes, the start also raises the settings for the
   number of copies, except those that somebody has changed.
+- A start with fewer nodes is an error, unless the folders of the others, none of them a voter's, are gone: they are retired.
 - Ports are chosen once: those of the clients first, from the given port on, then those of the controllers. Others that are in use
   are passed over. A later start keeps them, unless it names a port.
 - Settings and logs name hosts, clients and topics: like a data directory, folders are made so that only their owner can enter them,
@@ -136,7 +137,7 @@ def check_folder(folder: Path, nodes: int) -> None:
         raise CannotStart(f"{folder} is a file, not a directory (pass another --data-dir)")
     had = _size(folder)
     if had is not None and not (had.isdecimal() and int(had) <= nodes):
-        raise CannotStart(f"{folder} holds {had} nodes, not {nodes} (pass --nodes {had}, or another --data-dir)")
+        _check_are_retired(folder, had, nodes)
     own = {f"node-{n}" for n in range(1, nodes + 1)}
     names = sorted(path.name for path in folder.iterdir()) if had is None else []
     if "meta.properties" in names:
@@ -146,6 +147,21 @@ def check_folder(folder: Path, nodes: int) -> None:
     foreign = [name for name in names if name not in _OF_NOBODY and name not in own]
     if foreign:
         raise CannotStart(f"{folder} holds other files: {printable(foreign[0])} (pass another --data-dir)")
+
+
+def _check_are_retired(folder: Path, had: str, nodes: int) -> None:
+    """Check that a cluster may have fewer nodes than it had.
+
+    Raises:
+        CannotStart: a node that it would lose is there, or votes.
+    """
+    remedies = [f"pass --nodes {had}", "another --data-dir"]
+    first = folder / "node-1" / "server.properties"
+    if had.isdecimal() and first.exists() and _voters_of(folder) <= nodes:
+        if not any((folder / f"node-{n}").exists() for n in range(nodes + 1, int(had) + 1)):
+            return
+        remedies[1:1] = [f"retire node {had}: `barnabas cluster drain {had}`, then remove its folder"]
+    raise CannotStart(f"{folder} holds {had} nodes, not {nodes} ({', or '.join(remedies)})")
 
 
 def open_cluster(
@@ -163,7 +179,7 @@ def open_cluster(
     """
     check_folder(folder, nodes)
     had = _size(folder)
-    voters = _VOTERS_MAX if had is None else len(_voters(folder).split(","))
+    voters = _VOTERS_MAX if had is None else _voters_of(folder)
     every = range(1, nodes + 1)
     cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= voters) for n in every))
     if had is None:
@@ -171,6 +187,8 @@ def open_cluster(
         return cluster
     if int(had) < nodes:
         _grow(folder, cluster, int(had), format_all or _format)
+    elif int(had) > nodes:
+        _write_size(folder, _cluster_id(folder), nodes)
     if port is not None:
         _write_properties(cluster, port)
     return cluster
@@ -182,6 +200,14 @@ def _size(folder: Path) -> str | None:
         return printable(read_properties(str(folder / CLUSTER_PROPERTIES)).get("nodes", "?"))
     except FileNotFoundError:
         return None
+
+
+def _cluster_id(folder: Path) -> str:
+    return read_properties(str(folder / CLUSTER_PROPERTIES))["cluster.id"]
+
+
+def _voters_of(folder: Path) -> int:
+    return len(_voters(folder).split(","))
 
 
 def _voters(folder: Path) -> str:
@@ -211,7 +237,7 @@ def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[L
         }
         if grown:
             _write_settings(node, settings | grown)
-    cluster_id = read_properties(str(folder / CLUSTER_PROPERTIES))["cluster.id"]
+    cluster_id = _cluster_id(folder)
     format_all(LocalCluster(new), cluster_id)
     _write_size(folder, cluster_id, nodes)
 

@@ -404,11 +404,13 @@ class Node:
         """Return when the node fails; without a fault, wait for ever."""
         await asyncio.shield(self._failed)
 
-    async def stop(self, *, hands_over: bool = True) -> None:
+    async def stop(self, *, hands_over: bool = True, with_others: Coroutine[Any, Any, None] | None = None) -> None:
         """Stop cleanly; after a fault, leave the directory as a crash would.
 
         Args:
-            hands_over: whether other nodes go on, and lead what this one leads.
+            hands_over: whether this node gives up what it leads.
+            with_others: awaited before the controller stops, if all nodes stop: it ends when every broker has left, because each
+                needs a controller for that.
         """
         self._phase = "stopping"
         began = self._runtime.monotonic_ns()
@@ -420,6 +422,8 @@ class Node:
                 await self._broker.stop(is_in_order=self.failure is None and hands_over)
         finally:
             self._timers.cancel()
+        if with_others is not None:
+            await with_others
         self.quorum.stop()
         await self._stop_controllers()
         self.log_manager.cleaner.close()
