@@ -4,11 +4,7 @@ import shlex
 
 import pytest
 
-from barnabas.cli.wording import as_typed, counted, first_few, in_lower_case, listed, on_one_line, were
-
-
-def test_a_text_is_one_line_that_a_terminal_does_not_obey() -> None:
-    assert on_one_line("group g\x1b[2J\n2026 INFO\u202e, in C:\\x") == r"group g\x1b[2J 2026 INFO\u202e, in C:\x"
+from barnabas.cli.wording import as_typed, counted, first_few, in_lower_case, listed, were
 
 
 def test_a_sentence_goes_on_in_lower_case() -> None:

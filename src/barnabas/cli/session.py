@@ -203,7 +203,7 @@ def _read_command_config(path: str) -> dict[str, str]:
     for name in [each for each in properties if not is_client_setting(each)]:
         del properties[name]
         meant = did_you_mean(name, client_settings())
-        click.echo(f"warning: {path}: unknown setting {printable(name)} is ignored{meant}", err=True)
+        click.echo(f"warning: {printable(path)}: unknown setting {printable(name)} is ignored{meant}", err=True)
     return properties
 
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from barnabas.printable import printable
-
 _NAMED_MAX = 5
-
-
-def on_one_line(text: str) -> str:
-    """Return a text on one line, without what a terminal would obey; backslashes stay as they are."""
-    return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
 
 
 def in_lower_case(sentence: str) -> str:

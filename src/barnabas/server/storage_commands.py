@@ -91,7 +91,7 @@ def _show(config: BrokerConfig) -> int:
     if blocks:
         print("\n\n".join(blocks))
     for problem in found.problems:
-        print_error(printable(problem))
+        print_error(problem)
     return 1 if found.problems else 0
 
 
