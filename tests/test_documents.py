@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +19,7 @@ from barnabas.cli.commands import COMMANDS
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
 from tests.documents import Block, Typist, blocks, indented_commands, typist
+from tests.server.process import pid_of
 from tests.verify import model
 
 ROOT = Path(__file__).parent.parent
@@ -102,6 +106,17 @@ def properties_of_three_nodes(typing: Typist) -> None:
     Path("server.properties").write_text(given.replace("/var/lib/barnabas", "data-of-one"))
 
 
+def a_fourth_broker(typing: Typist) -> None:
+    typing.stop()
+    typing.type("barnabas start --nodes 4 --data-dir cluster")
+
+
+def a_stopped_fourth_broker(typing: Typist) -> None:
+    process = os.pidfd_open(pid_of(Path("cluster/node-4")))
+    signal.pidfd_send_signal(process, signal.SIGTERM)
+    assert select.select([process], [], [], 60)[0] == [process]
+
+
 STATES: dict[str, Callable[[Typist], None]] = {
     "a broker on localhost:9092": lambda typing: None,
     "a broker that was stopped, with its data in ./data": a_stopped_broker,
@@ -112,6 +127,8 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a topic orders.dlq with dead letters": dead_letters,
     "a transaction of billing-7 that is open": an_open_transaction,
     "a history run.jsonl": a_history,
+    "the cluster with a fourth broker": a_fourth_broker,
+    "the fourth broker is stopped": a_stopped_fourth_broker,
     "a server.properties of three nodes": properties_of_three_nodes,
     "files of records, and a topic copy": lines_with_keys,
 }

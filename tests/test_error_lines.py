@@ -67,3 +67,9 @@ def test_a_pipe_gets_one_line_and_a_terminal_several(monkeypatch: pytest.MonkeyP
     assert error_line("one two three") == "error: one two three"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert error_line("one two three") == "error: one\n  two three"
+
+
+def test_what_a_terminal_would_obey_is_escaped_once() -> None:
+    """Names from outside are escaped by their commands; what a library echoes of the command line is not."""
+    assert error_line(r"topic a\x1b does not exist") == r"error: topic a\x1b does not exist"
+    assert error_line("'a\x1b[2J\n2026 INFO' is not a number") == r"error: 'a\x1b[2J 2026 INFO' is not a number"

@@ -54,6 +54,12 @@ from barnabas.server.config_table import config_schema
             "the number can only grow",
         ),
         (
+            "Cannot update these configs at default cluster level, broker id must be specified: [advertised.listeners, listeners]",
+            "advertised.listeners, listeners cannot be the same for all brokers",
+            "name one: `barnabas config alter broker 1 --set KEY=VALUE`",
+        ),
+        ("Topic already has 6 partition(s).", "it has 6 partitions already", "the number can only grow"),
+        (
             "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
             "'a b' is not a valid topic name",
             "use letters, digits, '.', '_' and '-', at most 249 of them",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.printable import printable
+from barnabas.printable import on_one_line, printable
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,7 @@ def test_what_a_terminal_would_obey_is_escaped(text: str, expected: str) -> None
 def test_different_texts_stay_different_and_nothing_is_obeyed(one: str, other: str) -> None:
     assert (printable(one) == printable(other)) == (one == other)
     assert printable(one).isprintable()
+
+
+def test_a_text_is_one_line_that_a_terminal_does_not_obey() -> None:
+    assert on_one_line("group g\x1b[2J\n2026 INFO\u202e, in C:\\x") == r"group g\x1b[2J 2026 INFO\u202e, in C:\x"

@@ -1,4 +1,4 @@
-"""Errors on a terminal: a long line goes on below, and no word is cut in two.
+"""Errors on a terminal: nothing in them drives it, a long line goes on below, and no word is cut in two.
 
     error: topic orders: a topic has no setting retention.mss; did you
       mean retention.ms? (`barnabas topic configs` lists names and
@@ -15,6 +15,8 @@ import shutil
 import sys
 from collections.abc import Callable
 
+from barnabas.printable import on_one_line
+
 __all__ = ["at_spaces", "error_line"]
 
 _INDENT = "  "
@@ -25,10 +27,11 @@ def error_line(text: object, width_of: Callable[[str], int] = len) -> str:
     """Return an error as standard error shows it: one line, or several on a terminal that is too narrow.
 
     Args:
+        text: a sentence; what it echoes of a command line or of another program is escaped here.
         width_of: how many columns a text takes.
     """
     columns = _columns()
-    line = f"error: {text}"
+    line = f"error: {on_one_line(str(text))}"
     return line if columns is None else at_spaces(line, columns, width_of)
 
 

@@ -64,6 +64,11 @@ _MESSAGES = (
         _RESTART,
     ),
     (
+        r"Cannot update these configs at default cluster level, broker id must be specified: (?:\w*Set\(|\[)(.*?)[\])]",
+        r"\1 cannot be the same for all brokers",
+        "name one: `barnabas config alter broker 1 --set KEY=VALUE`",
+    ),
+    (
         r"Topic name is invalid: ('.*') contains one or more characters other than .*",
         r"\1 is not a valid topic name",
         "use letters, digits, '.', '_' and '-', at most 249 of them",
@@ -73,6 +78,7 @@ _MESSAGES = (
         r"topic \1 has \2 partitions already",
         "the number can only grow",
     ),
+    (r"Topic already has (\d+) partition\(s\)", r"it has \1 partitions already", "the number can only grow"),
     (r"Can't (?:APPEND|SUBTRACT) to key (\S+) because its type is not LIST", r"\1 is not a list", "--set changes it"),
     (r"Transactional id not found", "the transactional id does not exist", None),
     (r"Unknown (topic|group) config name: (\S+)", r"a \1 has no setting \2", None),

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
+from barnabas.error_lines import error_line
+
 if TYPE_CHECKING:
     import argparse
 
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(_INTERRUPTED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"error: {where}{error.strerror or error}\n")
+        sys.stderr.write(f"{error_line(f'{where}{error.strerror or error}')}\n")
         # The interpreter would try to write the rest of the buffer at exit, and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -1,11 +1,12 @@
 """Text from outside, made safe to print: no client may forge a log line or drive a terminal.
 
 Client ids, group ids, topic names in errors, hosts and keys come from other programs. Whatever prints them calls `printable`.
+A sentence of our own, in which some names are escaped already, goes through `on_one_line`: nothing is escaped twice.
 """
 
 from __future__ import annotations
 
-__all__ = ["printable"]
+__all__ = ["on_one_line", "printable"]
 
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -18,6 +19,11 @@ def printable(text: str) -> str:
     if text.isprintable() and "\\" not in text:
         return text
     return "".join(map(_escaped, text))
+
+
+def on_one_line(text: str) -> str:
+    """Return a text on one line, without what a terminal would obey; backslashes stay as they are."""
+    return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
 
 
 def _escaped(character: str) -> str:

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from click.testing import CliRunner
 
-from barnabas.cli.cluster_status import _shortened, _sorted_out
+from barnabas.cli.cluster_status import _sorted_out
 from barnabas.cli.session import Session
 from barnabas.client.admin import (
     ClusterDescription,
@@ -170,8 +170,3 @@ def test_settings_that_may_not_be_seen_are_no_problem(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Healthy, "describe_configs", refused)
     assert status(Healthy())[0] == 0
-
-
-def test_long_lists_are_shortened_for_people() -> None:
-    assert _shortened(list("abcde")) == list("abcde")
-    assert _shortened(list("abcdefg")) == ["a", "b", "c", "d", "e", "and 2 more"]

@@ -43,8 +43,8 @@ def test_help(path: tuple[str, ...]) -> None:
 
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
-        "broker describe", "broker list", "broker logdirs", "cluster drain", "cluster health", "cluster info",
-        "cluster nodes", "cluster quorum", "cluster rebalance", "cluster status", "completion", "config alter",
+        "broker describe", "broker list", "broker logdirs", "cluster drain", "cluster forget", "cluster health",
+        "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance", "cluster status", "completion", "config alter",
         "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
         "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
         "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit", "produce",
@@ -62,6 +62,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
             "delete",
             "delete-offsets",
             "drain",
+            "forget",
             "create",
             "purge",
             "rebalance",
@@ -97,6 +98,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("cluster", "nodes"),
         ("cluster", "quorum"),
         ("cluster", "drain", "1"),
+        ("cluster", "forget", "1"),
         ("cluster", "rebalance"),
         ("broker", "list"),
         ("broker", "describe"),

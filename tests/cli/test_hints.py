@@ -25,6 +25,9 @@ TYPED = {
     "barnabas config describe {} --all": "barnabas config describe broker --all",
     "barnabas config describe {} --all {}": "barnabas config describe topic --all orders",
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
+    # These need a cluster: `docs/clusters.md`, which is typed too, has one.
+    "barnabas cluster drain {}": "barnabas cluster drain 1 --help",
+    "barnabas cluster forget NODE": "barnabas cluster forget 1 --help",
     "barnabas cut delete {}": "barnabas cut delete release",
     "barnabas cut show {}": "barnabas cut show release",
     "barnabas demo --continue {}": "barnabas demo --continue .",

@@ -73,3 +73,21 @@ def test_a_setting_that_is_not_valid_names_where_it_was_given() -> None:
     assert message == "linger.ms=99999999: must be from 0 to 900000"
     assert where == "it is in the --command-config file"
     assert hint({"linger.ms": "99999999"}, "linger.ms=-7")[1] == "it is given with -X"
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("security.protocol=sasl_ssl", "security.protocol=SASL_SSL is not supported by this command yet"),
+        ("sasl.username=me", "sasl.username is for TLS or SASL, which this command does not support yet"),
+        ("ssl.ca.location=ca.pem", "ssl.ca.location is for TLS or SASL"),
+        ("enable.ssl.certificate.verification=false", "enable.ssl.certificate.verification is for TLS or SASL"),
+    ],
+)
+def test_tls_and_sasl_are_refused_before_the_library_tries_them_for_ever(setting: str, words: str) -> None:
+    session = Session("b:1", {"sasl.username": "of the file, which serves other tools too"}, None, TableOutput())
+    with pytest.raises(Failure) as refused:
+        client_settings(session, (setting,), {})
+    assert refused.value.message.startswith(words)
+    assert refused.value.hint == "use a PLAINTEXT listener, or Kafka's own tools"
+    assert client_settings(session, ("security.protocol=plaintext",), {})["security.protocol"] == "plaintext"

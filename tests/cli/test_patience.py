@@ -14,8 +14,11 @@ from click.testing import CliRunner
 import barnabas
 from barnabas.cli.patience import Patience, patience
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerNotAvailable, RequestTimedOut
+from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, OtherProtocol, RequestTimedOut
+from barnabas.client.other_protocols import TLS
 from barnabas.main import command_group
+from barnabas.protocol.errors import KafkaError
+from tests.client.scripted_broker import CLOSE, ScriptedBroker
 
 
 class Spoken(list[str]):
@@ -40,7 +43,8 @@ def silent() -> Iterator[tuple[str, int]]:
 def test_an_address_that_does_not_answer_is_named_once(silent: tuple[str, int]) -> None:
     spoken = Spoken()
     address = f"{silent[0]}:{silent[1]}"
-    cluster = Cluster(address, timeout_ms=300, **Patience(30_000, speak=spoken, after_s=0).seams())
+    seams = Patience(30_000, speak=spoken, after_s=0).seams()
+    cluster = Cluster(address, timeout_ms=300, identify=lambda *_: None, **seams)
     for _ in range(2):
         with pytest.raises(RequestTimedOut, match=re.escape(address)):
             cluster.any_connection()
@@ -73,17 +77,21 @@ def test_nothing_is_said_but_to_a_terminal(silent: tuple[str, int]) -> None:
         assert set(patience(1000).seams()) == {"connect", "sleep"}
 
 
+REFUSED = BrokerNotAvailable("cannot reach it: connection refused")
+
+
 class Starting:
     """A cluster whose broker listens at the third attempt, on a clock of its own."""
 
-    def __init__(self, attempts: int) -> None:
+    def __init__(self, attempts: int, failure: KafkaError = REFUSED) -> None:
         self.left = attempts
+        self.failure = failure
         self.now = 0.0
 
     def connect(self, *_: object, **__: object) -> object:
         self.left -= 1
         if self.left > 0:
-            raise BrokerNotAvailable("cannot reach it: connection refused")
+            raise self.failure
         return mock.Mock(closed=False)
 
     def sleep(self, seconds: float) -> None:
@@ -91,16 +99,25 @@ class Starting:
 
     def cluster(self, waiting: Patience) -> Cluster:
         seams = waiting.seams() | {"connect": self.connect}
-        return Cluster("a:1", timeout_ms=10_000, clock=lambda: self.now, **seams)
+        return Cluster("a:1", timeout_ms=10_000, clock=lambda: self.now, identify=lambda *_: None, **seams)
 
 
-def test_a_broker_that_is_about_to_start_is_waited_for() -> None:
+@pytest.mark.parametrize("failure", [REFUSED, ConnectionLost("the forwarder of a container's port closed it")])
+def test_a_broker_that_is_about_to_start_is_waited_for(failure: KafkaError) -> None:
     spoken = Spoken()
-    starting = Starting(attempts=8)
+    starting = Starting(attempts=8, failure=failure)
     waiting = Patience(10_000, speak=spoken, sleep=starting.sleep)
     waiting.await_broker(starting.cluster(waiting), "a:1,b:2")
     assert starting.left == 0
     assert spoken == ["no broker at a:1,b:2 yet, waiting up to 10 s …"]
+
+
+def test_where_another_protocol_answers_no_broker_is_waited_for() -> None:
+    starting = Starting(attempts=8, failure=OtherProtocol("a:1 is an HTTP server"))
+    waiting = Patience(10_000, speak=Spoken(), sleep=starting.sleep)
+    with pytest.raises(OtherProtocol):
+        waiting.await_broker(starting.cluster(waiting), "a:1")
+    assert starting.now == 0
 
 
 def test_a_broker_that_does_not_start_in_time_is_an_error() -> None:
@@ -119,3 +136,25 @@ def test_a_refused_connection_is_waited_for_only_if_a_time_is_given(options: lis
     assert result.exit_code == 1
     assert result.stderr.startswith("error: cannot reach 127.0.0.1:1: connection refused (start a broker")
     assert await_broker.called is waits
+
+
+@pytest.mark.parametrize(
+    "words", ["topic list", "cluster status", "produce t", "consume t", "verify", "dlq list", "dlq redrive t.dlq"]
+)
+def test_every_command_says_what_it_found_instead_of_a_broker(words: str) -> None:
+    """One attempt in each version of ApiVersions, and no retry."""
+    with (
+        ScriptedBroker(*[CLOSE] * 100) as there,
+        mock.patch.object(
+            Cluster.__init__, "__kwdefaults__", Cluster.__init__.__kwdefaults__ | {"identify": lambda *_: TLS}
+        ),
+    ):
+        result = CliRunner().invoke(
+            command_group(), [*words.split(), "-b", f"127.0.0.1:{there.port}"], prog_name="barnabas"
+        )
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"error: 127.0.0.1:{there.port} is a listener with TLS, which this client does not speak yet (name a PLAINTEXT listener of a"
+        " broker with -b HOST:PORT)\n"
+    )
+    assert len(there.seen) == 2

@@ -1,5 +1,6 @@
 """A wrong command line: usage, where help is, what is wrong, and the nearest name."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,35 @@ def test_json_is_o_everywhere_but_in_consume() -> None:
     consume = run("consume", "--help").stdout
     assert "-o, --offset OFFSET" in consume
     assert "\n  --output [table|json]" in consume
+
+
+NASTY = "x\x1b[2J\x07\u202ey\nerror: forged"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{}", "topic {}", "topic list {}", "topic list --{}", "topic list -o {}", "topic list --timeout-ms {}", "topic list -b {}:x",
+        "topic list --command-config {}", "topic create t -p {}", "topic create t -c {}", "topic describe {}",
+        "verify --check {}", "consume t -o {}", "consume t -p {}", "consume t -f %{}", "produce t -H {}", "config describe {}",
+        "quota set --user u {}", "cluster drain {}", "group reset-offsets g --topic {} --to-offset {}", "dlq show t --filter {}",
+        "cut create {} --topic {}", "txn abort --topic {} --start-offset {}", "lake audit t {}",
+        "start {}", "start --{}", "start --log-level {}", "start --set {}", "start --data-dir /dev/null/{}", "start --nodes {}",
+        "start --listen {}", "start --port {}", "storage {}", "storage format {}", "storage format --{}", "storage info -c {}",
+        "storage format --data-dir /dev/null/{}", "storage format -t {} --data-dir /dev/null/d", "storage format -r {} --data-dir d",
+    ],
+)  # fmt: skip
+def test_an_error_does_not_drive_the_terminal(line: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Whatever is echoed of a command line is escaped, by click and by argparse."""
+    words = [word.replace("{}", NASTY) for word in line.split()]
+    if words[0] in ("start", "storage"):
+        with pytest.raises(SystemExit) as end, contextlib.chdir(tmp_path):
+            main(words)
+        code, shown = end.value.code, capsys.readouterr().err
+    else:
+        bootstrap = [] if "-b" in words or len(words) < 3 else ["-b", NOWHERE]
+        result = run(*words, *bootstrap)
+        code, shown = result.exit_code, result.stderr
+    assert code in (1, 2)
+    assert "error: " in shown
+    assert [line for line in shown.splitlines() if not line.isprintable() or line.startswith("error: forged")] == []

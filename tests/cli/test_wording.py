@@ -4,11 +4,7 @@ import shlex
 
 import pytest
 
-from barnabas.cli.wording import as_typed, counted, in_lower_case, on_one_line, were
-
-
-def test_a_text_is_one_line_that_a_terminal_does_not_obey() -> None:
-    assert on_one_line("group g\x1b[2J\n2026 INFO\u202e, in C:\\x") == r"group g\x1b[2J 2026 INFO\u202e, in C:\x"
+from barnabas.cli.wording import as_typed, counted, first_few, in_lower_case, listed, were
 
 
 def test_a_sentence_goes_on_in_lower_case() -> None:
@@ -42,3 +38,9 @@ def test_records_and_their_verb(number: int, of: int | None, words: str) -> None
 
 def test_one_thing_is_not_many() -> None:
     assert [counted(count, "member") for count in (0, 1, 2)] == ["0 members", "1 member", "2 members"]
+
+
+def test_long_lists_are_shortened_for_people() -> None:
+    assert (first_few("abcde"), listed("abcde")) == (list("abcde"), "a, b, c, d, e")
+    assert first_few("abcdefg") == ["a", "b", "c", "d", "e", "and 2 more"]
+    assert listed("abcdefg") == "a, b, c, d, e and 2 more"

@@ -107,6 +107,7 @@ _request_names = {
     ApiKey.METADATA: "MetadataRequest",
     ApiKey.FETCH: "FetchRequest",
     ApiKey.PRODUCE: "ProduceRequest",
+    ApiKey.SASL_HANDSHAKE: "SaslHandshakeRequest",
     ApiKey.VOTE: "VoteRequest",
     ApiKey.FETCH_SNAPSHOT: "FetchSnapshotRequest",
 }
@@ -246,5 +247,6 @@ def _all_requests() -> dict[int, str]:
         "DescribeLogDirs", "DescribeProducers", "ShareGroupDescribe", "StreamsGroupDescribe", "DescribeShareGroupOffsets",
         "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers", "DescribeTopicPartitions",
         "Produce", "Fetch", "AlterPartitionReassignments", "ListPartitionReassignments", "ElectLeaders",
+        "UnregisterBroker",
     ]  # fmt: skip
     return {getattr(messages, f"{name}Request").API_KEY: f"{name}Request" for name in names}

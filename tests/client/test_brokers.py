@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin, Node, result
+from barnabas.client.errors import ConnectionLost
 from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode
 from tests.client.scripted_broker import MemoryCluster
 from tests.client.versions import T0, every_version, only
 
@@ -42,6 +44,31 @@ def test_an_old_broker_is_not_asked_for_fenced_ones(memory: MemoryCluster, admin
     memory.handlers["DescribeClusterRequest"] = lambda *_: messages.DescribeClusterResponse()
     assert admin.describe_cluster().fenced == []
     assert [each.include_fenced_brokers for each in memory.asked("DescribeClusterRequest")] == [False]
+
+
+@pytest.mark.parametrize(
+    ("codes", "error", "asked"),
+    [
+        ([ErrorCode.NONE], None, 1),
+        ([ErrorCode.NOT_CONTROLLER, ErrorCode.NONE], None, 2),
+        ([ErrorCode.BROKER_ID_NOT_REGISTERED], ErrorCode.BROKER_ID_NOT_REGISTERED, 1),
+        # It may have been forgotten: to ask again would say that it is unknown.
+        ([ConnectionLost("gone")], ErrorCode.NETWORK_EXCEPTION, 1),
+    ],
+)
+def test_a_broker_is_unregistered_by_the_controller(
+    memory: MemoryCluster, admin: Admin, codes: list[Any], error: ErrorCode | None, asked: int
+) -> None:
+    answers = iter(codes)
+
+    def answer(broker_id: int, request: Any, version: int) -> Any:
+        code = next(answers)
+        return code if isinstance(code, Exception) else messages.UnregisterBrokerResponse(error_code=code)
+
+    memory.handlers["UnregisterBrokerRequest"] = answer
+    found = admin.unregister_broker(5)
+    assert (None if found is None else found.code) == error
+    assert [each.broker_id for each in memory.asked("UnregisterBrokerRequest")] == [5] * asked
 
 
 @pytest.mark.parametrize("version", every_version(messages.DescribeLogDirsRequest))

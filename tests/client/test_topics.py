@@ -32,7 +32,10 @@ def test_create_topics(memory: MemoryCluster, admin: Admin, version: int) -> Non
         return response(
             topics=[
                 response.CreatableTopicResult(
-                    name=topic.name, error_code=36 if topic.name == "t" else 0, num_partitions=topic.num_partitions
+                    name=topic.name,
+                    error_code=36 if topic.name == "t" else 0,
+                    num_partitions=topic.num_partitions,
+                    configs=[response.CreatableTopicConfigs(name="min.insync.replicas", value="2")],
                 )
                 for topic in request.topics
             ]
@@ -41,6 +44,7 @@ def test_create_topics(memory: MemoryCluster, admin: Admin, version: int) -> Non
     memory.handlers["CreateTopicsRequest"] = create
     created = admin.create_topics([NewTopic("new", 3, 1, {"retention.ms": "5"}), NewTopic("t", 1, 1)])
     assert result(created["new"]).partitions == (3 if version >= 5 else -1)
+    assert result(created["new"]).configs == ({"min.insync.replicas": "2"} if version >= 5 else {})
     assert error_code(created["t"]) == ErrorCode.TOPIC_ALREADY_EXISTS
     (request,) = memory.asked("CreateTopicsRequest")
     assert [(config.name, config.value) for config in request.topics[0].configs] == [("retention.ms", "5")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from pathlib import Path
 
@@ -179,14 +180,41 @@ def test_mistakes_are_one_sentence(barnabas_cluster: barnabas.Cluster) -> None:
         cluster.kill(4)
     with pytest.raises(ValueError, match=r"^there is no node 7: the nodes are 1 to 3$"):
         cluster.partition(1, {2, 7})
-    with pytest.raises(ValueError, match=r"^there is nothing to cut: name two different nodes$"):
-        cluster.cut(1, 1)
+    for cut in (
+        lambda: cluster.cut(1, 1),
+        lambda: cluster.partition({1}, {1, 2}),
+        lambda: cluster.partition({2, 1}, cluster.nodes),
+        lambda: cluster.delay((1, 1), 0.1),
+    ):
+        with pytest.raises(ValueError, match=r"^node 1 is on both sides: a node always reaches itself$"):
+            cut()
+    with pytest.raises(ValueError, match=r"^one side has no node: name nodes on both sides$"):
+        cluster.partition(1, set())
     with pytest.raises(barnabas.KafkaError, match="INVALID_REPLICATION_FACTOR"):
         cluster.create_topic("orders", replicas=4)
     with pytest.raises(barnabas.CannotStart, match=r"^this cluster already runs on "):
         cluster.start()
-    with pytest.raises(TimeoutError, match=r"^0 s have passed without this: nothing-0 has a leader that runs$"):
+    with pytest.raises(TimeoutError, match=r"^after 0 s nothing-0 has no leader that runs$"):
         cluster.leader("nothing", timeout=0)
+
+
+def test_a_wait_in_vain_names_the_active_faults(
+    barnabas_cluster: barnabas.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = barnabas_cluster
+    cluster.partition(1, {2, 3})
+    faults = "(nodes 1 and 2 are cut from each other, nodes 1 and 3 are cut from each other: heal() ends the faults)"
+    with pytest.raises(TimeoutError) as waited:
+        cluster.leader("nothing", timeout=0)
+    assert str(waited.value) == f"after 0 s nothing-0 has no leader that runs {faults}"
+    monkeypatch.setattr("barnabas.embedded.cluster._START_S", 0.5)
+    with pytest.raises(
+        barnabas.CannotStart, match=rf"^node 1 does not start: .*{re.escape(faults)}; its log ends with\n"
+    ):
+        cluster.restart(1)
+    cluster.heal()
+    monkeypatch.undo()
+    cluster.restart(1)
 
 
 def test_a_cluster_that_does_not_run() -> None:

@@ -26,3 +26,12 @@ def test_a_node_gets_the_network_and_its_own_part_of_the_rest() -> None:
 
 def test_no_faults_are_none() -> None:
     assert received(NO_FAULTS, 2) == NO_FAULTS._replace(requests={2: ()})
+
+
+def test_faults_are_named() -> None:
+    assert NO_FAULTS.in_words() == ""
+    assert PLAN.in_words() == (
+        "nodes 1 and 2 are cut from each other, nothing from node 3 reaches node 1, messages are delayed, requests fail on purpose"
+    )
+    assert FaultPlan(delays={(1, 2): 0.0}, slow={1: 0.0}, requests={1: ()}).in_words() == ""
+    assert FaultPlan(slow={1: 0.1}).in_words() == "messages are delayed"

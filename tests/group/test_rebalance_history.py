@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.group.rebalance_history import RebalanceHistory, to_json
+from barnabas.group.rebalance_history import RebalanceHistory, to_json, with_reason
 from tests.group.consumer_script import ConsumerScriptRunner
 from tests.group.scripts_of import name_of, play, scripts_of
 
@@ -90,3 +90,8 @@ def test_only_the_newest_are_kept_and_only_of_groups_that_are_there() -> None:
     history.keep_only({"h"})
     assert history.of("g") == []
     assert len(history.of("h")) == 2
+
+
+def test_why_a_member_left_is_the_rest_of_a_line() -> None:
+    assert with_reason("the consumer is being closed") == ": the consumer is being closed"
+    assert with_reason(None) == with_reason("") == ", and gave no reason"

@@ -72,3 +72,13 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*arguments), capture_output=True, text=True, timeout=300, env={**ENVIRONMENT, "COLUMNS": "200"}
     )
+
+
+def pid_of(node: Path) -> int:
+    """Return the process that holds the lock of a node's directory."""
+    inode = os.stat(node / "data" / ".lock").st_ino
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if words[1] == "POSIX" and words[5].endswith(f":{inode}"):
+            return int(words[4])
+    raise AssertionError(f"nobody holds the lock of {node}")

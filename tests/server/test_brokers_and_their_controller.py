@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -91,6 +92,28 @@ def test_a_broker_that_has_started_finds_itself_in_the_metadata(seed: int) -> No
         await asyncio.gather(cluster.controller.start(), started(0), started(1))
 
     play(story, seed)
+
+
+def test_the_first_run_of_a_node_is_no_run_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+    """A node of a cluster joins its quorum before it recovers its logs: the traces of that are not an earlier run's."""
+    caplog.set_level(logging.INFO, "barnabas.server.start_report")
+
+    def said() -> list[str]:
+        lines = [line for line in caplog.messages if "run" in line]
+        caplog.clear()
+        return lines
+
+    async def story(cluster: Cluster) -> None:
+        await cluster.start()
+        assert said() == ["This is the first run in this directory"] * 3
+        await cluster.brokers[0].stop()
+        await cluster.brokers[0].start()
+        assert said() == ["The last run stopped cleanly: 0 partitions, nothing to recover"]
+        cluster.brokers[0].kill("is killed")
+        await cluster.brokers[0].start()
+        assert said() == ["The last run was killed or failed: 0 partitions to recover"]
+
+    play(story)
 
 
 def test_a_topic_that_one_broker_is_asked_for_is_everywhere() -> None:

@@ -401,7 +401,7 @@ def test_a_node_of_a_cluster_starts_only_on_a_formatted_directory(tmp_path: Path
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines()[-1] == (
         f"error: {tmp_path}/data is not formatted, and this node is not alone: "
-        "`barnabas storage format -t CLUSTER-ID -c FILE` formats it"
+        "`barnabas storage format -t CLUSTER-ID -c FILE` formats it (`barnabas cluster info` shows the id of a cluster that runs)"
     )
     assert not (tmp_path / "data").exists()
 

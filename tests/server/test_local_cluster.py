@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 from pathlib import Path
 
@@ -55,6 +56,17 @@ def test_five_nodes_of_which_three_vote(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_is_made_is_for_its_owner_only(tmp_path: Path) -> None:
+    cluster = made(tmp_path, 2)
+    for node in cluster.nodes:
+        node.open_log().close()
+    paths = [*tmp_path.rglob("*")]
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
+    assert {"cluster.properties", "server.properties", "node.log"} <= {path.name for path in paths}
+
+
+@pytest.mark.slow
 def test_a_later_start_keeps_ports_and_settings(tmp_path: Path) -> None:
     file = made(tmp_path, 2).nodes[0].properties
     file.write_text(file.read_text() + "num.partitions=7\n")
@@ -90,10 +102,32 @@ def test_a_cluster_grows_by_brokers(tmp_path: Path) -> None:
     assert len({cluster_id for cluster_id, _ in identities(cluster)}) == 1
     ports = [port for node in cluster.nodes for port in node.ports]
     assert len(set(ports)) == 4
-    # It never shrinks.
-    with pytest.raises(CannotStart, match="holds 3 nodes, not 1"):
-        made(tmp_path, 1)
     assert [node.ports for node in made(tmp_path, 3, None).nodes] == [node.ports for node in cluster.nodes]
+
+
+@pytest.mark.slow
+def test_a_cluster_shrinks_by_brokers_whose_folders_are_gone(tmp_path: Path) -> None:
+    made(tmp_path, 5)
+    retire = (
+        "pass --nodes 5, or retire node 5: `barnabas cluster drain 5`, then remove its folder, or another --data-dir"
+    )
+    with pytest.raises(CannotStart) as caught:
+        made(tmp_path, 4, None)
+    assert str(caught.value) == f"{tmp_path} holds 5 nodes, not 4 ({retire})"
+    shutil.rmtree(tmp_path / "node-5")
+    before = identities(made(tmp_path, 4, None))
+    assert len(before) == 4
+    # A new broker may have its number.
+    again = identities(made(tmp_path, 5, None))
+    assert (again[:4], again[4][1]) == (before, "5")
+
+
+@pytest.mark.slow
+def test_the_voters_of_a_cluster_stay(tmp_path: Path) -> None:
+    made(tmp_path, 3)
+    shutil.rmtree(tmp_path / "node-3")
+    with pytest.raises(CannotStart, match=r"holds 3 nodes, not 2 \(pass --nodes 3, or another --data-dir\)"):
+        made(tmp_path, 2, None)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -16,7 +17,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.server.process import ENVIRONMENT, command, run
+from tests.server.process import ENVIRONMENT, command, pid_of, run
 
 PATIENCE_SECONDS = 60
 
@@ -69,16 +70,6 @@ class Cluster:
         self.process.communicate()
 
 
-def pid_of(node: Path) -> int:
-    """Return the process that holds the lock of a node's directory."""
-    inode = os.stat(node / "data" / ".lock").st_ino
-    for line in Path("/proc/locks").read_text().splitlines():
-        words = line.split()
-        if words[1] == "POSIX" and words[5].endswith(f":{inode}"):
-            return int(words[4])
-    raise AssertionError(f"nobody holds the lock of {node}")
-
-
 def write(addresses: str, value: str) -> None:
     producer = Producer({"bootstrap.servers": addresses, "enable.idempotence": True})
     producer.produce("orders", value, partition=0)
@@ -104,6 +95,13 @@ def values(addresses: str, count: int) -> list[str]:
     return found
 
 
+def assert_stopped_in_order(folder: Path, nodes: int) -> None:
+    """All nodes have left while there was a controller, although all stopped together."""
+    for node in (folder / f"node-{number}" for number in range(1, nodes + 1)):
+        assert json.loads((node / "data" / ".kafka_cleanshutdown").read_text())["brokerEpoch"] > 0
+        assert "without handing over" not in (node / "node.log").read_text()
+
+
 def test_a_second_start_serves_the_same_data(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     with Cluster(folder, 1, "--port", "0") as cluster:
@@ -122,9 +120,26 @@ def test_a_second_start_serves_the_same_data(tmp_path: Path) -> None:
         assert again.stop() == 0
 
 
+def test_a_folder_that_others_can_read_is_named(tmp_path: Path) -> None:
+    """One that an earlier release has made: it stays as it is."""
+    folder = tmp_path / "cluster"
+    with Cluster(folder, 1, "--port", "0") as cluster:
+        assert cluster.stop() == 0
+        assert cluster.process.stderr is not None
+        assert cluster.process.stderr.read() == ""
+    for path, mode in ((folder, 0o755), (folder / "node-1", 0o755), (folder / "node-1" / "node.log", 0o644)):
+        path.chmod(mode)
+    with Cluster(folder, 1) as cluster:
+        assert cluster.stop() == 0
+        assert cluster.process.stderr is not None
+        assert (
+            f"WARNING barnabas.server.start_report: {folder} can be read by every user" in cluster.process.stderr.read()
+        )
+
+
 def test_three_nodes_go_on_when_one_is_killed_keep_what_was_written_and_become_four(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
-    # The last node waits half a session for somebody to hand its partitions to.
+    # The killed node is missed soon.
     sessions = ("--set", "broker.session.timeout.ms=2000", "--set", "broker.heartbeat.interval.ms=300")
     with Cluster(folder, 3, "--port", "0", "--restart", *sessions) as cluster:
         create(cluster.addresses, 3)
@@ -136,6 +151,7 @@ def test_three_nodes_go_on_when_one_is_killed_keep_what_was_written_and_become_f
         assert cluster.stop() == 0
         assert cluster.process.stderr is not None
         assert "error: node 1 was killed by SIGKILL (starting it again)\n" in cluster.process.stderr.read()
+    assert_stopped_in_order(folder, 3)
     # The next start may have more nodes.
     with Cluster(folder, 4, *sessions) as cluster:
         assert values(cluster.addresses, 3) == ["one", "two", "three"]

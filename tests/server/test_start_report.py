@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 
 import pytest
 
 import barnabas
+from barnabas.log.disk import OsDisk
 from barnabas.log.log_manager import Recovery
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.server import start_report
 from barnabas.server.config import BrokerConfig
 from barnabas.server.data_directory import DataDirectory
 from barnabas.server.listener import Listener
-from barnabas.server.start_report import RecoveryReport, say_start, warn_of_strangers
+from barnabas.server.start_report import RecoveryReport, say_start, warn_of_readers, warn_of_strangers
 from barnabas.version import VERSION
 from tests.simulation.disk import SimDisk
 
@@ -28,12 +30,9 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def directory(*, formatted: bool, used: bool = False) -> DataDirectory:
-    disk = SimDisk()
-    if used:
-        disk.put("/data/__cluster_metadata-0/quorum-state", b"")
-    found = DataDirectory(disk, BrokerConfig.from_properties({"log.dirs": "/data"}))
+    found = DataDirectory(SimDisk(), BrokerConfig.from_properties({"log.dirs": "/data"}))
     found.meta = MetaProperties("abc", 7)
-    found.was_formatted = formatted
+    found.was_formatted, found.was_used = formatted, used
     return found
 
 
@@ -118,3 +117,16 @@ def test_a_port_of_metrics_that_others_reach_is_named(
     warnings = [record.getMessage() for record in log.records if "/metrics serves" in record.getMessage()]
     assert len(warnings) == (said is not None)
     assert all(text.startswith(said or "") and "read the names of topics" in text for text in warnings)
+
+
+@pytest.mark.parametrize("closed", [None, "", "node-1", "node-1/node.log"])
+def test_what_others_can_read_is_named(closed: str | None, tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
+    """A file is closed if one directory on the way to it is."""
+    (tmp_path / "node-1").mkdir()
+    (tmp_path / "node-1" / "node.log").touch()
+    (tmp_path / "private").touch()
+    for path, mode in (("", 0o755), ("node-1", 0o755), ("node-1/node.log", 0o644), ("private", 0o600)):
+        (tmp_path / path).chmod(mode & 0o700 if path == closed else mode)
+    warn_of_readers(OsDisk(), str(tmp_path), ["private", "node-1/node.log"], "its logs")
+    warning = f"{tmp_path} can be read by every user of this machine, with its logs (chmod -R go-rwx {tmp_path})"
+    assert log.messages == ([warning] if closed is None else [])

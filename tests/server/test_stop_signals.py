@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from barnabas.server.stop_signals import StopSignals
+from barnabas.server.stop_signals import LEAVE, StopSignals
 
 
 class StoppedLoop:
@@ -55,18 +55,51 @@ def test_a_later_signal_ends_the_process_at_once(monkeypatch: pytest.MonkeyPatch
     signals.asked.get_loop().close()
 
 
+class Input:
+    """A node's standard input, which another process holds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.loop = StoppedLoop()
+        self._read, self._write = os.pipe()
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(fileno=lambda: self._read))
+        self.signals = StopSignals(self.loop)  # type: ignore[arg-type]
+        self.signals.heed_input()
+
+    def write(self, words: bytes) -> None:
+        os.write(self._write, words)
+        self.loop.readers[self._read]()
+
+    def end(self) -> None:
+        os.close(self._write)
+        self.loop.readers[self._read]()
+        assert self.loop.readers == {}
+
+    @property
+    def state(self) -> tuple[bool, bool, bool]:
+        signals = self.signals
+        return signals.asked.done(), signals.with_others, signals.input_ended.done()
+
+
 def test_the_end_of_the_input_asks_for_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = StoppedLoop()
-    signals = StopSignals(loop)  # type: ignore[arg-type]
-    read, write = os.pipe()
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(fileno=lambda: read))
-    signals.heed_end_of_input()
-    os.write(write, b"words that nobody reads")
-    loop.readers[read]()
-    assert not signals.asked.done()
-    os.close(write)
-    loop.readers[read]()
-    assert signals.asked.done()
-    assert loop.readers == {}
-    os.close(read)
-    signals.asked.get_loop().close()
+    given = Input(monkeypatch)
+    given.write(b"words that nobody reads")
+    assert given.state == (False, False, False)
+    given.end()
+    assert given.state == (True, False, True)
+
+
+def test_all_nodes_stop_if_the_input_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Input(monkeypatch)
+    given.write(LEAVE)
+    assert given.state == (True, True, False)
+    given.end()
+    assert given.state == (True, True, True)
+
+
+def test_a_node_that_stops_already_stops_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Input(monkeypatch)
+    given.loop.handlers[signal.SIGTERM]()
+    given.write(LEAVE)
+    assert given.state == (True, False, False)
+    given.end()
+    assert given.state == (True, False, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -19,9 +20,11 @@ import os, pathlib, signal, sys
 folder = pathlib.Path(sys.argv[sys.argv.index("--config") + 1]).parent
 lives = folder / "lives"
 lives.write_text((lives.read_text() if lives.exists() else "") + "x")
+def note(what):
+    with open(folder.parent / "ended", "a") as ended:
+        ended.write(what + folder.name[-1] + " ")
 def stop(*_):
-    with open(folder.parent / "stopped", "a") as stopped:
-        stopped.write(folder.name[-1])
+    note("terminated-")
     sys.exit()
 signal.signal(signal.SIGTERM, stop)
 if (folder / "broken").exists():
@@ -30,7 +33,11 @@ print("starting", flush=True)
 print("barnabas ready on h:" + folder.name[-1], flush=True)
 if "--die" in sys.argv and lives.read_text() == "x":
     os._exit(7)
-sys.stdin.read()
+for line in sys.stdin:
+    assert line == "leave\\n"
+    note("left-")
+    print("barnabas left", flush=True)
+note("stopped-")
 """
 """A node that is ready at once and lives until a signal arrives or its input ends."""
 
@@ -71,8 +78,8 @@ class Cluster:
         return asyncio.run(both())
 
     @property
-    def stopped(self) -> str:
-        return (self.folder / "stopped").read_text()
+    def ended(self) -> list[str]:
+        return (self.folder / "ended").read_text().split()
 
     def lives(self, node_id: int) -> int:
         return len((self.folder / f"node-{node_id}" / "lives").read_text())
@@ -91,7 +98,9 @@ def processes(supervisor: Supervisor) -> dict[int, NodeProcess]:
 
 
 @pytest.mark.slow
-def test_all_serve_and_are_stopped_voters_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_serve_and_no_node_stops_before_every_broker_has_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     so_far: list[str] = []
 
     async def stop(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
@@ -100,8 +109,8 @@ def test_all_serve_and_are_stopped_voters_last(tmp_path: Path, capsys: pytest.Ca
 
     cluster = Cluster(tmp_path, 5)
     assert cluster.run(stop) == 0
-    assert sorted(cluster.stopped[:2]) == ["4", "5"]
-    assert cluster.stopped[2:] == "321"
+    assert sorted(cluster.ended[:5]) == [f"left-{n}" for n in range(1, 6)]
+    assert sorted(cluster.ended[5:]) == [f"stopped-{n}" for n in range(1, 6)]
     lines = "".join(so_far).splitlines()
     assert sorted(lines[:5]) == [
         f"node {n} ({'broker and controller' if n < 4 else 'broker'}) on h:{n}, files in {tmp_path}/node-{n}"
@@ -124,7 +133,7 @@ def test_a_crash_is_one_line_and_the_others_go_on(tmp_path: Path, capsys: pytest
     cluster = Cluster(tmp_path, 2)
     assert cluster.run(crash) == 0
     assert f"error: node 2 was killed by SIGKILL (its log: {tmp_path}/node-2/node.log)\n" in "".join(so_far)
-    assert (cluster.stopped, cluster.lives(2)) == ("1", 1)
+    assert (cluster.ended, cluster.lives(2)) == (["left-1", "stopped-1"], 1)
 
 
 @pytest.mark.slow
@@ -140,7 +149,23 @@ def test_a_crash_is_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
     cluster = Cluster(tmp_path, 1, restart=True, arguments=("--die",))
     assert cluster.run(crash) == 0
-    assert (cluster.stopped, cluster.lives(1)) == ("1", 2)
+    assert (cluster.ended, cluster.lives(1)) == (["left-1", "stopped-1"], 2)
+
+
+@pytest.mark.slow
+def test_a_node_that_was_stopped_in_order_stays_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    so_far: list[str] = []
+
+    async def stop_one(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        processes(supervisor)[2].send(signal.SIGTERM)
+        await printed(capsys, "error: ", so_far)
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 2, restart=True)
+    assert cluster.run(stop_one) == 0
+    assert f"error: node 2 was stopped (its log: {tmp_path}/node-2/node.log)\n" in "".join(so_far)
+    assert (cluster.ended, cluster.lives(2)) == (["terminated-2", "left-1", "stopped-1"], 1)
 
 
 async def nothing(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
@@ -171,3 +196,23 @@ def test_a_stop_before_all_serve_is_a_stop(tmp_path: Path) -> None:
         asked.set_result(None)
 
     assert Cluster(tmp_path, 2).run(stop) == 0
+
+
+@pytest.mark.slow
+def test_a_node_that_hangs_does_not_keep_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.server.supervisor._LEAVE_SECONDS", 0.2)
+    monkeypatch.setattr("barnabas.server.supervisor._STOP_SECONDS", 0.2)
+    so_far: list[str] = []
+
+    async def pause_one(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        processes(supervisor)[2].send(signal.SIGSTOP)
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 2)
+    assert cluster.run(pause_one) == 0
+    assert cluster.ended == ["left-1", "stopped-1"]
+    killed = f"error: node 2 does not stop, and is killed (its log: {tmp_path}/node-2/node.log)\n"
+    assert capsys.readouterr().err == killed

@@ -234,6 +234,10 @@ class FakeConnection:
         version = self._cluster.fetch_version if name == "FetchRequest" else request.MAX_VERSION
         return version if highest is None else min(version, highest)
 
+    def supports(self, api_key: int, version: int = 0) -> bool:
+        """Return False: it is asked of SaslHandshake only."""
+        return False
+
     def send(self, message: Any, version: int | None = None, *, highest: int | None = None) -> int:
         assert not self.closed
         name = type(message).__name__.removesuffix("Request")

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: status, nodes, quorum, drain, rebalance, info."""
+"""`barnabas cluster`: status, nodes, quorum, drain, rebalance, forget, info."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from copy import copy
 
 import click
 
+from barnabas.cli.cluster_forget import forget
 from barnabas.cli.cluster_moves import drain, rebalance
 from barnabas.cli.cluster_nodes import nodes
 from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
@@ -16,7 +17,7 @@ from barnabas.cli.session import Session, session_options
 
 @click.group()
 def cluster() -> None:
-    """The cluster: its health, nodes and quorum; moves replicas between brokers."""
+    """The cluster: its health, nodes and quorum; moves replicas, forgets brokers."""
 
 
 @cluster.command()
@@ -49,7 +50,7 @@ def info(session: Session) -> None:
     session.output.show(table.objects()[0], table)
 
 
-for command in (status, nodes, quorum, drain, rebalance):
+for command in (status, nodes, quorum, drain, rebalance, forget):
     cluster.add_command(command)
 
 # The name that `status` had before it counted as much.

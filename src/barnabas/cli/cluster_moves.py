@@ -15,14 +15,13 @@ from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.output import Table
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_brokers, session_options
-from barnabas.cli.wording import counted
+from barnabas.cli.wording import counted, listed
 from barnabas.client import placement
 from barnabas.client.admin import Admin, PartitionDescription, TopicPartition
 from barnabas.client.placement import Plan, TooFewBrokers, loads
 from barnabas.client.reassignments import Stalled
 from barnabas.protocol.errors import KafkaError
 
-_NAMED_MAX = 5
 _AT_ONCE = 20
 
 
@@ -200,7 +199,7 @@ def _moved(admin: Admin, plan: Plan, at_once: int) -> dict[TopicPartition, Kafka
     except Stalled as stalled:
         brokers = sorted({each for waited_for in stalled.waits.values() for each in waited_for})
         raise Failure(
-            f"{_named(list(stalled.waits))} cannot move until these brokers serve: {', '.join(map(str, brokers))}",
+            f"{listed(list(stalled.waits))} cannot move until these brokers serve: {', '.join(map(str, brokers))}",
             "start them: what was begun goes on by itself",
         ) from None
     except KeyboardInterrupt:
@@ -215,12 +214,6 @@ def _of_lost(lost: dict[TopicPartition, PartitionDescription]) -> list[Failure]:
         if each.why_leaderless is not None:
             by_remedy.setdefault(each.why_leaderless.remedy, []).append(at)
     return [
-        Failure(f"{_named(partitions)} cannot move without a leader", remedy)
+        Failure(f"{listed(partitions)} cannot move without a leader", remedy)
         for remedy, partitions in by_remedy.items()
     ]
-
-
-def _named(partitions: list[TopicPartition]) -> str:
-    more = len(partitions) - _NAMED_MAX
-    first = ", ".join(map(str, partitions[:_NAMED_MAX]))
-    return f"{first} and {more} more" if more > 0 else first

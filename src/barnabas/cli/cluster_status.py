@@ -12,6 +12,7 @@ from barnabas.cli.cluster_quorum import controller_of, quorum_of
 from barnabas.cli.failure import Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, session_options
+from barnabas.cli.wording import first_few
 from barnabas.client.admin import (
     Admin,
     ClusterDescription,
@@ -25,7 +26,6 @@ from barnabas.client.admin import (
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
-_NAMED_MAX = 5
 _MIN_ISR = "min.insync.replicas"
 
 
@@ -97,7 +97,7 @@ def status(session: Session) -> None:
     summary = Table(columns, [row], vertical=True)
     table = Table(
         ("PROBLEM", "COUNT", "WHERE", "WHAT-TO-DO"),
-        [(each.problem, len(each.where), _shortened(each.where), each.remedy) for each in problems],
+        [(each.problem, len(each.where), first_few(each.where), each.remedy) for each in problems],
         below=("WHERE", "WHAT-TO-DO"),
     )
     data = summary.objects()[0] | {"problems": [each._asdict() for each in problems]}
@@ -150,11 +150,6 @@ def _sorted_out(
     return found
 
 
-def _shortened(where: list[str]) -> list[str]:
-    more = len(where) - _NAMED_MAX
-    return where if more <= 0 else [*where[:_NAMED_MAX], f"and {more} more"]
-
-
 def _of_controllers(found: ClusterDescription, quorum: Quorum | None) -> Iterator[Problem]:
     if controller_of(found, quorum) is None:
         yield Problem("no controller", ["the quorum"], "start a majority of the controllers")
@@ -166,7 +161,8 @@ def _of_controllers(found: ClusterDescription, quorum: Quorum | None) -> Iterato
 def _of_brokers(found: ClusterDescription) -> Iterator[Problem]:
     if found.fenced:
         names = [f"broker {each.id}" for each in found.fenced]
-        yield Problem("fenced broker", names, "start it; its log says why if it runs")
+        remedy = "start it; its log says why if it runs; `barnabas cluster forget NODE` if it is gone for good"
+        yield Problem("fenced broker", names, remedy)
 
 
 def _of_log_dirs(outcomes: dict[int, list[LogDir] | KafkaError]) -> Iterator[Problem]:

@@ -213,6 +213,7 @@ def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> T
 @click.option("--delete-config", "deleted_lists", multiple=True, metavar="K,K", help="Kafka's spelling of --delete.")
 @click.option("--append", "appended", multiple=True, metavar="KEY=VALUE", help="Add to a list; repeat.")
 @click.option("--subtract", "subtracted", multiple=True, metavar="KEY=VALUE", help="Remove from a list; repeat.")
+@click.option("--force", is_flag=True, help="Also set what Kafka's brokers do not know, for a plugin of theirs.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
@@ -227,6 +228,7 @@ def alter(
     deleted_lists: tuple[str, ...],
     appended: tuple[str, ...],
     subtracted: tuple[str, ...],
+    force: bool,
     dry_run: bool,
 ) -> None:
     """Change single settings; the others stay.
@@ -254,10 +256,9 @@ def alter(
         if len(words) < 2 and not more and not entity_default:
             raise click.UsageError(_unnamed(words))
         resources = _resources(admin, words, entity_type, more, entity_default)
+        if not force and any(each.type is ResourceType.BROKER for each in resources):
+            _check_are_known([each.name for each in changes if each.operation is not ConfigOperation.DELETE])
         outcomes = alter_settings(admin, resources, changes, dry_run=dry_run)
-    for resource, outcome in outcomes.items():
-        if isinstance(outcome, Altered) and resource.type is ResourceType.BROKER:
-            _warn_of_unknown(list(values))
     rows = [
         (_kind(resource), resource.name, outcome.status(dry_run=dry_run))
         for resource, outcome in outcomes.items()
@@ -277,13 +278,17 @@ def _unnamed(words: tuple[str, ...]) -> str:
     return "Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`."
 
 
-def _warn_of_unknown(names: list[str]) -> None:
-    """Say which settings of a broker nobody knows: a broker accepts any name, because its plugins may have their own."""
+def _check_are_known(names: list[str]) -> None:
+    """Check that brokers know the settings: a broker accepts any name, because its plugins may have their own.
+
+    Raises:
+        Failure: they do not know one.
+    """
     known = set(setting_names("broker"))
     for name in names:
         if name not in known and not name.startswith("listener.name."):
             meant = near_setting("broker", name)
-            click.echo(f"warning: {printable(name)} is not a setting of Kafka's brokers{meant}", err=True)
+            raise Failure(f"{name} is not a setting of Kafka's brokers{meant}", "--force sets it all the same")
 
 
 def parse_add_config(text: str) -> dict[str, str]:

@@ -15,10 +15,12 @@ from typing import IO, Any, NamedTuple
 import click
 
 from barnabas.cli.layout import width_of
-from barnabas.cli.wording import as_typed, in_lower_case, on_one_line
+from barnabas.cli.wording import as_typed, in_lower_case
+from barnabas.client.errors import OtherProtocol
 from barnabas.error_lines import error_line
 from barnabas.kafka_words import in_plain_words
 from barnabas.nearest import did_you_mean
+from barnabas.printable import on_one_line
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.settings_table import suggestion
 
@@ -30,7 +32,7 @@ _CONTROLLER_IS_SILENT = "the controller does not answer"
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start a broker with `barnabas start --data-dir DIR`, or name another with -b HOST:PORT",
     "REQUEST_TIMED_OUT": "check that the address is a broker's; --timeout-ms waits longer",
-    "NETWORK_EXCEPTION": "check that it is a Kafka listener without TLS; the broker's log may say more",
+    "NETWORK_EXCEPTION": "check that it is a Kafka listener without TLS and SASL; the broker's log may say more",
     "UNKNOWN_TOPIC_OR_PARTITION": "`barnabas topic list` shows which exist",
     "TOPIC_ALREADY_EXISTS": "--if-not-exists accepts it",
     "INVALID_TOPIC_EXCEPTION": "use letters, digits, '.', '_' and '-', at most 249 of them",
@@ -140,6 +142,8 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
 def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:
     if error.code == ErrorCode.REQUEST_TIMED_OUT and error.message.startswith(_CONTROLLER_IS_SILENT):
         return _NO_CONTROLLER
+    if isinstance(error, OtherProtocol):
+        return "name a PLAINTEXT listener of a broker with -b HOST:PORT"
     if error.code != ErrorCode.INVALID_CONFIG:
         hint = _HINTS.get(error.code.name)
         return hint and hint.replace("{topic}", _topic(subject or message))

@@ -17,10 +17,11 @@ from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import parse_time_ms
-from barnabas.cli.wording import counted, on_one_line
+from barnabas.cli.wording import counted
 from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, TopicPartition, result
 from barnabas.durations import parse_duration_ms
 from barnabas.nearest import did_you_mean
+from barnabas.printable import on_one_line
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET", "STATUS")

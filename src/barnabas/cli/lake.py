@@ -11,6 +11,7 @@ import click
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.client.bootstrap import format_address
 from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def audit(session: Session, topic: str, delta: str | None, parquet: str | None, 
 
 def _with_port(session: Session) -> str:
     with session.admin() as admin:
-        return ",".join(
-            f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in admin.cluster.bootstrap
-        )
+        return ",".join(format_address(*each) for each in admin.cluster.bootstrap)
 
 
 def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:

@@ -15,8 +15,9 @@ import click
 from barnabas.cli.client_settings import client_settings as known_settings
 from barnabas.cli.client_settings import is_librdkafkas
 from barnabas.cli.failure import Failure, failure_of
-from barnabas.cli.session import Session, parse_pairs
+from barnabas.cli.session import PLAINTEXT_ONLY, Session, check_is_plaintext, parse_pairs
 from barnabas.nearest import did_you_mean
+from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, error_for
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _NOT_FROM_THE_FILE = {
     "bootstrap.servers", "client.dns.lookup", "delivery.timeout.ms", "max.poll.records", "partition.assignment.strategy",
     "request.timeout.ms",
 }  # fmt: skip
+_OF_SECURITY = re.compile(r"^(enable\.)?(ssl|sasl)\.")
 _NAMED_SETTING = re.compile(r'(?:property:?|value for) "([^"]+)"')
 _KNOWN = "-X takes settings such as linger.ms=5; CONFIGURATION.md of librdkafka lists them"
 _COMPLAINTS = (
@@ -63,7 +65,18 @@ _Client = TypeVar("_Client")
 
 
 def client_settings(session: Session, extra: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the merged settings of a producer or consumer."""
+    """Return the merged settings of a producer or consumer.
+
+    Raises:
+        Failure: they are for TLS or SASL, or a group has no name.
+    """
+    given = parse_pairs(extra, "-X")
+    # Our own client asks first, and knows neither; the library would ask a listener without TLS for it, again and again.
+    check_is_plaintext(given)
+    if secret := next((name for name in given if _OF_SECURITY.search(name)), None):
+        raise Failure(
+            f"{printable(secret)} is for TLS or SASL, which this command does not support yet", PLAINTEXT_ONLY
+        )
     from_file = {
         name: value
         for name, value in session.properties.items()
@@ -77,7 +90,7 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
         "log_level": 0,
         "error_cb": _Warnings(session.bootstrap),
         **options,
-        **parse_pairs(extra, "-X"),
+        **given,
     }
     if not settings.get("group.id", "any"):
         raise Failure("group.id is empty: set a name")  # confluent-kafka would end the process

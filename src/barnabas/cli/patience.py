@@ -2,8 +2,8 @@
 
     no answer from 10.0.0.7:9092 yet, waiting up to 30 s …
 
-An address that refuses the connection is different: nobody listens there, and the command ends at once, unless `--timeout-ms` is
-given. Then it waits that long for a broker that is about to start.
+An address that refuses or closes the connection is different: no broker serves there, and the command ends at once, unless
+`--timeout-ms` is given. Then it waits that long for a broker that is about to start. Where TLS or HTTP answers, no broker will.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import click
 from barnabas.cli.long_blocks import if_longer_than
 from barnabas.cli.progress import on_terminal
 from barnabas.client.cluster import Cluster
-from barnabas.client.errors import BrokerNotAvailable
+from barnabas.client.errors import ClientError
 from barnabas.client.wire import BlockingConnection
 
 AFTER_S = 2.0
@@ -82,7 +82,8 @@ class Patience:
             addresses: for people.
 
         Raises:
-            BrokerNotAvailable: none did within the cluster's timeout.
+            ClientError: none did within the cluster's timeout.
+            OtherProtocol: what answers is not a broker.
         """
         deadline = cluster.deadline()
         attempt = 0
@@ -91,7 +92,7 @@ class Patience:
             try:
                 cluster.any_connection()
                 break
-            except BrokerNotAvailable:
+            except ClientError:
                 if not cluster.pause(attempt, deadline):
                     raise
             attempt += 1

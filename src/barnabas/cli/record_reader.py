@@ -243,7 +243,8 @@ def _read_json(stream: BinaryIO) -> Iterator[Given]:
                 _json_typed(found, "timestamp", int),
             )
         except json.JSONDecodeError as error:
-            raise ValueError(f"line {number} is not valid JSON: {error.msg} at column {error.colno}") from None
+            # What Python misses there depends on its release, and may be the wrong thing.
+            raise ValueError(f"line {number} is not valid JSON from column {error.colno} on") from None
         except UnicodeDecodeError:
             raise ValueError(f"line {number} is not valid UTF-8") from None
         except _Explained as error:

@@ -31,6 +31,7 @@ from barnabas.settings_table import setting_names
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
 CLIENT_ID = "barnabas-cli"
+PLAINTEXT_ONLY = "use a PLAINTEXT listener, or Kafka's own tools"
 _LISTING_MS = 2000
 """How long a list of names may take when it only completes an error."""
 _MOST_NAMES = 2_000
@@ -61,12 +62,7 @@ class Session:
             Failure: the cluster needs TLS or SASL.
             KafkaError: no broker accepts connections within a `--timeout-ms` that was given.
         """
-        protocol = self.properties.get("security.protocol", "PLAINTEXT").upper()
-        if protocol != "PLAINTEXT":
-            raise Failure(
-                f"security.protocol={protocol} is not supported by this command yet",
-                "use a PLAINTEXT listener, or Kafka's own tools",
-            )
+        check_is_plaintext(self.properties)
         timeout_ms = timeout_ms or self.timeout_ms
         waiting = patience(timeout_ms)
         admin = Admin(self.bootstrap, client_id=self.client_id, timeout_ms=timeout_ms, **waiting.seams())
@@ -91,6 +87,17 @@ class Session:
                 return [each.transactional_id for each in admin.list_transactions()]
         except (KafkaError, Failure):
             return []
+
+
+def check_is_plaintext(settings: dict[str, str]) -> None:
+    """Check that a client's settings ask for no TLS and no SASL.
+
+    Raises:
+        Failure: `security.protocol` does.
+    """
+    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
+    if protocol != "PLAINTEXT":
+        raise Failure(f"security.protocol={protocol} is not supported by this command yet", PLAINTEXT_ONLY)
 
 
 def _address(given: str | None, properties: dict[str, str]) -> str:
@@ -196,7 +203,7 @@ def _read_command_config(path: str) -> dict[str, str]:
     for name in [each for each in properties if not is_client_setting(each)]:
         del properties[name]
         meant = did_you_mean(name, client_settings())
-        click.echo(f"warning: {path}: unknown setting {printable(name)} is ignored{meant}", err=True)
+        click.echo(f"warning: {printable(path)}: unknown setting {printable(name)} is ignored{meant}", err=True)
     return properties
 
 

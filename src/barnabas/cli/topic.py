@@ -26,6 +26,7 @@ from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
 from barnabas.cli.topic_trim import trim
 from barnabas.cli.topic_which_partition import which_partition
+from barnabas.cli.wording import listed
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -44,6 +45,7 @@ from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
+_MIN_ISR = "min.insync.replicas"
 _NAMED_MAX = 5
 
 
@@ -109,7 +111,17 @@ def create(
             else:
                 failures.append((f"topic {name}", outcome))
     columns = ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS")
-    _finish(session, Table(columns, rows, hidden_first=("REPLICAS", "PARTITIONS")), failures)
+    created = [outcome for outcome in outcomes.values() if isinstance(outcome, CreatedTopic)]
+    _finish(session, Table(columns, rows, hidden_first=("REPLICAS", "PARTITIONS")), failures, _warn_of_few(created))
+
+
+def _warn_of_few(created: list[CreatedTopic]) -> str | None:
+    """Return a warning if topics will reject `acks=all` while one of their brokers is down, although they have several replicas."""
+    names = [each.name for each in created if 1 < each.replication_factor <= int(each.configs.get(_MIN_ISR) or 1)]
+    if not names:
+        return None
+    which = f"topic {names[0]} has" if len(names) == 1 else f"topics {listed(names)} have"
+    return f"warning: {which} no more replicas than {_MIN_ISR}: acks=all is rejected while one of the brokers is down"
 
 
 def _finish(session: Session, table: Table, failures: list[tuple[str, KafkaError]], note: str | None = None) -> None:

@@ -19,7 +19,7 @@ import click
 
 from barnabas.cli.help_text import Voice
 from barnabas.cli.layout import width_of
-from barnabas.cli.wording import in_lower_case, on_one_line
+from barnabas.cli.wording import in_lower_case
 from barnabas.error_lines import error_line
 from barnabas.nearest import did_you_mean
 
@@ -77,7 +77,7 @@ def show(error: click.ClickException) -> None:
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
         click.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
-    click.echo(error_line(on_one_line(message_of(error)), width_of), err=True)
+    click.echo(error_line(message_of(error), width_of), err=True)
 
 
 # click's words, and ours.

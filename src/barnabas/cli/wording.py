@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Sequence
 
-from barnabas.printable import printable
-
-
-def on_one_line(text: str) -> str:
-    """Return a text on one line, without what a terminal would obey; backslashes stay as they are."""
-    return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
+_NAMED_MAX = 5
 
 
 def in_lower_case(sentence: str) -> str:
@@ -25,6 +21,20 @@ def as_typed(name: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a count of things in words: `1 member`, `2 members`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def first_few(things: Iterable[object]) -> list[str]:
+    """Return the first things by name; the last text counts the others."""
+    names = [str(each) for each in things]
+    more = len(names) - _NAMED_MAX
+    return [*names[:_NAMED_MAX], f"and {more} more"] if more > 0 else names
+
+
+def listed(things: Sequence[object]) -> str:
+    """Return the first things by name as a part of a sentence, and how many others there are."""
+    first = ", ".join(map(str, things[:_NAMED_MAX]))
+    more = len(things) - _NAMED_MAX
+    return f"{first} and {more} more" if more > 0 else first
 
 
 def were(number: int, of: int | None = None) -> str:

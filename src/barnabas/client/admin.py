@@ -158,6 +158,7 @@ class Admin(Closeable):
     describe_cluster = _method(brokers.describe_cluster)
     describe_log_dirs = _method(brokers.describe_log_dirs)
     describe_producers = _method(brokers.describe_producers)
+    unregister_broker = _method(brokers.unregister_broker)
     describe_quorum = _method(quorum.describe_quorum)
 
     list_reassignments = _method(reassignments.list_reassignments)

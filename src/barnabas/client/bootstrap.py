@@ -13,6 +13,11 @@ from barnabas.printable import printable
 DEFAULT_PORT = 9092
 
 
+def format_address(host: str, port: int) -> str:
+    """Return `host:port`, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
     """Return the addresses in `host:port,host:port`; a missing port is 9092, an IPv6 address stands in brackets.
 

@@ -1,6 +1,7 @@
 """Brokers: the cluster they form, their log directories, the producers they know.
 
-Sources: DescribeCluster (60), DescribeLogDirs (35), DescribeProducers (61); KIP-113, KIP-664, KIP-700, KIP-827.
+Sources: DescribeCluster (60), DescribeLogDirs (35), DescribeProducers (61), UnregisterBroker (64); KIP-113, KIP-631, KIP-664, KIP-700,
+KIP-827.
 """
 
 from __future__ import annotations
@@ -164,3 +165,17 @@ def describe_producers(
         return answers
 
     return cluster.ask_each(partitions, cluster.leaders, ask)
+
+
+def unregister_broker(cluster: Cluster, broker_id: int) -> KafkaError | None:
+    """Remove a broker that is gone for good from the cluster's metadata; return the error, if there is one.
+
+    The controller asks neither whether the broker serves nor whether it holds replicas: the caller does. A broker that starts again
+    registers again.
+    """
+
+    def ask(connection: BlockingConnection, batch: list[int]) -> dict[int, KafkaError | None]:
+        answers = {each: connection.request(messages.UnregisterBrokerRequest(broker_id=each)) for each in batch}
+        return {each: outcome_of(answer.error_code, answer.error_message) for each, answer in answers.items()}
+
+    return cluster.ask_each([broker_id], cluster.to_controller, ask, repeatable=False)[broker_id]

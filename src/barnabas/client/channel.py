@@ -19,6 +19,7 @@ import socket
 from collections import deque
 from typing import Any, cast
 
+from barnabas.client.bootstrap import format_address
 from barnabas.client.errors import ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
 from barnabas.client.incoming_response import IncomingResponse
@@ -64,7 +65,7 @@ class Channel:
     @property
     def address(self) -> str:
         """`host:port`, with brackets around an IPv6 address."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return format_address(self.host, self.port)
 
     async def request(
         self, message: Message, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None

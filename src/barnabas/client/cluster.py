@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from barnabas.client.bootstrap import parse_bootstrap
@@ -28,7 +29,9 @@ from barnabas.client.cluster_metadata import (
     TopicPartition,
     read_metadata,
 )
-from barnabas.client.errors import BrokerNotAvailable, ClientError, RequestTimedOut
+from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
+from barnabas.client.first_contact import check_is_not_sasl, meet
+from barnabas.client.other_protocols import protocol_at
 from barnabas.client.wire import DEFAULT_CLIENT_ID, BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -48,7 +51,7 @@ class Cluster(Closeable):
         client_id: shown in the brokers' logs and metrics.
         timeout_ms: each call returns or raises within it.
         retry_backoff_ms: first pause before asking again; doubles up to a second.
-        clock, sleep, connect: seams for tests.
+        clock, sleep, connect, identify: seams for tests.
 
     Raises:
         ValueError: a malformed address. Nothing is dialled yet.
@@ -64,6 +67,7 @@ class Cluster(Closeable):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         connect: Callable[..., BlockingConnection] = BlockingConnection,
+        identify: Callable[[str, int], str | None] = protocol_at,
     ) -> None:
         self.bootstrap = parse_bootstrap(bootstrap)
         self.client_id = client_id
@@ -72,6 +76,9 @@ class Cluster(Closeable):
         self._clock = clock
         self._sleep = sleep
         self._connect = connect
+        self._identify = identify
+        self._has_answered = False
+        self._may_be_sasl = True
         self._nodes: dict[int, Node] = {}
         self._connections: dict[int, BlockingConnection] = {}
         self._bootstrap_connection: BlockingConnection | None = None
@@ -125,13 +132,31 @@ class Cluster(Closeable):
             try:
                 return ask()
             except KafkaError as error:
-                # No retry for an address where nothing listens: a person waits for the answer.
-                if isinstance(error, BrokerNotAvailable) or not _may_pass(error, attempt):
+                if not self._is_worth_another(error, attempt):
                     raise
                 if not self.pause(attempt, deadline):
                     raise
             attempt += 1
             self.forget()
+
+    def _is_worth_another(self, error: KafkaError, attempt: int) -> bool:
+        """Return whether `retry` should ask again.
+
+        Raises:
+            OtherProtocol: the listener expects SASL.
+        """
+        # No retry for an address where nothing listens, or nothing has ever answered: a person waits for the answer.
+        if isinstance(error, BrokerNotAvailable) or (isinstance(error, ClientError) and not self._has_answered):
+            return False
+        if isinstance(error, ConnectionLost):
+            self._check_is_not_sasl()
+        return _may_pass(error, attempt)
+
+    def _check_is_not_sasl(self) -> None:
+        if self._may_be_sasl:
+            with suppress(ClientError):
+                check_is_not_sasl(self.any_connection())
+                self._may_be_sasl = False
 
     def forget(self) -> None:
         """Forget the leaders, the coordinators and the controller."""
@@ -145,10 +170,17 @@ class Cluster(Closeable):
 
         Raises:
             BrokerNotAvailable: no broker can be reached; the message names every address tried.
+            OtherProtocol: what answers is not a Kafka listener that we can use.
         """
         for connection in (self._bootstrap_connection, *self._connections.values()):
             if connection is not None and not connection.closed:
                 return connection
+        if not self._has_answered:
+            self._bootstrap_connection = meet(
+                dict.fromkeys(self.bootstrap), self._dial, self.timeout_ms, self._identify
+            )
+            self._has_answered = True
+            return self._bootstrap_connection
         known = [(node.host, node.port) for node in self._nodes.values()]
         failures: list[ClientError] = []
         for host, port in dict.fromkeys([*self.bootstrap, *known]):
@@ -178,8 +210,10 @@ class Cluster(Closeable):
         connection = self._connections[node_id] = self._dial(node.host, node.port)
         return connection
 
-    def _dial(self, host: str, port: int) -> BlockingConnection:
-        return self._connect(host, port, client_id=self.client_id, timeout_ms=self.timeout_ms)
+    def _dial(self, host: str, port: int, *, first_answer_ms: int | None = None) -> BlockingConnection:
+        return self._connect(
+            host, port, client_id=self.client_id, timeout_ms=self.timeout_ms, first_answer_ms=first_answer_ms
+        )
 
     # Metadata
     def metadata(self, topics: Iterable[str] | None = None, *, topic_ids: Iterable[bytes] = ()) -> ClusterMetadata:
@@ -210,12 +244,17 @@ class Cluster(Closeable):
             request.allow_auto_topic_creation = True  # the field does not exist in these versions
         if version == 0:  # an empty list means all topics, so ask for a name that no topic has
             request.topics = [request_class.MetadataRequestTopic(name="")] if wanted == [] else wanted or []
-        response = connection.request(request, version=version)
+        try:
+            response = connection.request(request, version=version)
+        except ConnectionLost:
+            self._check_is_not_sasl()
+            raise
         if getattr(response, "error_code", 0):
             raise error_for(response.error_code)
         return self._learn(response)
 
     def _learn(self, response: messages.MetadataResponse) -> ClusterMetadata:
+        self._may_be_sasl = False
         metadata = read_metadata(response)
         for node_id, node in metadata.brokers.items():
             if self._nodes.get(node_id, node)[1:3] != node[1:3] and node_id in self._connections:

@@ -1,12 +1,13 @@
 """Errors of the connection to a broker, beside those that the broker returns.
 
     KafkaError
+    ├─ OtherProtocol             BROKER_NOT_AVAILABLE: what answers at the address is not a Kafka listener that we can use
     └─ RetriableError
        ├─ BrokerNotAvailable     BROKER_NOT_AVAILABLE: no broker answers at the address
        ├─ ConnectionLost         NETWORK_EXCEPTION: the connection ended with requests unanswered
        └─ RequestTimedOut        REQUEST_TIMED_OUT: no answer within the deadline
 
-All three messages name the address.
+Each message names the address.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from __future__ import annotations
 import os
 import socket
 
-from barnabas.protocol.errors import ErrorCode, RetriableError
+from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError
+
+
+class OtherProtocol(KafkaError):
+    """The address is not one of a broker that we can use: no retry helps."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}: {self.message}"
 
 
 class ClientError(RetriableError):

@@ -37,12 +37,17 @@ class NewTopic:
 
 
 class CreatedTopic(NamedTuple):
-    """A new topic; an old broker leaves -1 and a zero id."""
+    """A new topic; an old broker leaves -1, a zero id and no settings.
+
+    Attributes:
+        configs: its settings, those with a default too; None for a secret.
+    """
 
     name: str
     topic_id: Uuid
     partitions: int
     replication_factor: int
+    configs: Mapping[str, str | None] = {}
 
 
 def list_topics(cluster: Cluster, *, internal: bool = False) -> list[TopicMetadata]:
@@ -95,7 +100,13 @@ def create_topics(
         response = connection.request(request, version=version)
         return {
             topic.name: outcome_of(topic.error_code, topic.error_message)
-            or CreatedTopic(topic.name, topic.topic_id, topic.num_partitions, topic.replication_factor)
+            or CreatedTopic(
+                topic.name,
+                topic.topic_id,
+                topic.num_partitions,
+                topic.replication_factor,
+                {each.name: each.value for each in topic.configs or ()},
+            )
             for topic in response.topics
         }
 

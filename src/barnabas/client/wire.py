@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from barnabas.client.bootstrap import format_address
 from barnabas.client.closeable import Closeable
 from barnabas.client.errors import ClientError, ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
@@ -41,6 +42,7 @@ class BlockingConnection(Closeable):
         port: TCP port.
         client_id: shown in the broker's logs and metrics.
         timeout_ms: for connecting, and for each response without a timeout of its own.
+        first_answer_ms: for the response to the first request; None for `timeout_ms`.
         negotiate: exchange ApiVersions at once; if False, every call needs a `version`.
 
     Raises:
@@ -56,6 +58,7 @@ class BlockingConnection(Closeable):
         *,
         client_id: str = DEFAULT_CLIENT_ID,
         timeout_ms: int = 30_000,
+        first_answer_ms: int | None = None,
         negotiate: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -68,7 +71,7 @@ class BlockingConnection(Closeable):
         self._socket: socket.socket | None = self._connect()
         if negotiate:
             try:
-                self._negotiate()
+                self._negotiate(first_answer_ms)
             except BaseException:
                 self.close()
                 raise
@@ -80,7 +83,7 @@ class BlockingConnection(Closeable):
     @property
     def address(self) -> str:
         """`host:port`, with brackets around an IPv6 address."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return format_address(self.host, self.port)
 
     @property
     def closed(self) -> bool:
@@ -117,19 +120,20 @@ class BlockingConnection(Closeable):
         """Return the highest version of a request that both sides know; see `Exchange.version_for`."""
         return self._exchange.version_for(message_class, highest)
 
-    def _negotiate(self) -> None:
+    def _negotiate(self, first_answer_ms: int | None) -> None:
         """Ask for the broker's versions; some services close the connection instead, so the second attempt is in version 0."""
         try:
-            response = self._ask_versions(NEWEST_API_VERSIONS)
+            response = self._ask_versions(NEWEST_API_VERSIONS, first_answer_ms)
         except ConnectionLost:
             self._socket = self._connect()
-            response = self._ask_versions(0)
+            response = self._ask_versions(0, first_answer_ms)
         version = self._exchange.learn(response)
         if version is not None:
             self._exchange.learn(self._ask_versions(version))
 
-    def _ask_versions(self, version: int) -> messages.ApiVersionsResponse:
-        response: messages.ApiVersionsResponse = self.request(self._exchange.versions_request(version), version=version)
+    def _ask_versions(self, version: int, timeout_ms: int | None = None) -> messages.ApiVersionsResponse:
+        request = self._exchange.versions_request(version)
+        response: messages.ApiVersionsResponse = self.request(request, version=version, timeout_ms=timeout_ms)
         return response
 
     # Requests

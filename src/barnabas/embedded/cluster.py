@@ -230,7 +230,7 @@ class Cluster(StartedByWith):
         copies = min(self._size, _COPIES_MAX) if replicas is None else replicas
         self._ask_controller("create", [name, partitions, copies, settings])
         self._wait(
-            f"every running node knows topic {name}",
+            f"not every running node knows topic {name}",
             lambda: all(look["partition"] is not None for look in self._looks([name, 0])),
             _PATIENCE_S,
         )
@@ -244,7 +244,7 @@ class Cluster(StartedByWith):
             found = self._partition(topic, partition)
             return found[0] if found is not None and found[0] in self.running_nodes else None
 
-        return self._wait(f"{topic}-{partition} has a leader that runs", find, timeout)
+        return self._wait(f"{topic}-{partition} has no leader that runs", find, timeout)
 
     def in_sync(self, topic: str, partition: int = 0) -> tuple[int, ...]:
         """Return the nodes whose replicas of a partition are in sync now; empty if there is no such partition."""
@@ -253,7 +253,7 @@ class Cluster(StartedByWith):
 
     def controller(self, *, timeout: float = 30.0) -> int:
         """Return the node whose controller is active; wait until there is one that runs."""
-        return self._wait("a controller is active", self._controller, timeout)
+        return self._wait("no controller is active", self._controller, timeout)
 
     def wait_until_in_sync(self, *, timeout: float = 30.0) -> None:
         """Wait until every node knows that every replica of every partition is in sync.
@@ -274,7 +274,7 @@ class Cluster(StartedByWith):
             return not seen and self._knows_all(looks)
 
         try:
-            self._wait("every replica is in sync", are_in_sync, timeout)
+            self._wait("not every replica is in sync", are_in_sync, timeout)
         except TimeoutError as error:
             raise TimeoutError(f"{error}: {', '.join(seen) or 'a node is not in the cluster'}") from None
 
@@ -313,16 +313,14 @@ class Cluster(StartedByWith):
     # Faults of the network
 
     def partition(self, left: _Nodes, right: _Nodes) -> None:
-        """Cut the network between two sets of nodes, both ways."""
-        self._cut(both_ways(self._set(left), self._set(right)))
+        """Cut the network between two sets of nodes, both ways; no node may be in both."""
+        self._cut(both_ways(*self._apart(left, right)))
 
     def cut(self, source: _Nodes, target: _Nodes) -> None:
         """Cut one way: nothing that the first nodes send reaches the second ones."""
-        self._cut(ordered_pairs(self._set(source), self._set(target)))
+        self._cut(ordered_pairs(*self._apart(source, target)))
 
     def _cut(self, pairs: set[tuple[int, int]]) -> None:
-        if not pairs:
-            raise ValueError("there is nothing to cut: name two different nodes")
         with self._lock:
             self._change(self._plan._replace(cuts=self._plan.cuts | pairs))
 
@@ -339,7 +337,7 @@ class Cluster(StartedByWith):
             pairs, slow = both_ways({one}, self.nodes), {one: seconds}
         else:
             first, second = between
-            pairs, slow = both_ways(self._set(first), self._set(second)), {}
+            pairs, slow = both_ways(*self._apart(first, second)), {}
         with self._lock:
             delays = {**self._plan.delays, **dict.fromkeys(pairs, seconds)}
             self._change(self._plan._replace(delays=delays, slow={**self._plan.slow, **slow}))
@@ -409,7 +407,7 @@ class Cluster(StartedByWith):
             raise ValueError(f"node {to} has no replica of {topic}-{partition}: it is on nodes {replicas}")
         self._ask_controller("move", [topic, partition, [to, *(each for each in replicas if each != to)]])
         self._wait(
-            f"node {to} leads {topic}-{partition} in the eyes of every node",
+            f"not every node knows that node {to} leads {topic}-{partition}",
             lambda: all(look["partition"] and look["partition"][0] == to for look in self._looks([topic, partition])),
             timeout,
         )
@@ -437,6 +435,15 @@ class Cluster(StartedByWith):
             self._process(node)
         return found
 
+    def _apart(self, left: _Nodes, right: _Nodes) -> tuple[set[int], set[int]]:
+        """Return two sets of nodes that a fault can lie between."""
+        one, other = self._set(left), self._set(right)
+        if not one or not other:
+            raise ValueError("one side has no node: name nodes on both sides")
+        if both := one & other:
+            raise ValueError(f"node {min(both)} is on both sides: a node always reaches itself")
+        return one, other
+
     def _launch(self, processes: Iterable[ClusterProcess]) -> None:
         """Start nodes at once, and wait until all serve."""
         launched = list(processes)
@@ -453,10 +460,10 @@ class Cluster(StartedByWith):
             )
         deadline = time.monotonic() + _START_S
         for process in launched:
-            process.await_ready(deadline)
+            process.await_ready(deadline, self._active_faults())
 
     def _await_all(self) -> None:
-        self._wait("every node knows all nodes", lambda: self._knows_all(self._looks()), _PATIENCE_S)
+        self._wait("not every node knows all nodes", lambda: self._knows_all(self._looks()), _PATIENCE_S)
 
     def _knows_all(self, looks: Sequence[dict[str, Any]]) -> bool:
         return len(looks) == self._size and all(len(look["brokers"]) == self._size for look in looks)
@@ -482,7 +489,7 @@ class Cluster(StartedByWith):
         return leads[-1] if leads else None
 
     def _ask_controller(self, command: str, argument: object) -> dict[str, Any]:
-        node = self._wait("a controller is active", self._controller, _PATIENCE_S)
+        node = self._wait("no controller is active", self._controller, _PATIENCE_S)
         return self._process(node).ask(command, argument, _COMMAND_S)
 
     def _change(self, plan: FaultPlan) -> None:
@@ -493,10 +500,20 @@ class Cluster(StartedByWith):
             with suppress(OSError):
                 process.ask("plan", plan.to_json(process.node.node_id), _COMMAND_S)
 
-    def _wait(self, what: str, ask: Callable[[], T | None], seconds: float) -> T:
+    def _active_faults(self) -> str:
+        """Return what to add to the text of an error that an active fault may explain."""
+        faults = self._plan.in_words()
+        return f" ({faults}: heal() ends the faults)" if faults else ""
+
+    def _wait(self, so_far: str, ask: Callable[[], T | None], seconds: float) -> T:
+        """Ask until the answer is true.
+
+        Args:
+            so_far: what is so as long as it is not.
+        """
         deadline = time.monotonic() + seconds
         while not (answer := ask()):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{seconds:g} s have passed without this: {what}")
+                raise TimeoutError(f"after {seconds:g} s {so_far}{self._active_faults()}")
             time.sleep(_LOOK_S)
         return answer

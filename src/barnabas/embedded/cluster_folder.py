@@ -59,7 +59,7 @@ def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
     """
     try:
         check_folder(folder, nodes)
-        folder.mkdir(parents=True, exist_ok=True)
+        OsDisk().mkdir(str(folder))
         held.lock = OsDisk().lock(f"{folder}/.lock")
         cluster = open_cluster(folder, nodes, None if any(folder.glob("*.properties")) else 0, _format)
         if sys.platform == "linux":

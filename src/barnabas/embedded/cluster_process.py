@@ -68,7 +68,7 @@ class ClusterProcess:
         assert not self.is_up, f"node {self.node.node_id} is up"
         self._close()
         ours, theirs = socket.socketpair()
-        with theirs, open(self.node.log, "ab") as log:
+        with theirs, self.node.open_log() as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "barnabas.embedded.cluster_node", str(self.node.properties)],
                 stdin=theirs.fileno(),
@@ -80,8 +80,11 @@ class ClusterProcess:
         self._channel, self.is_paused = ours, False
         self.send(first)
 
-    def await_ready(self, deadline: float) -> None:
+    def await_ready(self, deadline: float, explanation: str = "") -> None:
         """Wait until the node serves.
+
+        Args:
+            explanation: what to add to why it does not.
 
         Raises:
             CannotStart: it has ended, or the time is over; the text has the last lines of its log.
@@ -95,7 +98,7 @@ class ClusterProcess:
             found = last_error(lines)
             shown = "".join(f"\n    {printable(line)}" for line in lines[-_SHOWN_LINES:])
             raise CannotStart(
-                f"node {self.node.node_id} does not start: {found or why}; its log ends with{shown}"
+                f"node {self.node.node_id} does not start: {found or why}{explanation}; its log ends with{shown}"
             ) from None
         self.address, self.cluster_id = answer["address"], answer["cluster_id"]
 

@@ -43,6 +43,21 @@ class FaultPlan(NamedTuple):
     requests: Mapping[int, tuple[RequestFault, ...]] = {}
     """By node."""
 
+    def in_words(self) -> str:
+        """Return the faults as a part of a sentence; empty without one."""
+        words = [
+            f"nodes {one} and {other} are cut from each other"
+            for one, other in sorted(self.cuts)
+            if one < other and (other, one) in self.cuts
+        ]
+        one_way = sorted((source, target) for source, target in self.cuts if (target, source) not in self.cuts)
+        words += [f"nothing from node {source} reaches node {target}" for source, target in one_way]
+        if any((*self.delays.values(), *self.slow.values())):
+            words.append("messages are delayed")
+        if any(self.requests.values()):
+            words.append("requests fail on purpose")
+        return ", ".join(words)
+
     def to_json(self, node_id: int) -> dict[str, Any]:
         """Return what one node has to know, as `from_json` reads it."""
         return {

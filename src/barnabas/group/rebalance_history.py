@@ -138,6 +138,11 @@ class RebalanceHistory:
         return records[-1] if records and records[-1].ended_ms is None else None
 
 
+def with_reason(reason: str | None) -> str:
+    """Return why a member says that it left, as the rest of a line of the log."""
+    return f": {reason}" if reason else ", and gave no reason"
+
+
 def members_left(names: Sequence[str]) -> str:
     """Return the cause of a rebalance after members left."""
     return f"member{'' if len(names) == 1 else 's'} {', '.join(names)} left"

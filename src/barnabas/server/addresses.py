@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 
+from barnabas.client.bootstrap import format_address
 from barnabas.server.cannot_start import CannotStart, Remedies
 from barnabas.server.endpoints import parse_port
 
@@ -18,7 +19,7 @@ def dialable(host: str, port: int) -> str:
     """Return HOST:PORT of a listener as a client on this machine can dial it, an IPv6 address in brackets."""
     if host in EVERY_ADDRESS:
         host = "localhost"
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return format_address(host, port)
 
 
 def why_not(error: OSError) -> str:

@@ -35,7 +35,7 @@ from barnabas.server.endpoints import parse_port
 from barnabas.server.full_collections import FullCollections
 from barnabas.server.local_cluster import NODES_MAX, OWN_SETTINGS
 from barnabas.server.log_lines import LineFormatter
-from barnabas.server.stop_signals import StopSignals
+from barnabas.server.stop_signals import LEFT, StopSignals
 from barnabas.server.supervisor import run_cluster
 
 if sys.platform != "win32":  # where `run` says that it cannot
@@ -208,7 +208,7 @@ async def _serve_until_stopped(
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
     signals = StopSignals(loop)
     if stop_at_end_of_input:
-        signals.heed_end_of_input()
+        signals.heed_input()
     node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
     start = loop.create_task(node.start())
     await asyncio.wait((start, signals.asked), return_when=asyncio.FIRST_COMPLETED)
@@ -224,9 +224,15 @@ async def _serve_until_stopped(
     failed = asyncio.ensure_future(node.wait_failed())
     await asyncio.wait((signals.asked, failed), return_when=asyncio.FIRST_COMPLETED)
     failed.cancel()
-    await node.stop()
+    await node.stop(with_others=_others_have_left(signals) if signals.with_others else None)
     signals.ignore()
     return 1 if node.failure is not None else 0
+
+
+async def _others_have_left(signals: StopSignals) -> None:
+    """Say that this node's broker has left; return when every other has."""
+    print(LEFT.decode(), end="", flush=True)
+    await signals.input_ended
 
 
 def _storage(arguments: Sequence[str]) -> int:

@@ -90,12 +90,15 @@ class DataDirectory:
     Attributes:
         meta: the directory's identity; None before it is formatted.
         was_formatted: whether it had an identity before this start.
+        was_used: whether a node has run here before. Noted when the identity is read, because a node of a cluster joins its quorum,
+            and leaves the traces of a run, before its logs are recovered.
     """
 
     def __init__(self, disk: Disk, config: BrokerConfig) -> None:
         self.root = config.log_dirs[0]
         self.meta: MetaProperties | None = None
         self.was_formatted = False
+        self.was_used = False
         self._disk = disk
         self._config = config
         self._remedy = remedies(config.embedded).other_directory
@@ -132,19 +135,13 @@ class DataDirectory:
         if config.is_controller and not config.is_alone and not config.quorum_voters:
             raise CannotStart(
                 f"{self.root} is not formatted: {command} with --no-initial-controllers formats it for a quorum that exists, "
-                "with --standalone or --initial-controllers for a new one"
+                "with --standalone or --initial-controllers for a new one (`barnabas cluster info` shows the id of a cluster that runs)"
             )
         if not config.is_alone and config.cluster_id is None:
-            raise CannotStart(f"{self.root} is not formatted, and this node is not alone: {command} formats it")
-
-    def was_used(self) -> bool:
-        """Return whether a node has run here before."""
-        return self.was_formatted and self._disk.exists(f"{self.root}/{DIRECTORY}/{QUORUM_STATE}")
-
-    def is_public(self) -> bool:
-        """Return whether other users of this machine can read what is in the directory."""
-        disk, root = self._disk, self.root
-        return disk.is_public(root) and disk.is_public(f"{root}/{META_PROPERTIES}")
+            raise CannotStart(
+                f"{self.root} is not formatted, and this node is not alone: {command} formats it"
+                " (`barnabas cluster info` shows the id of a cluster that runs)"
+            )
 
     def lock(self, log_manager: LogManager) -> None:
         """Take the directory's lock; create the directory if it is missing.
@@ -259,6 +256,7 @@ class DataDirectory:
         if meta is None:
             return
         self.meta, self.was_formatted = meta, True
+        self.was_used = self._disk.exists(f"{root}/{DIRECTORY}/{QUORUM_STATE}")
         if config.cluster_id not in (None, meta.cluster_id):
             raise CannotStart(
                 f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}"

@@ -11,8 +11,11 @@
 - The first three nodes of a new cluster are brokers and the voters of a static quorum; others are brokers alone.
 - A start with more nodes adds brokers. If the cluster had fewer than three nodes, the start also raises the settings for the
   number of copies, except those that somebody has changed.
+- A start with fewer nodes is an error, unless the folders of the others, none of them a voter's, are gone: they are retired.
 - Ports are chosen once: those of the clients first, from the given port on, then those of the controllers. Others that are in use
   are passed over. A later start keeps them, unless it names a port.
+- Settings and logs name hosts, clients and topics: like a data directory, folders are made so that only their owner can enter them,
+  and files so that only their owner can read them. The modes of what is there stay; the start says what others can read.
 - Crash argument: without `cluster.properties` the cluster was not made to its end, and no node of it has run. The next start makes
   it again; formatting skips what is formatted, with the id that the first formatted node has. Nodes above the number in
   `cluster.properties` have not run either: the next start with more nodes makes them again.
@@ -27,9 +30,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from barnabas.client.properties import read_properties
+from barnabas.log.disk import FILE_MODE, OsDisk
 from barnabas.printable import printable
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.server.cannot_start import CannotStart
@@ -97,6 +101,10 @@ class LocalNode(NamedTuple):
     def log(self) -> Path:
         return self.folder / "node.log"
 
+    def open_log(self) -> IO[bytes]:
+        """Open its log to write at the end."""
+        return open(self.log, "ab", opener=lambda path, flags: os.open(path, flags, FILE_MODE))
+
     @property
     def ports(self) -> list[int]:
         """The ports in its file: that of the clients, and that of a controller."""
@@ -111,6 +119,11 @@ class LocalNode(NamedTuple):
 class LocalCluster(NamedTuple):
     nodes: tuple[LocalNode, ...]
 
+    def written(self, folder: Path) -> list[str]:
+        """Return the settings and logs that are there, relative to the cluster's folder."""
+        files = (file for node in self.nodes for file in (node.properties, node.log))
+        return [str(file.relative_to(folder)) for file in files if file.exists()]
+
 
 def check_folder(folder: Path, nodes: int) -> None:
     """Look at a folder without changing anything.
@@ -124,7 +137,7 @@ def check_folder(folder: Path, nodes: int) -> None:
         raise CannotStart(f"{folder} is a file, not a directory (pass another --data-dir)")
     had = _size(folder)
     if had is not None and not (had.isdecimal() and int(had) <= nodes):
-        raise CannotStart(f"{folder} holds {had} nodes, not {nodes} (pass --nodes {had}, or another --data-dir)")
+        _check_are_retired(folder, had, nodes)
     own = {f"node-{n}" for n in range(1, nodes + 1)}
     names = sorted(path.name for path in folder.iterdir()) if had is None else []
     if "meta.properties" in names:
@@ -134,6 +147,21 @@ def check_folder(folder: Path, nodes: int) -> None:
     foreign = [name for name in names if name not in _OF_NOBODY and name not in own]
     if foreign:
         raise CannotStart(f"{folder} holds other files: {printable(foreign[0])} (pass another --data-dir)")
+
+
+def _check_are_retired(folder: Path, had: str, nodes: int) -> None:
+    """Check that a cluster may have fewer nodes than it had.
+
+    Raises:
+        CannotStart: a node that it would lose is there, or votes.
+    """
+    remedies = [f"pass --nodes {had}", "another --data-dir"]
+    first = folder / "node-1" / "server.properties"
+    if had.isdecimal() and first.exists() and _voters_of(folder) <= nodes:
+        if not any((folder / f"node-{n}").exists() for n in range(nodes + 1, int(had) + 1)):
+            return
+        remedies[1:1] = [f"retire node {had}: `barnabas cluster drain {had}`, then remove its folder"]
+    raise CannotStart(f"{folder} holds {had} nodes, not {nodes} ({', or '.join(remedies)})")
 
 
 def open_cluster(
@@ -151,7 +179,7 @@ def open_cluster(
     """
     check_folder(folder, nodes)
     had = _size(folder)
-    voters = _VOTERS_MAX if had is None else len(_voters(folder).split(","))
+    voters = _VOTERS_MAX if had is None else _voters_of(folder)
     every = range(1, nodes + 1)
     cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= voters) for n in every))
     if had is None:
@@ -159,6 +187,8 @@ def open_cluster(
         return cluster
     if int(had) < nodes:
         _grow(folder, cluster, int(had), format_all or _format)
+    elif int(had) > nodes:
+        _write_size(folder, _cluster_id(folder), nodes)
     if port is not None:
         _write_properties(cluster, port)
     return cluster
@@ -172,13 +202,21 @@ def _size(folder: Path) -> str | None:
         return None
 
 
+def _cluster_id(folder: Path) -> str:
+    return read_properties(str(folder / CLUSTER_PROPERTIES))["cluster.id"]
+
+
+def _voters_of(folder: Path) -> int:
+    return len(_voters(folder).split(","))
+
+
 def _voters(folder: Path) -> str:
     return read_properties(str(folder / "node-1" / "server.properties"))["controller.quorum.voters"]
 
 
 def _make(folder: Path, cluster: LocalCluster, port: int, format_all: Callable[[LocalCluster, str], None]) -> None:
     for node in cluster.nodes:
-        node.folder.mkdir(exist_ok=True)
+        OsDisk().mkdir(str(node.folder))
     _write_properties(cluster, port)
     cluster_id = _known_id(cluster) or _random_id()
     format_all(cluster, cluster_id)
@@ -190,7 +228,7 @@ def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[L
     old, new, nodes = cluster.nodes[:had], cluster.nodes[had:], len(cluster.nodes)
     first = max(port for node in old for port in node.ports) + 1
     for node, port in zip(new, free_ports(first, len(new)), strict=True):
-        node.folder.mkdir(exist_ok=True)
+        OsDisk().mkdir(str(node.folder))
         _write_settings(node, _settings(node, nodes, [f"PLAINTEXT://{HOST}:{port}"], _voters(folder)))
     for node in old:
         settings = read_properties(str(node.properties))
@@ -199,14 +237,14 @@ def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[L
         }
         if grown:
             _write_settings(node, settings | grown)
-    cluster_id = read_properties(str(folder / CLUSTER_PROPERTIES))["cluster.id"]
+    cluster_id = _cluster_id(folder)
     format_all(LocalCluster(new), cluster_id)
     _write_size(folder, cluster_id, nodes)
 
 
 def _write_size(folder: Path, cluster_id: str, nodes: int) -> None:
     text = f"# A cluster of `barnabas start --nodes`.\ncluster.id={cluster_id}\nnodes={nodes}\n"
-    _write(folder / CLUSTER_PROPERTIES, text)
+    OsDisk().write_file_atomic(f"{folder}/{CLUSTER_PROPERTIES}", text.encode())
 
 
 def _write_properties(cluster: LocalCluster, port: int) -> None:
@@ -227,7 +265,8 @@ def _write_properties(cluster: LocalCluster, port: int) -> None:
 
 
 def _write_settings(node: LocalNode, settings: Mapping[str, str]) -> None:
-    _write(node.properties, "".join(f"{name}={value}\n" for name, value in settings.items()))
+    text = "".join(f"{name}={value}\n" for name, value in settings.items())
+    OsDisk().write_file_atomic(str(node.properties), text.encode())
 
 
 def _settings(node: LocalNode, nodes: int, listeners: Sequence[str], quorum: str) -> dict[str, str]:
@@ -340,13 +379,3 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 def last_error(lines: Sequence[str]) -> str:
     """Return the last error that a process has printed, without its prefix; empty if there is none."""
     return next((line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")), "")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that is whole if it is there."""
-    aside = path.with_name(f"{path.name}.tmp")
-    with open(aside, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)

@@ -40,6 +40,7 @@ from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
+from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
@@ -197,7 +198,7 @@ class Node:
             warn_of_strangers(listener)
         if self.metrics is not None:
             warn_of_onlookers(self.metrics.http)
-        warn_of_readers(self._directory)
+        warn_of_readers(self._runtime.disk, self._directory.root, [META_PROPERTIES], "its records and credentials")
         await self._enter_service()
         self._report_leaderless()
         self._timers.every(_HOUSEKEEPING_MS, self._housekeeping)
@@ -411,11 +412,13 @@ class Node:
         """Return when the node fails; without a fault, wait for ever."""
         await asyncio.shield(self._failed)
 
-    async def stop(self, *, hands_over: bool = True) -> None:
+    async def stop(self, *, hands_over: bool = True, with_others: Coroutine[Any, Any, None] | None = None) -> None:
         """Stop cleanly; after a fault, leave the directory as a crash would.
 
         Args:
-            hands_over: whether other nodes go on, and lead what this one leads.
+            hands_over: whether this node gives up what it leads.
+            with_others: awaited before the controller stops, if all nodes stop: it ends when every broker has left, because each
+                needs a controller for that.
         """
         self._phase = "stopping"
         began = self._runtime.monotonic_ns()
@@ -427,6 +430,8 @@ class Node:
                 await self._broker.stop(is_in_order=self.failure is None and hands_over)
         finally:
             self._timers.cancel()
+        if with_others is not None:
+            await with_others
         self.quorum.stop()
         await self._stop_controllers()
         self.log_manager.cleaner.close()

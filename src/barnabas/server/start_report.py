@@ -13,10 +13,11 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.byte_sizes import format_bytes
+from barnabas.log.disk import Disk
 from barnabas.log.log_manager import Recovery
 from barnabas.server.addresses import EVERY_ADDRESS, dialable
 from barnabas.version import VERSION
@@ -43,7 +44,7 @@ def say_start(directory: DataDirectory, recovery: Recovery, *, was_clean: bool) 
     partitions = _count(recovery.logs, "partition")
     if not directory.was_formatted:
         logger.info("The directory was empty and is formatted now")
-    elif not directory.was_used():
+    elif not directory.was_used:
         logger.info("This is the first run in this directory")
     elif was_clean:
         logger.info("The last run stopped cleanly: %s, nothing to recover", partitions)
@@ -113,14 +114,21 @@ def warn_of_onlookers(http: HttpListener) -> None:
         )
 
 
-def warn_of_readers(directory: DataDirectory) -> None:
-    """Warn if other users of this machine can read the directory, as one that an older release or Kafka has made."""
-    if directory.is_public():
-        logger.warning(
-            "%s can be read by every user of this machine, with its records and credentials (chmod -R go-rwx %s)",
-            directory.root,
-            directory.root,
-        )
+def warn_of_readers(disk: Disk, root: str, names: Sequence[str], what: str) -> None:
+    """Warn if other users of this machine can read a directory, as one that an older release or Kafka has made.
+
+    Args:
+        names: files in it; it is enough if others can read one of them, and enter the directories above.
+        what: what is in the directory.
+    """
+    if any(all(disk.is_public(path) for path in _way_to(root, name)) for name in names):
+        logger.warning("%s can be read by every user of this machine, with %s (chmod -R go-rwx %s)", root, what, root)
+
+
+def _way_to(root: str, name: str) -> Iterator[str]:
+    yield root
+    for part in name.split("/"):
+        yield (root := f"{root}/{part}")
 
 
 def _reach(listener: Listener | HttpListener) -> str:

@@ -1,4 +1,10 @@
-"""SIGTERM and SIGINT of a command that runs until it is stopped: the first asks for a stop, a later one ends the process."""
+"""SIGTERM and SIGINT of a command that runs until it is stopped: the first asks for a stop, a later one ends the process.
+
+A node of `barnabas start --nodes` also heeds its standard input, which its supervisor holds:
+
+    "leave\\n"   all nodes stop: give up what this one leads, say `barnabas left`, and wait for the end of the input
+    the end      stop; if nothing was said before, the supervisor has died
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,10 @@ import signal
 import sys
 from collections.abc import Callable
 
-__all__ = ["StopSignals"]
+__all__ = ["LEAVE", "LEFT", "StopSignals"]
+
+LEAVE = b"leave\n"
+LEFT = b"barnabas left\n"
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +34,14 @@ class StopSignals:
 
     Attributes:
         asked: done when something has asked for a stop.
+        with_others: all nodes stop; set before `asked`.
+        input_ended: done when standard input has ended, if it is heeded.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, at_once: Callable[[], None] = lambda: None) -> None:
         self.asked: asyncio.Future[None] = loop.create_future()
+        self.with_others = False
+        self.input_ended: asyncio.Future[None] = loop.create_future()
         self._loop = loop
         self._at_once = at_once
         self._first_at = 0.0
@@ -38,8 +51,8 @@ class StopSignals:
     def __repr__(self) -> str:
         return f"<StopSignals asked={self.asked.done()}>"
 
-    def heed_end_of_input(self) -> None:
-        """Ask for a stop also when standard input ends: the process that started this one has ended."""
+    def heed_input(self) -> None:
+        """Ask for a stop also when standard input says so, or ends."""
         self._loop.add_reader(sys.stdin.fileno(), self._read)
 
     def ignore(self) -> None:
@@ -59,9 +72,12 @@ class StopSignals:
             signal.raise_signal(number)
 
     def _read(self) -> None:
-        if os.read(sys.stdin.fileno(), 4096):
+        said = os.read(sys.stdin.fileno(), 4096)
+        if not said:
+            self._loop.remove_reader(sys.stdin.fileno())
+            self.input_ended.set_result(None)
+        if self.asked.done() or (said and LEAVE not in said):
             return
-        self._loop.remove_reader(sys.stdin.fileno())
-        if not self.asked.done():
-            logger.info("Stopping: the process that started this one has ended")
-            self.asked.set_result(None)
+        self.with_others = bool(said)
+        logger.info("Stopping: %s", "all nodes stop" if said else "the process that started this one has ended")
+        self.asked.set_result(None)

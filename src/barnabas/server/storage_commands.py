@@ -91,7 +91,7 @@ def _show(config: BrokerConfig) -> int:
     if blocks:
         print("\n\n".join(blocks))
     for problem in found.problems:
-        print_error(printable(problem))
+        print_error(problem)
     return 1 if found.problems else 0
 
 
@@ -237,7 +237,8 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     if cluster_id is None:
         if not config.is_alone:
             raise UsageMistake(
-                "--cluster-id is missing: all nodes of a cluster have the same (`barnabas storage random-uuid` prints one)"
+                "--cluster-id is missing: all nodes of a cluster have the same (`barnabas storage random-uuid` prints a new one,"
+                " `barnabas cluster info` that of a cluster that runs)"
             )
         cluster_id = random_uuid(draw)
     for directory in config.log_dirs:

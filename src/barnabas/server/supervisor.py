@@ -4,9 +4,9 @@
   serve, the supervisor prints one such line with the addresses of all.
 - A node that ends before it has served once ends the start: the error that it logged is the supervisor's.
 - A node that ends later is one line on standard error. With `--restart` it is started again: at once, and after a short life with a
-  delay that doubles.
-- A signal stops all: first the brokers that do not vote, together; then the voters one after the other, the first node last, so
-  that most of them find a controller that takes over what they lead.
+  delay that doubles. A node that was stopped in order is not: its operator may want to retire it.
+- A signal stops all side by side, in two steps (`stop_signals`). First every broker leaves: the controller takes over what it leads,
+  so that the last broker in sync has every record. Only then, when no broker needs a controller any more, do the voters stop.
 - Nodes have a session of their own, so that Ctrl-C reaches the supervisor alone. If the supervisor is killed, their standard
   input ends, and they stop by themselves.
 """
@@ -25,13 +25,16 @@ from barnabas.log.disk import DiskLocked, OsDisk
 from barnabas.server.arguments import print_error
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.local_cluster import LocalCluster, LocalNode, check_folder, environment, last_error, open_cluster
-from barnabas.server.stop_signals import StopSignals
+from barnabas.server.start_report import warn_of_readers
+from barnabas.server.stop_signals import LEAVE, LEFT, StopSignals
 
 __all__ = ["Supervisor", "run_cluster"]
 
 PROGRAM = (sys.executable, "-m", "barnabas")
 
 _READY = b"barnabas ready on "
+_LEAVE_SECONDS = 10
+"""How long the others wait for a node that does not leave, because it hangs."""
 _STOP_SECONDS = 60
 _SHORT_LIFE_SECONDS = 10
 _DELAY_SECONDS_MAX = 30
@@ -51,10 +54,12 @@ def run_cluster(folder: str, nodes: int, port: int | None, *, restart: bool, arg
     root = Path(folder).absolute()
     try:
         check_folder(root, nodes)
-        root.mkdir(parents=True, exist_ok=True)
+        OsDisk().mkdir(str(root))
         lock = OsDisk().lock(f"{root}/.lock")
         try:
-            return _run(open_cluster(root, nodes, port), restart, arguments)
+            cluster = open_cluster(root, nodes, port)
+            warn_of_readers(OsDisk(), str(root), cluster.written(root), "its nodes' settings and logs")
+            return _run(cluster, restart, arguments)
         finally:
             lock.release()
     except DiskLocked:
@@ -84,6 +89,7 @@ class NodeProcess:
         self._program = program
         self._arguments = arguments
         self._process: asyncio.subprocess.Process | None = None
+        self._serves = False
 
     def __repr__(self) -> str:
         return f"<NodeProcess {self.node.node_id} running={self.is_running} on {self.address or '-'}>"
@@ -94,9 +100,9 @@ class NodeProcess:
 
     async def start(self) -> bool:
         """Start the process; return whether it serves, or has ended before."""
-        node = self.node
+        node, self._serves = self.node, False
         options = ["--config", str(node.properties), "--data-dir", str(node.data), "--stop-at-end-of-input"]
-        with open(node.log, "ab") as log:
+        with node.open_log() as log:
             self._process = await asyncio.create_subprocess_exec(
                 *(*self._program, "start", *options, *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
@@ -109,6 +115,7 @@ class NodeProcess:
         while line := await self._process.stdout.readline():
             if line.startswith(_READY):
                 self.address = line.removeprefix(_READY).decode().strip()
+                self._serves = True
                 return True
         return False
 
@@ -117,11 +124,28 @@ class NodeProcess:
         assert self._process is not None
         return await self._process.wait()
 
+    async def leave(self) -> None:
+        """Let the node's broker leave the cluster, and return when it has; its controller goes on."""
+        process = self._process
+        if process is None or not self.is_running or not self._serves:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(LEAVE)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                while await process.stdout.readline() not in (LEFT, b""):
+                    pass
+
     async def stop(self) -> None:
         """Stop the process in order; kill it if that takes too long."""
         if self._process is None or not self.is_running:
             return
-        self.send(signal.SIGTERM)
+        if self._serves:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        else:
+            self.send(signal.SIGTERM)
         try:
             await asyncio.wait_for(self._process.wait(), _STOP_SECONDS)
         except TimeoutError:
@@ -204,9 +228,10 @@ class Supervisor:
             if self._stopping.is_set() or not self._has_served(process, code):
                 return
             is_short = self._loop.time() - began < _SHORT_LIFE_SECONDS
-            what = "starting it again" if self._restart else f"its log: {process.node.log}"
+            starts_again = self._restart and code != 0
+            what = "starting it again" if starts_again else f"its log: {process.node.log}"
             print_error(f"node {process.node.node_id} {_how(code)} ({what})")
-            if not self._restart:
+            if not starts_again:
                 return
             if is_short:
                 with contextlib.suppress(TimeoutError):
@@ -229,9 +254,8 @@ class Supervisor:
 
     async def _stop(self) -> None:
         self._stopping.set()
-        await asyncio.gather(*(each.stop() for each in self.nodes if not each.node.is_controller))
-        for each in reversed(self.nodes):
-            await each.stop()
+        await asyncio.gather(*(each.leave() for each in self.nodes))
+        await asyncio.gather(*(each.stop() for each in self.nodes))
 
     def kill(self) -> None:
         """End all nodes at once, as a kill does."""
@@ -240,4 +264,6 @@ class Supervisor:
 
 
 def _how(code: int) -> str:
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}" if code else "was stopped"

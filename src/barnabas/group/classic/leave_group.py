@@ -14,7 +14,7 @@ from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.classic.group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
 from barnabas.group.classic.rebalance import NOTHING, Rebalance
 from barnabas.group.group_environment import GroupEnvironment
-from barnabas.group.rebalance_history import members_left
+from barnabas.group.rebalance_history import members_left, with_reason
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import LeaveGroupRequest, LeaveGroupResponse
 
@@ -75,6 +75,6 @@ class LeaveGroup:
                 group.validate_member(member_id, instance_id)
             except KafkaError as error:
                 return error.code
-        logger.info("group %s: member %s left: %s", group.group_id, member_id, identity.reason or "not provided")
+        logger.info("group %s: member %s left%s", group.group_id, member_id, with_reason(identity.reason))
         self._rebalance.drop_member(group, member_id)
         return ErrorCode.NONE

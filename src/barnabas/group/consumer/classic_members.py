@@ -34,7 +34,7 @@ from barnabas.group.consumer.migration import GroupMigration, assignment_bytes
 from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment
-from barnabas.group.rebalance_history import members_left
+from barnabas.group.rebalance_history import members_left, with_reason
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
@@ -247,8 +247,8 @@ class ClassicMembers:
                     static = group.static_member(identity.group_instance_id)
                     named = identity.member_id or ("" if static is None else static.member_id)
                     member = check_instance(static, named, identity.group_instance_id)
-                reason = identity.reason or "not provided"
-                logger.info("group %s: member %s left: %s", group.group_id, member.member_id, reason)
+                reason = with_reason(identity.reason)
+                logger.info("group %s: member %s left%s", group.group_id, member.member_id, reason)
                 leaving[member.member_id] = member
             except KafkaError as refused:
                 error = refused.code
