@@ -74,7 +74,7 @@ def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:
         for each in found
     ]  # fmt: skip
     table = Table(columns, rows, hidden_first=("ROWS", "COMMITTED", "BEHIND"))
-    is_valid = not any(each.wrong for each in found)
+    is_valid = not any(each.wrong for each in found) and not is_without_rows(found)
     if session.output.is_json:
         wrong = [
             {"partition": each.partition, "what": what, "ranges": ranges(offsets.tolist())}
@@ -93,8 +93,16 @@ def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:
         raise Quiet
 
 
+def is_without_rows(found: list[PartitionAudit]) -> bool:
+    """Return whether the table has no row of a topic that has records: nothing was compared, so nothing is valid."""
+    return not any(each.rows for each in found) and any(each.committed for each in found)
+
+
 def verdict(topic: str, found: list[PartitionAudit]) -> str:
     """Return one sentence about the table."""
+    if is_without_rows(found):
+        committed = sum(each.committed for each in found)
+        return f"invalid: the table has no row of {topic}, which has {committed:,} committed records"
     counts: dict[str, int] = {}
     for each in found:
         for what, offsets in each.wrong.items():
