@@ -3,6 +3,8 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
+# The demo copies this project, also where there is no clone.
+COPY pipelines/shop pipelines/shop
 RUN pip wheel --no-cache-dir --wheel-dir /wheels .
 
 FROM python:3.13-slim

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.packaging.wheel_files import packaged_files
 from tests.pages import ROOT, blocks, run_pytest
 
 UV = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
@@ -82,18 +83,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         f"{'-'.join(wheel.name.split('-')[:2])}.dist-info",
     }
     packages = {name for name in names if ".dist-info" not in name}
-    source = {
-        path.relative_to(ROOT / "src").as_posix()
-        for path in (ROOT / "src").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    shop = ROOT / "pipelines" / "shop"
-    project = {
-        f"barnabas/demo/project/{path.relative_to(shop).as_posix()}"
-        for path in shop.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert packages == source | project
+    assert packages == packaged_files()
     assert {"barnabas/py.typed", "barnabas/protocol/schema.json", "barnabas/settings.tsv"} <= packages
     assert [name for name in names if name.endswith("/LICENSE")]
 
