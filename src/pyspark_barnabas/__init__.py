@@ -126,14 +126,16 @@ class DefaultSource(DataSource):
         _check_installation()
         from barnabas.spark.sink import batch_sink
 
-        return batch_sink(dict(self.options), _columns(schema), overwrite=overwrite)
+        with plain_errors():
+            return batch_sink(dict(self.options), _columns(schema), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Return the writer of `df.writeStream`. In complete mode every result is appended, as in Spark's own sink."""
         _check_installation()
         from barnabas.spark.sink import stream_sink
 
-        return stream_sink(dict(self.options), _columns(schema))
+        with plain_errors():
+            return stream_sink(dict(self.options), _columns(schema))
 
 
 def _offers_filters(caller: FrameType) -> bool:
