@@ -20,6 +20,8 @@ from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 TOPIC_CREATION = "auto.create.topics.enable"
 """The brokers' setting that says whether they create topics on first use."""
+# As of the topics of groups and transactions (transaction.state.log.replication.factor, transaction.state.log.min.isr).
+_REPLICAS, _IN_SYNC = 3, 2
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,16 @@ class NewTopic:
     replication_factor: int = -1
     configs: Mapping[str, str | None] = field(default_factory=dict)
     assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+
+def replicated(name: str, partitions: int, brokers: int, configs: Mapping[str, str | None]) -> NewTopic:
+    """Return a topic for a cluster of so many brokers, whatever their defaults are.
+
+    With three brokers, one of them may die: two of three replicas have what is acknowledged.
+    """
+    replicas = min(brokers, _REPLICAS)
+    in_sync = _IN_SYNC if replicas == _REPLICAS else 1
+    return NewTopic(name, partitions, replicas, {**configs, "min.insync.replicas": str(in_sync)})
 
 
 class CreatedTopic(NamedTuple):

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from barnabas.client.admin import Admin, NewTopic
+from barnabas.client.admin import Admin
+from barnabas.client.topics import replicated
 
 DAY_MS = 86_400_000
 ANSWER_S = 5.0
@@ -101,7 +102,6 @@ TOPICS = (ORDERS, PAYMENTS, INVENTORY)
 SENT = ("revenue", "alerts", "orders.dlq")
 """The topics that the pipeline writes."""
 _SENT_PARTITIONS = 3
-_REPLICAS, _IN_SYNC = 3, 2
 
 
 def records_per_partition(bootstrap_servers: str) -> dict[tuple[str, int], int]:
@@ -138,17 +138,14 @@ def filled_topics(bootstrap_servers: str) -> list[str]:
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
-    """Create the topics that do not exist yet, with as many replicas as the brokers allow, up to three.
-
-    Of three replicas two must have a record before it is acknowledged: one node may die, and no acknowledged record is on one disk only.
+    """Create the topics that do not exist yet, with three replicas if there are three brokers.
 
     Raises:
         KafkaError: no broker answers, or it rejected a topic.
     """
     with Admin(bootstrap_servers) as admin:
-        replicas = min(len(admin.cluster.nodes()), _REPLICAS)
-        in_sync = {"min.insync.replicas": str(_IN_SYNC if replicas == _REPLICAS else 1)}
+        brokers = len(admin.cluster.nodes())
         for plan in plans:
-            admin.create_if_absent(NewTopic(plan.name, plan.partitions, replicas, {**plan.config, **in_sync}))
+            admin.create_if_absent(replicated(plan.name, plan.partitions, brokers, plan.config))
         for name in SENT:
-            admin.create_if_absent(NewTopic(name, _SENT_PARTITIONS, replicas, in_sync))
+            admin.create_if_absent(replicated(name, _SENT_PARTITIONS, brokers, {}))
