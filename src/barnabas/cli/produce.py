@@ -20,7 +20,7 @@ from barnabas.cli.record_format import Headers, unescape
 from barnabas.cli.record_limit import topic_limit
 from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
-from barnabas.cli.termination import interruptible
+from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.wording import as_typed, were
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -125,31 +125,31 @@ def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
 
     Raises:
         Failure: the input does not fit the format, or records were not produced.
-        Exit: of Ctrl-C, after the report.
+        Exit: of Ctrl-C, SIGTERM or SIGHUP, after the report.
     """
     typed = sys.stdin.isatty()
     if typed and on_terminal():
         click.echo(f"type records{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
     source = InputFile(None if typed else _descriptor())
-    interrupted = False
+    ended: int | None = None
     with shown(lambda: run.measure(source), wanted=not typed):
         try:
-            with interruptible():
+            with ends_cleanly():
                 run.send_all(records, typed=typed)
                 run.finish()
         except ValueError as error:
             run.finish()
             raise Failure(str(error), f"{were(run.delivered)} produced before") from None
         except KeyboardInterrupt:
-            interrupted = True
-            with (
-                contextlib.suppress(KeyboardInterrupt),
-                interruptible(),
-            ):  # a second Ctrl-C does not wait for acknowledgements
+            ended = _INTERRUPTED
+        except SystemExit as signalled:
+            ended = int(signalled.code or 0)
+        if ended is not None:  # a second Ctrl-C does not wait for acknowledgements
+            with contextlib.suppress(KeyboardInterrupt, SystemExit), ends_cleanly():
                 run.finish()
-    run.report(is_interrupted=interrupted)
-    if interrupted:
-        raise click.exceptions.Exit(_INTERRUPTED)
+    run.report(is_interrupted=ended is not None)
+    if ended is not None:
+        raise click.exceptions.Exit(ended)
 
 
 def _descriptor() -> int | None:
