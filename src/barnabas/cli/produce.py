@@ -7,6 +7,7 @@ Spark, Flink, kafka-python and most others write it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -42,7 +43,12 @@ _INTERRUPTED = 130
 @click.option("-k", "--key", help="The key of every record.")
 @click.option("-p", "--partition", type=click.IntRange(min=0), help="The partition of every record.")
 @click.option(
-    "-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of every record; repeat."
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A header of every record; repeat. NAME alone has no value, as in kcat.",
 )
 @click.option(
     "-K", "--key-delimiter", metavar="TEXT", help="What separates key and value in a line, such as ':' or '\\t'."
@@ -101,7 +107,7 @@ def produce(
         if template is None:
             read = line_reader(unescape(delimiter), None if key_delimiter is None else unescape(key_delimiter))
         else:
-            read = reader(template)
+            read = reader(template, functools.partial(click.echo, err=True))
         common = [parse_header(header) for header in headers]
     except ValueError as error:
         raise click.UsageError(str(error)) from None

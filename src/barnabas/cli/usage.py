@@ -139,7 +139,7 @@ def _where(error: click.BadParameter) -> str:
         return ""
     if isinstance(error.param, click.Option):
         return next((each for each in error.param.opts if each.startswith("--")), error.param.opts[0])
-    return error.param.human_readable_name.strip("[]…")
+    return re.sub(r"[\[\]…]", "", error.param.human_readable_name)
 
 
 def _value_of(name: str, context: click.Context) -> str:
@@ -148,6 +148,29 @@ def _value_of(name: str, context: click.Context) -> str:
         if isinstance(each, click.Option) and name in each.opts and (record := each.get_help_record(context)):
             return f": {record[0].rpartition(' ')[2]}"
     return ""
+
+
+def check_utf8(context: click.Context) -> None:
+    """Check the texts of a command line, but not its paths. Python keeps bytes that are not UTF-8 as lone surrogates; nothing encodes them.
+
+    Raises:
+        BadParameter: a name or a value is not valid UTF-8, as all text is in Kafka's protocol.
+    """
+    for each in context.command.params:
+        given = context.params.get(each.name or "")
+        for value in given if isinstance(given, tuple) else (given,):
+            if isinstance(value, str) and not isinstance(each.type, click.Path) and (wrong := not_utf8(value)):
+                raise click.BadParameter(wrong, context, each)
+
+
+def not_utf8(text: str) -> str | None:
+    """Return what is wrong with a text of the command line or the environment, None if it is valid UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        typed = text.encode(errors="backslashreplace").decode().replace("\\udc", "\\x")
+        return f"'{typed}' is not valid UTF-8"
+    return None
 
 
 def _options(command: click.Command) -> Iterator[str]:

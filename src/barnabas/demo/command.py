@@ -25,6 +25,7 @@ import click
 from rich.console import Console
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.usage import check_utf8
 from barnabas.demo.answers import totals
 from barnabas.demo.chart import draw_chart
 from barnabas.demo.display import Clock, Progress, print_answers, print_places
@@ -104,6 +105,7 @@ def demo(
     Half way the pipeline is killed, and goes on. Takes about two minutes, most of it for Spark's two starts. Needs
     Java 17 or newer, and the packages of the extra "spark": pip install ".[spark]" in a clone.
     """
+    check_utf8(click.get_current_context())
     try:
         check_java()
         _check_python_packages()
