@@ -243,6 +243,16 @@ def complete_groups(context: click.Context, parameter: click.Parameter, incomple
     return _complete(context, incomplete, lambda admin: [listing.group_id for listing in admin.list_groups()])
 
 
+def complete_cuts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the names of cuts; return none if no broker answers within a second."""
+    return _complete(context, incomplete, lambda admin: list(admin.list_cuts()))
+
+
+def complete_transactional_ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete transactional ids; return none if no broker answers within a second."""
+    return _complete(context, incomplete, lambda admin: [each.transactional_id for each in admin.list_transactions()])
+
+
 def complete_brokers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete the ids of brokers; return none if no broker answers within a second."""
 
