@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from barnabas.client.requirements import needed_by
 from barnabas.spark.plain_errors import plain_errors
-from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -159,11 +159,9 @@ def _check_installation() -> None:
             f'format("barnabas") needs PySpark 4.2 or newer, not {pyspark.__version__}: '
             f'{sys.executable} -m pip install --upgrade "pyspark>=4.2"'
         )
-    try:
+    with needed_by('format("barnabas")', "spark"):
         import numpy  # noqa: F401
         import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise RuntimeError(f'format("barnabas") needs {error.name}: {install_command()}') from error
 
 
 def _now_ms() -> int:

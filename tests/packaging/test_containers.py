@@ -56,6 +56,12 @@ def test_docker_is_sent_only_what_is_copied() -> None:
     assert sent == {name for names, _ in copies(DOCKERFILE) for name in names}
 
 
+def test_the_image_has_the_extra_of_the_command_line() -> None:
+    (built,) = re.findall(r"pip wheel .* \"\.\[(.+)\]\"", DOCKERFILE)
+    (installed,) = re.findall(r"--find-links=/wheels \"barnabas\[(.+)\]\"", DOCKERFILE)
+    assert built == installed == "cli"
+
+
 def test_rules_of_what_is_sent_to_docker() -> None:
     rules = ["*", "!a.txt", "!src", "!pipelines/shop", "**/__pycache__"]
     sent = ["a.txt", "src/x.py", "src/deep/y.py", "pipelines/shop/z.py"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import click
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, session_options
-from barnabas.spark.requirements import install_command
+from barnabas.client.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.spark.lake_audit import PartitionAudit
@@ -39,13 +38,11 @@ def audit(session: Session, topic: str, delta: str | None, parquet: str | None, 
     """
     if (delta is None) == (parquet is None):
         raise click.UsageError("Name one table: --delta PATH or --parquet PATH.")
-    missing = [name for name in ("pyarrow", "numpy", "deltalake") if find_spec(name) is None]
-    if missing:
-        raise Failure(f"the audit needs {', '.join(missing)}", install_command("lake"))
-    from barnabas.spark import lake_audit
-
     try:
-        table = lake_audit.delta_table(delta) if delta is not None else lake_audit.parquet_files(parquet or "")
+        with needed_by("the audit", "lake"):
+            from barnabas.spark import lake_audit
+
+            table = lake_audit.delta_table(delta) if delta is not None else lake_audit.parquet_files(parquet or "")
         found = list(lake_audit.audit(_with_port(session), topic, table, from_first=from_first, to_end=to_end))
     except ValueError as error:
         raise Failure(str(error)) from None

@@ -113,13 +113,14 @@ def produce(
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
+    # Completion does without the library; and if it is missing, that is said before a broker is asked.
+    from barnabas.cli.producer_run import ProducerRun
+
     limit_bytes = None
     if topic is None:
         read = with_checked_topics(session, read, may_create=allow_auto_topic_creation)
     else:
         limit_bytes = _check_topic(session, topic, partition, may_create=allow_auto_topic_creation)
-    from barnabas.cli.producer_run import ProducerRun
-
     options = {"acks": acks, "partitioner": partitioner, "compression.type": compression}
     run = ProducerRun(session, topic, extra, options, limit_bytes)
     records = _complete(read(sys.stdin.buffer), None if key is None else key.encode(), partition, common, tombstone)

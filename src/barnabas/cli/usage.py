@@ -17,9 +17,11 @@ from typing import Any
 
 import click
 
+from barnabas.cli.failure import Failure
 from barnabas.cli.help_text import Voice
 from barnabas.cli.layout import width_of
 from barnabas.cli.wording import in_lower_case, on_one_line
+from barnabas.client.requirements import NotInstalled, needed_by
 from barnabas.error_lines import error_line
 from barnabas.nearest import did_you_mean
 
@@ -54,7 +56,13 @@ class OneVoice(click.Group):
     ) -> Any:
         """Run a command line; exit the process unless `standalone_mode` is false."""
         try:
-            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            with needed_by("this command", "cli"):
+                code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except NotInstalled as missing:
+            if not standalone_mode:
+                raise
+            show(Failure(missing.sentence, missing.command))
+            sys.exit(1)
         except click.Abort:
             if not standalone_mode:
                 raise
