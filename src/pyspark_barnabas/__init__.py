@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from barnabas.client.requirements import needed_by
+from barnabas.requirements import needed_by
 from barnabas.spark.plain_errors import plain_errors
 
 if TYPE_CHECKING:

@@ -13,23 +13,11 @@ from pathlib import Path
 import pytest
 
 import barnabas
-from barnabas.client.requirements import install_command
+from barnabas.requirements import install_command
+from tests.hidden_packages import hide
 
 pytestmark = pytest.mark.slow
 
-_BLOCK = """
-import sys
-from importlib.abc import MetaPathFinder
-
-
-class Absent(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "confluent_kafka":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-sys.meta_path.insert(0, Absent())
-"""
 _TEST = """
 from barnabas.client.admin import Admin, NewTopic
 
@@ -49,7 +37,7 @@ def test_the_fixture_is_empty_again(barnabas):
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """The variables of a process that cannot import confluent_kafka."""
-    (tmp_path / "sitecustomize.py").write_text(_BLOCK)
+    hide(tmp_path, "confluent_kafka")
     return os.environ | {"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)}
 
 
@@ -132,5 +120,5 @@ def test_a_command_that_needs_it_says_what_to_install(environment: dict[str, str
 def test_a_module_that_needs_it_says_what_to_install(environment: dict[str, str], code: str, what: str) -> None:
     done = run(environment, "-c", code)
     assert done.stderr.splitlines()[-1] == (
-        f"barnabas.client.requirements.NotInstalled: {what} needs confluent-kafka: {install_command('cli')}"
+        f"barnabas.requirements.NotInstalled: {what} needs confluent-kafka: {install_command('cli')}"
     )

@@ -10,7 +10,7 @@ import click
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, session_options
-from barnabas.client.requirements import needed_by
+from barnabas.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.spark.lake_audit import PartitionAudit

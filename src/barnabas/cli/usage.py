@@ -17,13 +17,12 @@ from typing import Any
 
 import click
 
-from barnabas.cli.failure import Failure
 from barnabas.cli.help_text import Voice
 from barnabas.cli.layout import width_of
 from barnabas.cli.wording import in_lower_case, on_one_line
-from barnabas.client.requirements import NotInstalled, needed_by
 from barnabas.error_lines import error_line
 from barnabas.nearest import did_you_mean
+from barnabas.requirements import NotInstalled, needed_by
 
 _INTERRUPTED = 130
 _OF_COMMANDS = frozenset(
@@ -61,7 +60,7 @@ class OneVoice(click.Group):
         except NotInstalled as missing:
             if not standalone_mode:
                 raise
-            show(Failure(missing.sentence, missing.command))
+            show(click.ClickException(f"{missing.sentence} ({missing.command})"))
             sys.exit(1)
         except click.Abort:
             if not standalone_mode:

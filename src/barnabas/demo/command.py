@@ -26,7 +26,6 @@ from rich.console import Console
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.usage import check_utf8
-from barnabas.client.requirements import needed_by
 from barnabas.demo.answers import totals
 from barnabas.demo.chart import draw_chart
 from barnabas.demo.display import Clock, Progress, print_answers, print_places
@@ -34,6 +33,7 @@ from barnabas.demo.feeder import Feed, FeederProcess, FeedError, FeedProgress, c
 from barnabas.demo.java import JavaMissing, check_java
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
 from barnabas.demo.shop_process import ShopProcess, ShopStopped, copy_project
+from barnabas.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.demo.results import Results
@@ -271,5 +271,6 @@ def _check_python_packages() -> None:
     with needed_by("the demo", "demo"):
         import confluent_kafka  # noqa: F401
         import matplotlib  # noqa: F401
+        import pandas  # noqa: F401
         import pyarrow  # noqa: F401
         import pyspark  # noqa: F401

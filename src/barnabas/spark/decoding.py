@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from barnabas.client.requirements import needed_by
 from barnabas.nearest import did_you_mean
+from barnabas.requirements import needed_by
 from barnabas.spark.given_schema import GivenSchema
 
 if TYPE_CHECKING:

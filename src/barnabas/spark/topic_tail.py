@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.client.requirements import needed_by
+from barnabas.requirements import needed_by
 
 __all__ = ["TopicTail"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.client.requirements import NotInstalled, install_command, needed_by
+from barnabas.requirements import NotInstalled, install_command, needed_by
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
