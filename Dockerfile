@@ -3,7 +3,9 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN pip wheel --no-cache-dir --wheel-dir /wheels .
+# The demo copies this project, also where there is no clone.
+COPY pipelines/shop pipelines/shop
+RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[cli]"
 
 FROM python:3.13-slim
 RUN groupadd --system --gid 10001 barnabas \
@@ -12,7 +14,7 @@ RUN groupadd --system --gid 10001 barnabas \
 # The wheel was made above, and its requirements are the wheels beside it.
 # hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --find-links=/wheels barnabas
+    pip install --no-cache-dir --no-index --find-links=/wheels "barnabas[cli]"
 USER 10001
 VOLUME /var/lib/barnabas
 # Kafka's image reads the same variables; `docker run -e KAFKA_LISTENERS=…` overrides these.

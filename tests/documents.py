@@ -23,6 +23,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,12 @@ class Typist:
             assert re.search(rf"^{words[1]}:", (self._root / "Makefile").read_text(), re.MULTILINE), line
             return ""
         if words[:2] == ["pip", "install"]:
-            assert re.search(r" (\.|\"\.\[spark\]\"|dist/barnabas-\*\.whl)( |$)", line), line
+            found = re.search(
+                r' (\.|"(?:\.|\$\(ls dist/barnabas-\*\.whl\))\[(?P<extras>[a-z,]+)\]"|dist/barnabas-\*\.whl)( |$)', line
+            )
+            assert found is not None, line
+            extras = tomllib.loads((self._root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+            assert set((found["extras"] or "cli").split(",")) <= set(extras), line
             return ""
         if words == [".", ".venv/bin/activate"]:
             (self._folder / ".venv").symlink_to(sys.prefix)

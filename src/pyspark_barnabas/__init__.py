@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from barnabas.requirements import needed_by
 from barnabas.spark.plain_errors import plain_errors
-from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -126,14 +126,16 @@ class DefaultSource(DataSource):
         _check_installation()
         from barnabas.spark.sink import batch_sink
 
-        return batch_sink(dict(self.options), _columns(schema), overwrite=overwrite)
+        with plain_errors():
+            return batch_sink(dict(self.options), _columns(schema), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Return the writer of `df.writeStream`. In complete mode every result is appended, as in Spark's own sink."""
         _check_installation()
         from barnabas.spark.sink import stream_sink
 
-        return stream_sink(dict(self.options), _columns(schema))
+        with plain_errors():
+            return stream_sink(dict(self.options), _columns(schema))
 
 
 def _offers_filters(caller: FrameType) -> bool:
@@ -157,11 +159,9 @@ def _check_installation() -> None:
             f'format("barnabas") needs PySpark 4.2 or newer, not {pyspark.__version__}: '
             f'{sys.executable} -m pip install --upgrade "pyspark>=4.2"'
         )
-    try:
+    with needed_by('format("barnabas")', "spark"):
         import numpy  # noqa: F401
         import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise RuntimeError(f'format("barnabas") needs {error.name}: {install_command()}') from error
 
 
 def _now_ms() -> int:

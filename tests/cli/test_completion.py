@@ -53,5 +53,9 @@ def test_names_of_the_cluster_without_those_that_would_drive_the_terminal() -> N
         assert completed("topic", "describe", "or") == ["orders"]
         assert completed("config", "describe", "topic", "pay") == ["payments"]
         assert completed("cluster", "drain", "") == ["1", "2", "3"]
+        assert completed("cut", "show", "bef") == completed("cut", "delete", "bef") == ["before-release-2026.11"]
+        assert completed("cut", "diff", "old", "bef") == ["before-release-2026.11"]
+        assert completed("cut", "create", "o") == [], "it is a new name"
+        assert completed("txn", "abort", "bil") == completed("txn", "describe", "bil") == ["billing-7"]
         assert HOSTILE not in completed("group", "describe", "")
         assert "orders-app" in completed("group", "describe", "")

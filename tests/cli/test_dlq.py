@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
+from confluent_kafka import Producer
 
 from barnabas.cli.dlq import dlq
 from barnabas.embedded.broker import Broker
@@ -23,6 +24,20 @@ def test_dead_letters_are_listed_and_shown(commands: Commands) -> None:
     shown = commands.data("show", "orders.dlq", "--filter", "error=NoCard", "-n", "1")
     assert [(each["value"], each["failure"]["offset"], each["redriven"]) for each in shown] == [("order 1", 1, False)]
     assert {"key": "__dlq.errors.delivery.count", "value": "4"} in shown[0]["headers"]
+
+
+@pytest.mark.slow
+def test_an_ordinary_topic_is_not_taken_for_dead_letters_without_a_word(commands: Commands, barnabas: Broker) -> None:
+    assert commands.run("show", "orders.dlq").stderr == ""
+    assert commands.run("show", "orders").stderr == "", "it has no records"
+    producer = Producer({"bootstrap.servers": commands.bootstrap})
+    producer.produce("orders", "an order")
+    assert producer.flush(30) == 0
+    for output in ("table", "json"):
+        result = commands.run("show", "orders", "--output", output)
+        assert result.exit_code == 0
+        assert result.stderr == "these records have no dead-letter headers: orders may be an ordinary topic\n"
+    assert [each["value"] for each in commands.data("show", "orders")] == ["an order"]
 
 
 @pytest.mark.slow

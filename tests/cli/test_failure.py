@@ -45,6 +45,7 @@ def test_all_errors_are_printed_before_the_command_ends(capsys: pytest.CaptureFi
     ("code", "message", "subject", "line"),
     [
         (MISSING.code, "topic ordrs does not exist", None, "topic ordrs does not exist; did you mean orders?"),
+        (MISSING.code, "topic ordrs does not exist; did you mean orders?", None, "topic ordrs does not exist; did you mean orders?"),
         (MISSING.code, "The topic 'ordrs' does not exist.", None, "the topic 'ordrs' does not exist; did you mean orders?"),
         (MISSING.code, "Unknown topic or partition", "topic ordrs", "topic ordrs: unknown topic or partition; did you mean orders?"),
         (MISSING.code, "Unknown topic or partition", "topic orders", "topic orders: unknown topic or partition"),

@@ -41,6 +41,7 @@ TYPED = {
     "barnabas storage format -t CLUSTER-ID -c FILE": "barnabas storage format -t 4L6g3nShT-eMCtK--X86sw -c server.properties",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic create {}": "barnabas topic create another",
+    "barnabas topic create {} -b {}": "barnabas topic create another",
     "barnabas topic delete {} -b {}": "barnabas topic delete orders",
     "barnabas topic describe NAME": "barnabas topic describe orders",
     "barnabas topic describe {}": "barnabas topic describe orders",

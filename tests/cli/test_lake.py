@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
-from deltalake import write_deltalake
+from deltalake import DeltaTable, Schema, write_deltalake
+from deltalake.transaction import AddAction
 
 import barnabas
 from barnabas.cli.lake import in_words, ranges
@@ -66,6 +68,40 @@ def test_the_verdict_and_its_exit_code(tmp_path: Path) -> None:
             {"partition": 0, "what": "missing", "ranges": [[2, 2]]},
             {"partition": 0, "what": "repeated", "ranges": [[1, 1]]},
         ]
+
+
+def test_a_table_without_a_row_of_the_topic_is_never_valid(tmp_path: Path) -> None:
+    """A reader that finds no row, for whatever reason, has compared nothing."""
+    path = str(tmp_path / "table")
+    write_deltalake(path, pa.table({"topic": ["other"], "partition": [0], "offset": [0]}))
+    with barnabas.Broker() as broker, Admin(broker.bootstrap_servers) as admin:
+        results(admin.create_topics([NewTopic("orders", 1)]))
+        audit = ("lake", "audit", "orders", "--delta", path, "-b", broker.bootstrap_servers)
+        empty = run(*audit)
+        assert empty.exit_code == 0, "the topic has no records either"
+        CliRunner().invoke(command_group(), ["produce", "orders", "-b", broker.bootstrap_servers], input="a\nb\n")
+        for options in ([], ["--from-first"], ["--to-end"]):
+            result = run(*audit, *options)
+            assert result.exit_code == 1
+            assert result.output.splitlines()[-1] == (
+                "invalid: the table has no row of orders, which has 2 committed records"
+            )
+            assert json.loads(run(*audit, *options, "-o", "json").output)["valid"] is False
+
+
+def test_statistics_of_another_writer_do_not_hide_rows(tmp_path: Path) -> None:
+    """deltalake skips the file for a filter on topic, because its statistics lack that column; the audit reads it."""
+    rows = pa.table({"topic": ["orders"] * 2, "partition": [0, 0], "offset": [0, 1]})
+    DeltaTable.create(tmp_path, Schema.from_arrow(rows.schema))
+    pq.write_table(rows, tmp_path / "a.parquet")
+    statistics = '{"numRecords": 2, "minValues": {"offset": 0}, "maxValues": {"offset": 1}, "nullCount": {}}'
+    file = AddAction("a.parquet", (tmp_path / "a.parquet").stat().st_size, {}, 0, True, statistics)
+    DeltaTable(tmp_path).create_write_transaction([file], "append", rows.schema)
+    with barnabas.Broker() as broker, Admin(broker.bootstrap_servers) as admin:
+        results(admin.create_topics([NewTopic("orders", 1)]))
+        CliRunner().invoke(command_group(), ["produce", "orders", "-b", broker.bootstrap_servers], input="a\nb\n")
+        result = run("lake", "audit", "orders", "--delta", str(tmp_path), "-b", broker.bootstrap_servers)
+    assert result.output.splitlines()[-1] == "valid: each of 2 committed records of orders is in the table once"
 
 
 @pytest.mark.parametrize("tables", [[], ["--delta", "a", "--parquet", "b"]])

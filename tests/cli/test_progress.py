@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import os
 import pty
@@ -147,8 +146,12 @@ def broker() -> Iterator[barnabas.Broker]:
 
 def start(broker: barnabas.Broker, *arguments: str, **streams: object) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "barnabas", *arguments, "-b", broker.bootstrap_servers]
-    # Whoever runs the tests in the background of a shell has them ignore SIGINT, and a child inherits that.
-    heeded = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+
+    # Whoever runs the tests in the background of a shell, or under nohup, has them ignore a signal, and a child inherits that.
+    def heeded() -> None:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
     return subprocess.Popen(command, env=os.environ | {"TERM": "xterm"}, preexec_fn=heeded, **streams)  # type: ignore[call-overload,no-any-return]
 
 
@@ -178,7 +181,8 @@ def test_produce_on_a_terminal_says_how_to_end(broker: barnabas.Broker) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_ctrl_c_says_what_was_not_read(broker: barnabas.Broker) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_says_what_was_not_read(broker: barnabas.Broker, number: signal.Signals, code: int) -> None:
     running = start(broker, "produce", "orders", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdin is not None
     before = end_of(broker)
@@ -186,9 +190,9 @@ def test_ctrl_c_says_what_was_not_read(broker: barnabas.Broker) -> None:
     running.stdin.flush()
     while end_of(broker) < before + 2:
         pass
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     output, errors = running.communicate()
-    assert (running.returncode, output) == (130, b"produced 2 records (orders-0: 2)\n")
+    assert (running.returncode, output) == (code, b"produced 2 records (orders-0: 2)\n")
     assert errors == b"interrupted: the input from record 3 on was not read\n"
 
 
@@ -198,12 +202,17 @@ def end_of(broker: barnabas.Broker) -> int:
         return result(admin.list_offsets({where: LATEST})[where]).offset
 
 
-def test_how_far_a_consumer_is(broker: barnabas.Broker, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def fill(broker: barnabas.Broker, value: bytes) -> None:
+    """Produce four records into the topic `counted`, and no others."""
     broker.reset()
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for _ in range(4):
-        producer.produce("counted", b"a record")
+        producer.produce("counted", value)
     producer.flush()
+
+
+def test_how_far_a_consumer_is(broker: barnabas.Broker, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    fill(broker, b"a record")
     session = Session(broker.bootstrap_servers, {}, None, TableOutput())
     settings = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
     with opened(session, (), settings) as run:
@@ -214,3 +223,16 @@ def test_how_far_a_consumer_is(broker: barnabas.Broker, capfdbinary: pytest.Capt
         assert (measure().done, measure().total) == (3, 3)
         assert measure().text.startswith("3 records  ")
     assert capfdbinary.readouterr().out == b"a record\n" * 3
+
+
+def test_how_fast_a_consumer_is_into_dev_null(broker: barnabas.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The position in such a file says nothing."""
+    fill(broker, b"x" * 900_000)
+    session = Session(broker.bootstrap_servers, {}, None, TableOutput())
+    settings = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+    with opened(session, (), settings) as run, Path(os.devnull).open("w") as nowhere:
+        monkeypatch.setattr(sys, "stdout", nowhere)
+        measure = run.progress()
+        run.assign({TopicPartition("counted", 0): Span(0, None, 4)})
+        run.read(printer("%v\n"), None, True, commit=False)
+        assert re.fullmatch(r"4 records  (?!0\.0 MB/s)[\d,.]+ MB/s", measure().text)

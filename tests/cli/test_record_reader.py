@@ -102,3 +102,12 @@ def test_json_round_trip(key: bytes | None, value: bytes | None, headers: list[t
     record = RECORD._replace(key=key, value=value, headers=headers)
     (read,) = reader("json")(io.BytesIO(to_json(record)))
     assert read == Given(value, key, headers, "t", 3, RECORD.timestamp)
+
+
+def test_json_without_a_value_is_a_tombstone_and_is_noted_once() -> None:
+    """Such a line may be meant as a value: a document that is no record in JSON."""
+    notes: list[str] = []
+    lines = b'{"key": "a", "value": null}\n{"key": "b", "value_base64": "eA=="}\n{"key": 1}\n{"key": 2}\n'
+    found = list(reader("json", notes.append)(io.BytesIO(lines)))
+    assert [(each.key, each.value) for each in found] == [(b"a", None), (b"b", b"x"), (b"1", None), (b"2", None)]
+    assert notes == ['line 3 has no "value": it and all such lines are tombstones; "value": null says so']

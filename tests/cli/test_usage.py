@@ -15,6 +15,39 @@ def run(*arguments: str, **environment: str) -> Result:
     return CliRunner().invoke(command_group(), arguments, env=environment, prog_name="barnabas")
 
 
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("group describe NAME", "GROUP"),
+        ("topic describe t NAME", "NAME"),
+        ("config describe topic NAME", "TYPE NAME"),
+        ("produce NAME", "TOPIC"),
+        ("produce t -k NAME", "--key"),
+        ("consume t -g NAME", "--group"),
+        ("topic which-partition t NAME", "KEY"),
+        ("topic list -b NAME", "--bootstrap-server"),
+        ("demo -b NAME", "--bootstrap-server"),
+    ],
+)
+def test_a_name_that_is_not_utf8(line: str, where: str) -> None:
+    """Python has the byte 0xff of a command line as U+DCFF. confluent-kafka ended the process for a group of this name."""
+    result = run(*(word.replace("NAME", "n\udcff") for word in line.split()))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1] == rf"error: {where}: 'n\xff' is not valid UTF-8"
+
+
+def test_an_address_in_the_environment_that_is_not_utf8() -> None:
+    result = run("topic", "list", BARNABAS_BOOTSTRAP_SERVERS="h\udcff:1")
+    assert result.stderr.splitlines()[-1] == r"error: BARNABAS_BOOTSTRAP_SERVERS: 'h\xff:1' is not valid UTF-8"
+
+
+def test_a_path_need_not_be_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "c\udcff"
+    path.write_text("bootstrap.servers=")
+    result = run("topic", "list", "--command-config", str(path))
+    assert "bootstrap.servers in the --command-config file is empty" in result.stderr
+
+
 def test_the_form() -> None:
     result = run("topic", "list", "--wid")
     assert result.exit_code == 2

@@ -80,6 +80,14 @@ def test_a_file_that_is_not_a_history_is_one_line_without_python(tmp_path: Path)
         assert run("--check", str(path)).stderr == f"error: {path}: {words}\n"
 
 
+def test_a_person_is_told_beforehand_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barnabas.cli.verify.on_terminal", lambda: True)
+    with barnabas.Broker() as broker:
+        result = run("-b", broker.bootstrap_servers, "--time", "1", "--plain", "1", "--txn", "0", "--transform", "0")
+    assert result.stderr.splitlines()[0] == "1 s of work, then about 10 s to read everything back"
+    assert result.stdout.splitlines()[-1] == "valid: no anomaly"
+
+
 def test_the_phases_of_a_run() -> None:
     with barnabas.Broker() as broker:
         made = Run(Settings(broker.bootstrap_servers, seconds=600, plain=1, txn=0, transform=0))

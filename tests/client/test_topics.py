@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin, NewTopic, result
+from barnabas.client.topics import replicated
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.client.scripted_broker import MemoryCluster
@@ -19,6 +20,15 @@ def test_list_and_describe_topics(memory: MemoryCluster, admin: Admin, version: 
     found = admin.describe_topics(["t", "nope"])
     assert len(result(found["t"]).partitions) == 2
     assert error_code(found["nope"]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(("brokers", "replicas", "in_sync"), [(1, 1, "1"), (2, 2, "1"), (3, 3, "2"), (5, 3, "2")])
+def test_one_broker_of_three_may_die(brokers: int, replicas: int, in_sync: str) -> None:
+    """With the brokers' default of one replica, the death of its broker stopped every sink."""
+    configs = {"cleanup.policy": "compact"}
+    assert replicated("t", 6, brokers, configs) == NewTopic(
+        "t", 6, replicas, {"cleanup.policy": "compact", "min.insync.replicas": in_sync}
+    )
 
 
 @pytest.mark.parametrize("version", every_version(messages.CreateTopicsRequest))

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from barnabas import Broker, Cluster
+from barnabas.client.admin import Admin, results
+from barnabas.client.configs import ConfigResource, ResourceType
 from barnabas.demo.events import ShopEvents
 from barnabas.demo.generator import generate_lines
-from barnabas.demo.shop import DAY_MS, INVENTORY, ORDERS, PAYMENTS, TOPICS, Guarantee
+from barnabas.demo.shop import DAY_MS, INVENTORY, ORDERS, PAYMENTS, SENT, TOPICS, Guarantee, create_topics
 
 SECONDS_A_DAY = 86_400
 
@@ -91,6 +94,30 @@ def test_keys_are_placed_as_java_clients_place_them(plan):
 def test_the_configuration_has_kafkas_names(plan):
     assert plan.config["cleanup.policy"] == plan.cleanup_policy
     assert plan.config["retention.ms"] == str(plan.retention_ms)
+
+
+def replicas_of_each_topic(bootstrap_servers: str) -> set[tuple[int, str | None]]:
+    """Create the topics; return their numbers of replicas with min.insync.replicas."""
+    create_topics(bootstrap_servers)
+    found = set()
+    with Admin(bootstrap_servers) as admin:
+        for name, topic in results(admin.describe_topics([*(plan.name for plan in TOPICS), *SENT])).items():
+            resource = ConfigResource(ResourceType.TOPIC, name)
+            (configs,) = results(admin.describe_configs([resource])).values()
+            in_sync = next(each.value for each in configs if each.name == "min.insync.replicas")
+            found |= {(len(partition.replicas), in_sync) for partition in topic.partitions}
+    return found
+
+
+@pytest.mark.slow
+def test_two_of_three_nodes_have_what_is_acknowledged():
+    with Cluster(3) as cluster:
+        assert replicas_of_each_topic(cluster.bootstrap_servers) == {(3, "2")}
+
+
+def test_one_node_has_what_is_acknowledged():
+    with Broker() as broker:
+        assert replicas_of_each_topic(broker.bootstrap_servers) == {(1, "1")}
 
 
 @pytest.mark.parametrize("plan", TOPICS, ids=lambda plan: plan.name)

@@ -9,14 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from ruamel.yaml import YAML
 
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config_sources import ConfigSources
+from tests.packaging.docker_context import copies, copy_into, is_ignored
+from tests.packaging.wheel_files import packaged_files
 from tests.pages import ROOT
 from tests.server.process import ENVIRONMENT
 
@@ -48,28 +51,37 @@ def test_compose_follows_its_specification() -> None:
     lint("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml")
 
 
-def test_what_the_image_copies_is_there_and_not_ignored() -> None:
-    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    copied = {name for line in re.findall(r"^COPY (.*)$", DOCKERFILE, re.MULTILINE) for name in line.split()[:-1]}
-    assert copied == allowed
-    assert all((ROOT / name).exists() for name in copied)
+def test_docker_is_sent_only_what_is_copied() -> None:
+    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert sent == {name for names, _ in copies(DOCKERFILE) for name in names}
+
+
+def test_the_image_has_the_extra_of_the_command_line() -> None:
+    (built,) = re.findall(r"pip wheel .* \"\.\[(.+)\]\"", DOCKERFILE)
+    (installed,) = re.findall(r"--find-links=/wheels \"barnabas\[(.+)\]\"", DOCKERFILE)
+    assert built == installed == "cli"
+
+
+def test_rules_of_what_is_sent_to_docker() -> None:
+    rules = ["*", "!a.txt", "!src", "!pipelines/shop", "**/__pycache__"]
+    sent = ["a.txt", "src/x.py", "src/deep/y.py", "pipelines/shop/z.py"]
+    ignored = ["b.txt", "pipelines/other/z.py", "pipelines/z.py", "src/deep/__pycache__/y.pyc", "docs/src/x.md"]
+    assert [name for name in [*sent, *ignored] if is_ignored(rules, PurePosixPath(name))] == ignored
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("wheel")
 @pytest.mark.skipif(shutil.which("uv", path=str(BIN)) is None, reason="uv is not installed")
-def test_the_wheel_is_made_of_what_is_copied(tmp_path: Path) -> None:
-    for line in re.findall(r"^COPY (.*)$", DOCKERFILE, re.MULTILINE):
-        for name in line.split()[:-1]:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, tmp_path)
+def test_the_images_wheel_holds_what_every_wheel_holds(tmp_path: Path) -> None:
+    """The demo's project too, which lies outside `src`."""
+    copy_into(ROOT, tmp_path)
     command = [str(BIN / "uv"), "build", "-q", "--wheel", "--out-dir", str(tmp_path / "wheels"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert [path.name.partition("-")[0] for path in (tmp_path / "wheels").glob("*.whl")] == ["barnabas"]
+    (wheel,) = (tmp_path / "wheels").glob("barnabas-*.whl")
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == packaged_files()
+    assert "barnabas/demo/project/spark-pipeline.yml" in names
 
 
 @pytest.fixture

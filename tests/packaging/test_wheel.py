@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.packaging.wheel_files import packaged_files
 from tests.pages import ROOT, blocks, run_pytest
 
 UV = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
@@ -50,14 +51,24 @@ def wheel(dist: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel, what it requires, and pytest."""
+    """The interpreter of an environment with the wheel, what it requires, its extra `cli`, and pytest."""
     folder = tmp_path_factory.mktemp("environment")
     uv("venv", "-q", "--python", sys.executable, folder / "env")
     (folder / "locked.txt").write_text(
         uv("export", "-q", "--frozen", "--all-groups", "--no-emit-project", "--no-hashes")
     )
     interpreter = folder / "env" / "bin" / "python"
-    uv("pip", "install", "-q", "--python", interpreter, "--constraints", folder / "locked.txt", wheel, "pytest")
+    uv(
+        "pip",
+        "install",
+        "-q",
+        "--python",
+        interpreter,
+        "--constraints",
+        folder / "locked.txt",
+        f"{wheel}[cli]",
+        "pytest",
+    )
     return interpreter
 
 
@@ -82,20 +93,17 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         f"{'-'.join(wheel.name.split('-')[:2])}.dist-info",
     }
     packages = {name for name in names if ".dist-info" not in name}
-    source = {
-        path.relative_to(ROOT / "src").as_posix()
-        for path in (ROOT / "src").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    shop = ROOT / "pipelines" / "shop"
-    project = {
-        f"barnabas/demo/project/{path.relative_to(shop).as_posix()}"
-        for path in shop.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert packages == source | project
+    assert packages == packaged_files()
     assert {"barnabas/py.typed", "barnabas/protocol/schema.json", "barnabas/settings.tsv"} <= packages
     assert [name for name in names if name.endswith("/LICENSE")]
+
+
+def test_the_wheel_alone_brings_no_kafka_client_in_c(wheel: Path) -> None:
+    (name,) = (each for each in zipfile.ZipFile(wheel).namelist() if each.endswith(".dist-info/METADATA"))
+    lines = zipfile.ZipFile(wheel).read(name).decode().splitlines()
+    required = [line for line in lines if line.startswith("Requires-Dist:") and "extra ==" not in line]
+    names = {re.match(r"Requires-Dist: ([a-z0-9-]+)", line)[1] for line in required}  # type: ignore[index]
+    assert names == {"click", "cramjam", "crc32c", "google-re2", "rich", "uvloop"}
 
 
 def test_the_source_package_holds_what_the_wheel_is_built_from(dist: Path) -> None:
@@ -148,8 +156,8 @@ def test_the_demo_says_what_to_install(python: Path, tmp_path: Path) -> None:
     done = run(python, "barnabas", "demo", cwd=tmp_path, PATH=f"{tmp_path}:{python.parent}:/usr/bin:/bin")
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
-    assert "the demo needs pyspark, pyarrow, pandas, matplotlib (" in said
-    assert re.search(r'python -m pip install "matplotlib>=\S+" .*"pyspark>=\S+"', said), said
+    assert "the demo needs matplotlib (" in said
+    assert re.search(r'python -m pip install "confluent-kafka>=\S+" "matplotlib>=\S+" .*"pyspark>=\S+"', said), said
     assert "barnabas[" not in said
 
 

@@ -93,3 +93,5 @@ def test_a_losses_topic_must_exist_before_anything_is_lost(cluster):
     reports(cluster, failOnDataLoss="true", lossesTopic="nowhere").check()
     with pytest.raises(ValueError, match="lossesTopic: topic nowhere does not exist; create it"):
         reports(cluster, lossesTopic="nowhere").check()
+    with pytest.raises(ValueError, match=r"then start the query; did you mean losses\?$"):
+        reports(cluster, lossesTopic="looses").check()

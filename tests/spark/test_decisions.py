@@ -98,13 +98,6 @@ def test_the_topic_is_compacted(cluster):
     assert [entry.value for entry in found] == ["compact"]
 
 
-@pytest.mark.parametrize(("brokers", "copies", "in_sync"), [(1, 1, None), (2, 2, None), (3, 3, "2"), (5, 3, "2")])
-def test_a_cluster_has_copies_of_the_topic(brokers, copies, in_sync):
-    """With the brokers' default of one copy, the death of its broker stopped every sink."""
-    topic = decisions.topic_on(brokers)
-    assert (topic.replication_factor, topic.configs.get("min.insync.replicas")) == (copies, in_sync)
-
-
 def test_a_record_of_a_newer_release():
     with pytest.raises(ValueError, match="upgrade barnabas"):
         Decision.from_json(b'{"version":2}')

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from click.testing import CliRunner
+from deltalake import DeltaTable, Schema
 
+from barnabas.main import command_group
 from barnabas.spark import lake, start
-from barnabas.spark.lake import _Statistics, delta_writer, write_batch
+from barnabas.spark.lake import _Statistics, commit_files, delta_writer, write_batch
 from tests.spark.session import SPARK, Topics
 
 
@@ -24,9 +30,92 @@ def test_statistics_of_a_file() -> None:
     found.add(pa.table({"partition": [1, 1], "offset": [7, 8], "value": [b"a", b"b"]}))
     found.add(pa.table({"partition": [0], "offset": [9], "value": [b"a"]}))
     found.add(pa.table({"partition": pa.array([None], pa.int32()), "offset": [8]}))
-    assert found.to_json() == (
-        '{"numRecords": 4, "minValues": {"partition": 0, "offset": 7}, "maxValues": {"partition": 1, "offset": 9}, "nullCount": {}}'
-    )
+    assert json.loads(found.to_json()) == {
+        "numRecords": 4,
+        "minValues": {"partition": 0, "offset": 7},
+        "maxValues": {"partition": 1, "offset": 9},
+        "nullCount": {"partition": 1, "offset": 0},
+    }
+    found = _Statistics()
+    found.add(pa.table({"partition": ["a"], "value": [b"a"]}))
+    assert json.loads(found.to_json()) == {"numRecords": 1}, "no column that statistics are made of"
+
+
+_ROWS = pa.table(
+    {
+        "key": pa.array([b"a", None, b"c"]),
+        "value": pa.array([b"x", b"y", b"z"]),
+        "topic": ["orders", "orders", "others"],
+        "partition": pa.array([0, 1, None], pa.int32()),
+        "offset": [5, 6, 7],
+        "timestamp": pa.array([1, 2, 1_500_000], pa.timestamp("us", "UTC")),
+        "timestampType": pa.array([0, 0, 1], pa.int32()),
+        "headers": [[{"key": "h", "value": b"1"}]] * 3,
+        "quantity": pa.array([None, 3, 4]),
+        "price": [1.0, float("nan"), 2.0],
+        "place": [{"town": "Ulm"}, {"town": "Bonn"}, None],
+    }
+)
+
+
+def append(folder: Path, rows: pa.Table, batch_id: int) -> None:
+    """Append rows as one task and the driver do."""
+    table = lake._open(folder, rows.schema, "q")
+    (found,) = lake._file_writer(folder, rows.schema)(iter(rows.to_batches()))
+    (file,) = found.to_pylist()
+    commit_files(table, rows.schema, {file["path"]: (file["size"], file["stats"])}, "q", batch_id)
+
+
+def expect_all_found(folder: Path, rows: pa.Table) -> None:
+    """Filter each column by each value that it has; every way to read must find what a filter in memory finds."""
+    for name in ("topic", "partition", "offset", "timestamp", "timestampType", "key", "quantity", "price", "place"):
+        is_nested = pa.types.is_struct(rows.schema.field(name).type)
+        column = ds.field(name, "town") if is_nested else ds.field(name)
+        wanted = [column.is_null(), column.is_valid()]
+        values = pc.struct_field(rows[name], "town") if is_nested else rows[name]
+        wanted += [column == value for value in values.drop_null().unique()]
+        for predicate in wanted:
+            there = rows.filter(predicate)["offset"].to_pylist()
+            table = DeltaTable(folder)
+            assert sorted(table.to_pandas(filters=predicate)["offset"]) == there, predicate
+            assert sorted(table.to_pyarrow_table(filters=predicate)["offset"].to_pylist()) == there, predicate
+            assert sorted(table.to_pyarrow_dataset().to_table(filter=predicate)["offset"].to_pylist()) == there, (
+                predicate
+            )
+
+
+class TestFilters:
+    """A reader that skips files by our statistics must skip none that has a row."""
+
+    def test_each_column_of_a_new_table(self, tmp_path: Path) -> None:
+        append(tmp_path, _ROWS, 0)
+        append(tmp_path, _ROWS.set_column(4, "offset", pa.array([8, 9, 10])), 1)
+        expect_all_found(tmp_path, pa.concat_tables([_ROWS, _ROWS.set_column(4, "offset", pa.array([8, 9, 10]))]))
+
+    def test_files_outside_the_filter_are_skipped(self, tmp_path: Path) -> None:
+        append(tmp_path, _ROWS.slice(0, 2), 0)
+        append(tmp_path, _ROWS.slice(2), 1)
+        found = DeltaTable(tmp_path).to_pyarrow_dataset()
+        assert len(list(found.get_fragments())) == 2
+        assert len(list(found.get_fragments(filter=ds.field("offset") == 7))) == 1
+
+    def test_a_table_without_the_property_gets_it_with_the_next_batch(self, tmp_path: Path) -> None:
+        """Its files' statistics are partial like ours; with the property they are right."""
+        DeltaTable.create(tmp_path, Schema.from_arrow(_ROWS.schema))
+        pq.write_table(_ROWS, tmp_path / "old.parquet")
+        old = '{"numRecords": 3, "minValues": {"offset": 5}, "maxValues": {"offset": 7}, "nullCount": {}}'
+        size = (tmp_path / "old.parquet").stat().st_size
+        commit_files(DeltaTable(tmp_path), _ROWS.schema, {"old.parquet": (size, old)}, "q", 0)
+        assert len(DeltaTable(tmp_path).to_pandas(filters=ds.field("topic") == "orders")) == 0, (
+            "deltalake skips the file"
+        )
+        append(tmp_path, _ROWS, 1)
+        assert len(DeltaTable(tmp_path).to_pandas(filters=ds.field("topic") == "orders")) == 4
+
+    def test_a_table_without_a_column_that_statistics_are_made_of(self, tmp_path: Path) -> None:
+        rows = _ROWS.select(["topic", "quantity"])
+        append(tmp_path, rows, 0)
+        assert len(DeltaTable(tmp_path).to_pandas(filters=ds.field("topic") == "orders")) == 2
 
 
 class _Once(Exception):
@@ -78,6 +167,12 @@ class TestInSpark:
         found = DeltaTable(table)
         assert found.version() == 2, "the table was created, and two batches were committed"
         assert spark.read.parquet(*found.file_uris()).count() == 110
+        audit = CliRunner().invoke(
+            command_group(), ["lake", "audit", topic, "--delta", str(table), "-b", topics.servers, "--to-end"]
+        )
+        assert (audit.exit_code, audit.output.splitlines()[-1]) == (
+            0, f"valid: each of 110 committed records of {topic} is in the table once",
+        )  # fmt: skip
         with pytest.raises(ValueError, match="it would write records a second time"):
             delta_writer(table, query_id="another checkpoint")(spark.range(1).selectExpr(*_LIKE_THE_TOPIC), 0)
 

@@ -113,6 +113,14 @@ def test_a_topic_that_does_not_exist_is_reported_soon(cluster, selection):
     assert driver.pauses_s == [0.1, 0.2, 0.4], "a broker that has just started may not know it yet"
 
 
+@pytest.mark.parametrize("selection", [{"subscribe": "t,ordres"}, {"assign": '{"ordres":[0]}'}])
+def test_a_mistyped_topic_is_reported_with_the_nearest(cluster, selection):
+    cluster.create("orders")
+    with pytest.raises(KafkaError, match=r"topic ordres does not exist; did you mean orders\?$") as caught:
+        Driver(cluster, **selection).reader.partitions()
+    assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_a_topic_that_the_first_broker_does_not_know_yet(cluster):
     refuse_topic(cluster, "t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, times=3)
     assert Driver(cluster).reader.partitions() == [("t", 0), ("t", 1)]

@@ -112,7 +112,11 @@ REFUSED = [
     ({"kafka.interceptor.classes": "x"}, "Kafka option 'interceptor.classes' is not supported"),
     ({"kafka.security.protocol": "SASL_SSL"}, "kafka.security.protocol 'SASL_SSL' is not supported"),
     ({"kafka.ssl.truststore.location": "x"}, "Option 'kafka.ssl.truststore.location' is not supported"),
-    ({"startingOffsets": "first"}, 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first'),
+    (
+        {"startingOffsets": "first"},
+        'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first; or earliest, latest, group:NAME, cut:NAME, '
+        "a time (2026-11-21T08:00), a time before now (-10m)",
+    ),
     ({"startingTimestamp": "yesterday"}, "'yesterday' is not a valid timestamp"),
     ({"maxTriggerDelay": "soon"}, "'soon' is not a valid duration"),
     ({"minRecordAge": "old"}, "'old' is not a valid duration"),

@@ -9,7 +9,7 @@ import pytest
 from barnabas.client.errors import BrokerNotAvailable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.data_loss import DataLoss
-from barnabas.spark.plain_errors import HIDE_TRACEBACK, SourceError, plain_errors
+from barnabas.spark.plain_errors import HIDE_TRACEBACK, QueryError, plain_errors
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from barnabas.spark.plain_errors import HIDE_TRACEBACK, SourceError, plain_error
     [
         (
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topic t does not exist"),
-            SourceError,
+            QueryError,
             "topic t does not exist",
         ),
-        (BrokerNotAvailable("cannot reach h:1"), SourceError, "cannot reach h:1"),
+        (BrokerNotAvailable("cannot reach h:1"), QueryError, "cannot reach h:1"),
         (ValueError("wrong option"), ValueError, "wrong option"),
         (DataLoss("gone"), DataLoss, "gone"),
     ],
@@ -34,7 +34,7 @@ def test_an_expected_error_is_a_sentence(error, kind, message):
 
 
 def test_a_message_that_is_only_the_codes_names_the_code():
-    with pytest.raises(SourceError, match=r"\(TOPIC_AUTHORIZATION_FAILED\)$"), plain_errors():
+    with pytest.raises(QueryError, match=r"\(TOPIC_AUTHORIZATION_FAILED\)$"), plain_errors():
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import barnabas
 from barnabas.client.admin import Admin
 from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
@@ -117,6 +121,51 @@ def test_batch_writes(spark, topics):
     assert committed(topics.servers, target) == {str(i): 3 for i in range(50)}
     with pytest.raises(Exception, match=r"batch 3 of query .* is older than batch 4"):
         write(queryId=target, batchId=3)
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[barnabas.Broker]:
+    """A broker that creates no topics, with one."""
+    with barnabas.Broker(config={"auto.create.topics.enable": "false"}) as broker:
+        broker.create_topic("orders")
+        yield broker
+
+
+def test_a_missing_topic_is_one_sentence_before_any_task(spark, strict, tmp_path):
+    """The rows are never computed: a task that read one would leave a file."""
+    servers, trace = strict.bootstrap_servers, tmp_path / "a-task-ran"
+
+    def touch(batches: Any) -> Any:
+        trace.touch()
+        yield from batches
+
+    rows = spark.range(1).selectExpr("string(id) as value").mapInArrow(touch, "value string")
+    options = {"kafka.bootstrap.servers": servers, "topic": "ordres"}
+    sentence = (
+        "QueryError: topic ordres does not exist, and brokers do not create it (auto.create.topics.enable=false): "
+        f"`barnabas topic create ordres -b {servers}` does; did you mean orders?"
+    )
+    with pytest.raises(Exception, match=re.escape(sentence)) as caught:
+        rows.write.format("barnabas").options(**options).mode("append").save()
+    assert "Traceback" not in str(caught.value)
+    stream = (
+        spark.readStream.format("rate").load().selectExpr("string(value) as value").mapInArrow(touch, "value string")
+    )
+    writer = stream.writeStream.format("barnabas").options(**options, checkpointLocation=str(tmp_path / "checkpoint"))
+    with pytest.raises(Exception, match=re.escape(sentence)) as caught:
+        writer.trigger(once=True).start().awaitTermination(300)
+    assert "Traceback" not in str(caught.value)
+    assert not trace.exists()
+
+
+def test_a_missing_topic_is_created_where_brokers_create_topics(spark, topics):
+    """As through Spark's own sink, whose producer asks for the topic's metadata."""
+    target = f"new-{uuid.uuid4()}"
+    rows = spark.range(5).selectExpr("string(id) as value")
+    rows.write.format("barnabas").option("kafka.bootstrap.servers", topics.servers).options(topic=target).mode(
+        "append"
+    ).save()
+    assert committed(topics.servers, target) == {str(i): 1 for i in range(5)}
 
 
 def test_refusals_reach_the_user(spark, topics):

@@ -17,7 +17,7 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark import sink_protocol
 from barnabas.spark.decisions import TOPIC, Decision, DecisionLog
-from barnabas.spark.sink_protocol import SinkDriver, SinkError
+from barnabas.spark.sink_protocol import QueryError, SinkDriver
 from barnabas.spark.task_producers import TaskProducers, open_cluster
 from tests.spark.sink_run import Fault, Killed, Query, Split, Watched, committed, random_split
 
@@ -186,7 +186,7 @@ def test_a_driver_that_wakes_up_late(servers):
     ran.workers = [TaskProducers()]
     late = ran.run_tasks(ran.batch(0))
     ran.run()
-    with pytest.raises(SinkError, match=r"batch 0 of query .* is older than batch 2"):
+    with pytest.raises(QueryError, match=r"batch 0 of query .* is older than batch 2"):
         ran.commit(ran.batch(0), late)
     check(servers, ran)
 
@@ -299,7 +299,7 @@ def test_a_transaction_that_timed_out_before_the_decision(servers, admin, caplog
     prepared = ran.run_tasks(batch)
     first = next(each.transaction for each in prepared if each.transaction is not None)
     admin.fence_producers([first.transactional_id])
-    with pytest.raises(SinkError, match="ended before the batch was complete"):
+    with pytest.raises(QueryError, match="ended before the batch was complete"):
         ran.commit(batch, prepared)
     ran.run()
     check(servers, ran)
@@ -330,7 +330,7 @@ def test_a_decided_transaction_that_is_lost_is_an_error(servers, admin, monkeypa
         ran.commit(batch, prepared)
     first = next(each.transaction for each in prepared if each.transaction is not None)
     admin.fence_producers([first.transactional_id])
-    with pytest.raises(SinkError, match="rows are lost: 1 of"):
+    with pytest.raises(QueryError, match="rows are lost: 1 of"):
         ran.run()
 
 
@@ -362,5 +362,5 @@ def test_a_repeated_batch_write_is_skipped_or_finished(servers, monkeypatch):
     ran.done = 1
     ran.run()
     check(servers, ran)
-    with pytest.raises(SinkError, match="is older than batch 2"):
+    with pytest.raises(QueryError, match="is older than batch 2"):
         recover(1)

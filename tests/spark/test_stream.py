@@ -13,7 +13,7 @@ from barnabas.spark import stream as stream_module
 from barnabas.spark.data_loss import DataLoss, LossReports
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.options import SourceOptions, parse_stream_options
-from barnabas.spark.plain_errors import SourceError
+from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.stream import StreamReader
 from tests.spark.fake_cluster import FakeCluster
 
@@ -563,5 +563,5 @@ def test_retries_while_the_cluster_is_moving(cluster):
     cluster.before = before
     assert reader(cluster).initialOffset() == {"a": {"0": 0, "1": 0}}
     cluster.before = lambda name: (_ for _ in ()).throw(KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"))
-    with pytest.raises(SourceError, match="gone"):
+    with pytest.raises(QueryError, match="gone"):
         reader(cluster, **{"fetchOffset.numRetries": "2"}).initialOffset()

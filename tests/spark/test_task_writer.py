@@ -10,7 +10,7 @@ import pytest
 import barnabas
 from barnabas.client.admin import Admin
 from barnabas.spark.sink_options import parse_stream_options
-from barnabas.spark.sink_protocol import Prepared, SinkBatch, SinkError
+from barnabas.spark.sink_protocol import Prepared, QueryError, SinkBatch
 from barnabas.spark.task_producers import TaskProducers
 from barnabas.spark.task_writer import write_task
 from tests.spark.sink_run import committed, rows_of
@@ -87,12 +87,18 @@ def test_compression(broker, codec):
     assert committed(broker.bootstrap_servers, codec) == {"x" * 1000: 50}
 
 
+def test_a_topic_that_only_a_row_names_is_created(broker):
+    given = {"kafka.bootstrap.servers": broker.bootstrap_servers, "delivery": "at-least-once"}
+    rows = pa.record_batch({"value": ["a"], "topic": ["named-by-a-row"]})
+    assert write_task(TaskProducers(), parse_stream_options(given), None, 0, [rows]).rows == 1
+    assert committed(broker.bootstrap_servers, "named-by-a-row") == {"a": 1}
+
+
 def test_refusals_say_what_to_do(broker):
     broker.create_topic("tiny", config={"max.message.bytes": 1000})
-    with pytest.raises(SinkError, match=r"larger than the topic's max\.message\.bytes"):
+    with pytest.raises(QueryError, match=r"larger than the topic's max\.message\.bytes"):
         write(broker, "tiny", None, [rows_of(["x" * 5000])])
-    for topic in ("nowhere", "not\na topic"):
-        with pytest.raises(SinkError, match="does not exist: create it first"):
-            write(broker, topic, None, [rows_of(["x"])])
-    with pytest.raises(SinkError, match=r"above the brokers' transaction\.max\.timeout\.ms"):
+    with pytest.raises(QueryError, match=r"'not\\na topic' is not a valid topic name"):
+        write(broker, "not\na topic", None, [rows_of(["x"])])
+    with pytest.raises(QueryError, match=r"above the brokers' transaction\.max\.timeout\.ms"):
         write(broker, "tiny", BATCH, [rows_of(["x"])], **{"kafka.transaction.timeout.ms": "99999999"})

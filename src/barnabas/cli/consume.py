@@ -111,6 +111,9 @@ def consume(
         settings |= {"group.id": "barnabas-consume", "enable.auto.commit": False, "auto.offset.reset": "error"}
     else:
         settings |= {"group.id": group, "auto.offset.reset": _reset_policy(wanted, bool(offsets))}
+    # Completion does without the library; and if it is missing, that is said before a broker is asked.
+    from barnabas.cli.consumer_run import opened
+
     # Ask first, with our own client: its errors for a missing broker or topic are clear.
     bounds = {}
     with session.admin() as admin:
@@ -120,8 +123,6 @@ def consume(
             _require_topics(admin, names)
             if (offsets or from_beginning) and on_terminal():
                 _note_committed(admin, group, names)
-    from barnabas.cli.consumer_run import opened
-
     with opened(session, extra, settings) as run:
         if group is None:
             run.assign(bounds)

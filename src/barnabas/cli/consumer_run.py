@@ -61,6 +61,7 @@ class ConsumerRun:
         self._spans: dict[tuple[str, int], tuple[int, int]] = {}
         """Where each partition's records begin, and where they ended when the run began."""
         self._records = 0
+        self._written_bytes = 0
         self._wanted_records: int | None = None
         self._group: str | None = None
         """The group that has not assigned partitions yet."""
@@ -69,10 +70,9 @@ class ConsumerRun:
     def progress(self) -> Callable[[], Measured]:
         """Return a function that measures how far the run is, for the thread that draws."""
         began_s = time.monotonic()
-        written_before = _written_bytes()
 
         def measure() -> Measured:
-            text = rate(self._records, _written_bytes() - written_before, time.monotonic() - began_s)
+            text = rate(self._records, self._written_bytes, time.monotonic() - began_s)
             if self._wanted_records is not None:
                 return Measured(text, self._records, self._wanted_records)
             if not self._spans:
@@ -131,7 +131,7 @@ class ConsumerRun:
                         continue
                     if not self._within(message):
                         continue
-                    stream.write(show(_shown(message)))
+                    self._written_bytes += stream.write(show(_shown(message)))
                     if commit:
                         self._consumer.store_offsets(message)
                     self._records += 1
@@ -217,14 +217,6 @@ def _tell(sentence: str) -> None:
 def _shown(message: Message) -> Shown:
     epoch = message.leader_epoch()
     return Shown(*fields_of(message), -1 if epoch is None else epoch)
-
-
-def _written_bytes() -> int:
-    """Return how many bytes the output file has; 0 if it is not a file."""
-    try:
-        return os.fstat(sys.stdout.fileno()).st_size
-    except (OSError, ValueError):
-        return 0
 
 
 def _flush(stream: BinaryIO) -> None:

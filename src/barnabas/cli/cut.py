@@ -9,7 +9,7 @@ import click
 
 from barnabas.cli.failure import Failure, Failures
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.session import Session, complete_cuts, complete_topics, session_options
 from barnabas.cli.times import format_time_ms, parse_time_ms
 from barnabas.client.admin import EARLIEST, Admin, Cut, TopicPartition, results
 from barnabas.client.cuts import is_valid_cut_name
@@ -82,7 +82,7 @@ def list_(session: Session) -> None:
 
 
 @cut.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_cuts)
 @click.option(
     "--export", is_flag=True, help="Print topic,partition,offset lines for `group reset-offsets --from-file`."
 )
@@ -104,8 +104,8 @@ def show(session: Session, name: str, export: bool) -> None:
 
 
 @cut.command()
-@click.argument("name")
-@click.argument("other", required=False)
+@click.argument("name", shell_complete=complete_cuts)
+@click.argument("other", required=False, shell_complete=complete_cuts)
 @session_options
 def diff(session: Session, name: str, other: str | None) -> None:
     """Show how far it is from a cut to another one, or to the ends of its topics now.
@@ -130,7 +130,7 @@ def diff(session: Session, name: str, other: str | None) -> None:
 
 
 @cut.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_cuts)
 @click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
 @session_options
 def delete(session: Session, names: tuple[str, ...], dry_run: bool) -> None:

@@ -16,6 +16,8 @@ from barnabas.cli.output import Table
 from barnabas.cli.record_format import Shown, to_json
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.times import format_time_ms
+from barnabas.printable import printable
+from barnabas.retries.headers import FailureHeaders
 from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic
 
 _ERRORS_SHOWN = 3
@@ -92,6 +94,8 @@ def show(session: Session, topic: str, filters: tuple[str, ...], limit: int) -> 
     rows = [_row(each) for each in wanted]
     table = Table(_SHOW_COLUMNS, rows, hidden_first=_SHOW_HIDDEN_FIRST, below=("ERROR",))
     session.output.show([_object(each) for each in wanted], table)
+    if wanted and all(each.failure == FailureHeaders() for each in wanted):
+        click.echo(f"these records have no dead-letter headers: {printable(topic)} may be an ordinary topic", err=True)
 
 
 def _age(each: DeadLetter) -> tuple[int, int, int]:

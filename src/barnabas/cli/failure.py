@@ -105,7 +105,10 @@ class Failure(click.ClickException):
         existing = list(names(self.missing.noun))
         if self.missing.name in existing:
             return self
-        return Failure(self.message.rstrip(".") + did_you_mean(self.missing.name, existing), self.hint)
+        meant = did_you_mean(self.missing.name, existing)
+        if meant in self.message:  # what asked for it has looked, too
+            return Failure(self.message, self.hint)
+        return Failure(self.message.rstrip(".") + meant, self.hint)
 
 
 class Failures(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.bootstrap import format_address
-from barnabas.spark.requirements import install_command
+from barnabas.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.spark.lake_audit import PartitionAudit
@@ -40,13 +39,11 @@ def audit(session: Session, topic: str, delta: str | None, parquet: str | None, 
     """
     if (delta is None) == (parquet is None):
         raise click.UsageError("Name one table: --delta PATH or --parquet PATH.")
-    missing = [name for name in ("pyarrow", "numpy", "deltalake") if find_spec(name) is None]
-    if missing:
-        raise Failure(f"the audit needs {', '.join(missing)}", install_command("lake"))
-    from barnabas.spark import lake_audit
-
     try:
-        table = lake_audit.delta_table(delta) if delta is not None else lake_audit.parquet_files(parquet or "")
+        with needed_by("the audit", "lake"):
+            from barnabas.spark import lake_audit
+
+            table = lake_audit.delta_table(delta) if delta is not None else lake_audit.parquet_files(parquet or "")
         found = list(lake_audit.audit(_with_port(session), topic, table, from_first=from_first, to_end=to_end))
     except ValueError as error:
         raise Failure(str(error)) from None
@@ -73,7 +70,7 @@ def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:
         for each in found
     ]  # fmt: skip
     table = Table(columns, rows, hidden_first=("ROWS", "COMMITTED", "BEHIND"))
-    is_valid = not any(each.wrong for each in found)
+    is_valid = not any(each.wrong for each in found) and not is_without_rows(found)
     if session.output.is_json:
         wrong = [
             {"partition": each.partition, "what": what, "ranges": ranges(offsets.tolist())}
@@ -92,8 +89,16 @@ def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:
         raise Quiet
 
 
+def is_without_rows(found: list[PartitionAudit]) -> bool:
+    """Return whether the table has no row of a topic that has records: nothing was compared, so nothing is valid."""
+    return not any(each.rows for each in found) and any(each.committed for each in found)
+
+
 def verdict(topic: str, found: list[PartitionAudit]) -> str:
     """Return one sentence about the table."""
+    if is_without_rows(found):
+        committed = sum(each.committed for each in found)
+        return f"invalid: the table has no row of {topic}, which has {committed:,} committed records"
     counts: dict[str, int] = {}
     for each in found:
         for what, offsets in each.wrong.items():

@@ -11,10 +11,9 @@ from typing import BinaryIO, Protocol, TypeVar
 
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session
-from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicMetadata, result
+from barnabas.client.admin import Admin, TopicMetadata, result
+from barnabas.client.topics import TOPIC_CREATION
 from barnabas.protocol.errors import ErrorCode, KafkaError
-
-_CREATION = "auto.create.topics.enable"
 
 
 class _Record(Protocol):
@@ -68,19 +67,9 @@ def existing_topic(admin: Admin, topic: str, *, may_create: bool) -> TopicMetada
     is_missing = isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not (is_missing and may_create):
         return result(found)
-    if not _brokers_create(admin):
+    if not admin.brokers_create_topics():
         raise Failure(
-            f"topic {topic} does not exist, and the broker does not create topics ({_CREATION}=false)",
+            f"topic {topic} does not exist, and the broker does not create topics ({TOPIC_CREATION}=false)",
             f"`barnabas topic create {topic}`",
         )
     return None
-
-
-def _brokers_create(admin: Admin) -> bool:
-    """Return whether brokers create topics; True if they do not tell."""
-    try:
-        broker = ConfigResource(ResourceType.BROKER, str(admin.describe_cluster().brokers[0].id))
-        entries = result(admin.describe_configs([broker], names=[_CREATION])[broker])
-    except (KafkaError, IndexError):  # this user may not see it
-        return True
-    return all(entry.value != "false" for entry in entries if entry.name == _CREATION)

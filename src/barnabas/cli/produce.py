@@ -7,6 +7,7 @@ Spark, Flink, kafka-python and most others write it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from barnabas.cli.record_format import Headers, unescape
 from barnabas.cli.record_limit import topic_limit
 from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
-from barnabas.cli.termination import interruptible
+from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.wording import as_typed, were
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -42,7 +43,12 @@ _INTERRUPTED = 130
 @click.option("-k", "--key", help="The key of every record.")
 @click.option("-p", "--partition", type=click.IntRange(min=0), help="The partition of every record.")
 @click.option(
-    "-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of every record; repeat."
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A header of every record; repeat. NAME alone has no value, as in kcat.",
 )
 @click.option(
     "-K", "--key-delimiter", metavar="TEXT", help="What separates key and value in a line, such as ':' or '\\t'."
@@ -101,19 +107,20 @@ def produce(
         if template is None:
             read = line_reader(unescape(delimiter), None if key_delimiter is None else unescape(key_delimiter))
         else:
-            read = reader(template)
+            read = reader(template, functools.partial(click.echo, err=True))
         common = [parse_header(header) for header in headers]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
+    # Completion does without the library; and if it is missing, that is said before a broker is asked.
+    from barnabas.cli.producer_run import ProducerRun
+
     limit_bytes = None
     if topic is None:
         read = with_checked_topics(session, read, may_create=allow_auto_topic_creation)
     else:
         limit_bytes = _check_topic(session, topic, partition, may_create=allow_auto_topic_creation)
-    from barnabas.cli.producer_run import ProducerRun
-
     options = {"acks": acks, "partitioner": partitioner, "compression.type": compression}
     run = ProducerRun(session, topic, extra, options, limit_bytes)
     records = _complete(read(sys.stdin.buffer), None if key is None else key.encode(), partition, common, tombstone)
@@ -125,31 +132,31 @@ def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
 
     Raises:
         Failure: the input does not fit the format, or records were not produced.
-        Exit: of Ctrl-C, after the report.
+        Exit: of Ctrl-C, SIGTERM or SIGHUP, after the report.
     """
     typed = sys.stdin.isatty()
     if typed and on_terminal():
         click.echo(f"type records{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
     source = InputFile(None if typed else _descriptor())
-    interrupted = False
+    ended: int | None = None
     with shown(lambda: run.measure(source), wanted=not typed):
         try:
-            with interruptible():
+            with ends_cleanly():
                 run.send_all(records, typed=typed)
                 run.finish()
         except ValueError as error:
             run.finish()
             raise Failure(str(error), f"{were(run.delivered)} produced before") from None
         except KeyboardInterrupt:
-            interrupted = True
-            with (
-                contextlib.suppress(KeyboardInterrupt),
-                interruptible(),
-            ):  # a second Ctrl-C does not wait for acknowledgements
+            ended = _INTERRUPTED
+        except SystemExit as signalled:
+            ended = int(signalled.code or 0)
+        if ended is not None:  # a second Ctrl-C does not wait for acknowledgements
+            with contextlib.suppress(KeyboardInterrupt, SystemExit), ends_cleanly():
                 run.finish()
-    run.report(is_interrupted=interrupted)
-    if interrupted:
-        raise click.exceptions.Exit(_INTERRUPTED)
+    run.report(is_interrupted=ended is not None)
+    if ended is not None:
+        raise click.exceptions.Exit(ended)
 
 
 def _descriptor() -> int | None:

@@ -167,7 +167,7 @@ class ProducerRun:
         """Print what was produced, and what was not.
 
         Args:
-            is_interrupted: Ctrl-C ended the run.
+            is_interrupted: Ctrl-C or another signal ended the run.
 
         Raises:
             Failure: some records were not produced.
@@ -194,7 +194,7 @@ class ProducerRun:
             click.echo(f"produced {self.delivered} record{plural}{f' ({where})' if where else ''}")
 
     def _left(self, *, is_interrupted: bool) -> list[str]:
-        """Return what was not produced, not read, and, after Ctrl-C, not acknowledged."""
+        """Return what was not produced, not read, and, after a signal, not acknowledged."""
         left = []
         if self._failed:
             left.append(f"{were(self._failed, of=self._failed + self.delivered)} not produced")

@@ -44,14 +44,17 @@ def _quoted(data: bytes) -> str:
     return f"'{printable(text)}'"
 
 
-def reader(text: str) -> Callable[[BinaryIO], Iterator[Given]]:
+def reader(text: str, note: Callable[[str], None] = lambda sentence: None) -> Callable[[BinaryIO], Iterator[Given]]:
     """Compile a format into a function that reads records from a stream.
+
+    Args:
+        note: called with a sentence for the user about the first record that may not be meant so.
 
     Raises:
         ValueError: a verb cannot be read, or two verbs have no text between them.
     """
     if text == "json":
-        return _read_json
+        return lambda stream: _read_json(stream, note)
     parts = split_format(text)
     previous: bytes | Verb = b""
     for part in parts:
@@ -226,7 +229,8 @@ class _Delimited:
         return data
 
 
-def _read_json(stream: BinaryIO) -> Iterator[Given]:
+def _read_json(stream: BinaryIO, note: Callable[[str], None]) -> Iterator[Given]:
+    is_noted = False
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
@@ -234,6 +238,9 @@ def _read_json(stream: BinaryIO) -> Iterator[Given]:
             found = json.loads(line)
             if not isinstance(found, dict):
                 raise _Explained('write an object, such as {"key": "k", "value": "v"}')
+            if not (is_noted or found.keys() & {"value", "value_base64"}):
+                is_noted = True
+                note(f'line {number} has no "value": it and all such lines are tombstones; "value": null says so')
             yield Given(
                 _json_field(found, "value"),
                 _json_field(found, "key"),

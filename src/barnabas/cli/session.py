@@ -20,6 +20,7 @@ from barnabas.cli.client_settings import client_settings, is_client_setting
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
 from barnabas.cli.patience import patience
+from barnabas.cli.usage import check_utf8, not_utf8
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.properties import read_properties
@@ -113,6 +114,8 @@ def _address(given: str | None, properties: dict[str, str]) -> str:
     }
     for source, address in sources.items():
         if address is not None:
+            if (wrong := not_utf8(address)) is not None:
+                raise click.UsageError(f"{source}: {wrong}")
             if not address.strip(" ,"):
                 raise click.UsageError(f"{source} is empty: write HOST:PORT, or leave it out for {DEFAULT_BOOTSTRAP}")
             try:
@@ -183,6 +186,7 @@ def _with_session(function: Callable[..., None], *output: str, tables: bool) -> 
         wide: bool = False,
         **options: Any,
     ) -> None:
+        check_utf8(click.get_current_context())
         properties = _read_command_config(command_config) if command_config else {}
         session = Session(bootstrap, properties, timeout_ms, OUTPUTS[output](wide=wide))
         with explained(session.names):
@@ -244,6 +248,16 @@ def complete_topics(context: click.Context, parameter: click.Parameter, incomple
 def complete_groups(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete group ids; return none if no broker answers within a second."""
     return _complete(context, incomplete, lambda admin: [listing.group_id for listing in admin.list_groups()])
+
+
+def complete_cuts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the names of cuts; return none if no broker answers within a second."""
+    return _complete(context, incomplete, lambda admin: list(admin.list_cuts()))
+
+
+def complete_transactional_ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete transactional ids; return none if no broker answers within a second."""
+    return _complete(context, incomplete, lambda admin: [each.transactional_id for each in admin.list_transactions()])
 
 
 def complete_brokers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

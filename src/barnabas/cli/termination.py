@@ -3,7 +3,7 @@
 The exit code is 128 and the signal's number, as that of Kafka's own tools: 143 after SIGTERM.
 
 confluent-kafka loses what a signal's handler raises while one of its callbacks runs: its call ends with a SystemError instead. The
-blocks of this module raise what was lost.
+block raises what was lost.
 """
 
 from __future__ import annotations
@@ -12,31 +12,18 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_TERMINATION = ("SIGTERM", "SIGHUP")
-_INTERRUPT = "SIGINT"
+_SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
 
 
 @contextmanager
 def ends_cleanly() -> Iterator[None]:
     """Raise SystemExit within the block at the first signal that asks the process to end, and KeyboardInterrupt at Ctrl-C.
 
-    Later signals but Ctrl-C are ignored: `timeout` and terminals send two, and the second would cut the clean-up short.
+    Later signals but Ctrl-C are ignored, after the block too: `timeout` and terminals send two, and the second would cut the clean-up
+    short.
     """
-    with _raised(*_TERMINATION, _INTERRUPT):
-        yield
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt within the block at Ctrl-C, also if it comes during a callback of confluent-kafka."""
-    with _raised(_INTERRUPT):
-        yield
-
-
-@contextmanager
-def _raised(*names: str) -> Iterator[None]:
     # Windows has no SIGHUP; `nohup` has it ignored, which stays so. None is a handler that is not Python's.
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     before = {each: signal.getsignal(each) for each in numbers}
     before = {each: handler for each, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     asked: list[BaseException] = []
@@ -45,8 +32,9 @@ def _raised(*names: str) -> Iterator[None]:
         if number == signal.SIGINT:
             asked.append(KeyboardInterrupt())
         else:
-            for each in before.keys() - {signal.SIGINT}:
+            for each in [each for each in before if each != signal.SIGINT]:
                 signal.signal(each, signal.SIG_IGN)
+                del before[each]
             asked.append(SystemExit(128 + number))
         raise asked[-1]
 

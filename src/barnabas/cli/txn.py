@@ -10,7 +10,7 @@ import click
 
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, complete_topics, parse_words, session_options
+from barnabas.cli.session import Session, complete_topics, complete_transactional_ids, parse_words, session_options
 from barnabas.cli.times import format_time_ms
 from barnabas.cli.wording import as_typed
 from barnabas.client.admin import (
@@ -84,7 +84,9 @@ def list_(
 
 
 @txn.command()
-@click.argument("transactional_ids", nargs=-1, required=True, metavar="TRANSACTIONAL-ID…")
+@click.argument(
+    "transactional_ids", nargs=-1, required=True, metavar="TRANSACTIONAL-ID…", shell_complete=complete_transactional_ids
+)
 @session_options
 def describe(session: Session, transactional_ids: tuple[str, ...]) -> None:
     """Describe transactional ids: state, producer, timeout, and what an open transaction includes."""
@@ -117,7 +119,7 @@ def _description(found: TransactionDescription, now_ms: int) -> Table:
 
 
 @txn.command()
-@click.argument("transactional_ids", nargs=-1, metavar="[TRANSACTIONAL-ID…]")
+@click.argument("transactional_ids", nargs=-1, metavar="[TRANSACTIONAL-ID…]", shell_complete=complete_transactional_ids)
 @click.option(
     "--topic", "hanging", metavar="TOPIC:PARTITION", help="Abort a hanging transaction in this partition instead."
 )

@@ -22,6 +22,7 @@ from barnabas.cli.layout import width_of
 from barnabas.cli.wording import in_lower_case
 from barnabas.error_lines import error_line
 from barnabas.nearest import did_you_mean
+from barnabas.requirements import NotInstalled, needed_by
 
 _INTERRUPTED = 130
 _OF_COMMANDS = frozenset(
@@ -54,7 +55,13 @@ class OneVoice(click.Group):
     ) -> Any:
         """Run a command line; exit the process unless `standalone_mode` is false."""
         try:
-            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            with needed_by("this command", "cli"):
+                code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except NotInstalled as missing:
+            if not standalone_mode:
+                raise
+            show(click.ClickException(f"{missing.sentence} ({missing.command})"))
+            sys.exit(1)
         except click.Abort:
             if not standalone_mode:
                 raise
@@ -139,7 +146,7 @@ def _where(error: click.BadParameter) -> str:
         return ""
     if isinstance(error.param, click.Option):
         return next((each for each in error.param.opts if each.startswith("--")), error.param.opts[0])
-    return error.param.human_readable_name.strip("[]…")
+    return re.sub(r"[\[\]…]", "", error.param.human_readable_name)
 
 
 def _value_of(name: str, context: click.Context) -> str:
@@ -148,6 +155,29 @@ def _value_of(name: str, context: click.Context) -> str:
         if isinstance(each, click.Option) and name in each.opts and (record := each.get_help_record(context)):
             return f": {record[0].rpartition(' ')[2]}"
     return ""
+
+
+def check_utf8(context: click.Context) -> None:
+    """Check the texts of a command line, but not its paths. Python keeps bytes that are not UTF-8 as lone surrogates; nothing encodes them.
+
+    Raises:
+        BadParameter: a name or a value is not valid UTF-8, as all text is in Kafka's protocol.
+    """
+    for each in context.command.params:
+        given = context.params.get(each.name or "")
+        for value in given if isinstance(given, tuple) else (given,):
+            if isinstance(value, str) and not isinstance(each.type, click.Path) and (wrong := not_utf8(value)):
+                raise click.BadParameter(wrong, context, each)
+
+
+def not_utf8(text: str) -> str | None:
+    """Return what is wrong with a text of the command line or the environment, None if it is valid UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        typed = text.encode(errors="backslashreplace").decode().replace("\\udc", "\\x")
+        return f"'{typed}' is not valid UTF-8"
+    return None
 
 
 def _options(command: click.Command) -> Iterator[str]:

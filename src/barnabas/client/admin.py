@@ -128,6 +128,7 @@ class Admin(Closeable):
     describe_topics = _method(topics.describe_topics)
     create_topics = _method(topics.create_topics)
     create_if_absent = _method(topics.create_if_absent)
+    brokers_create_topics = _method(topics.brokers_create_topics)
     delete_topics = _method(topics.delete_topics)
     create_partitions = _method(topics.create_partitions)
 

@@ -11,11 +11,17 @@ from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicMetadata
-from barnabas.client.outcome import outcome_of
+from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
+from barnabas.client.outcome import outcome_of, result
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
+
+TOPIC_CREATION = "auto.create.topics.enable"
+"""The brokers' setting that says whether they create topics on first use."""
+# As of the topics of groups and transactions (transaction.state.log.replication.factor, transaction.state.log.min.isr).
+_REPLICAS, _IN_SYNC = 3, 2
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,16 @@ class NewTopic:
     replication_factor: int = -1
     configs: Mapping[str, str | None] = field(default_factory=dict)
     assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+
+def replicated(name: str, partitions: int, brokers: int, configs: Mapping[str, str | None]) -> NewTopic:
+    """Return a topic for a cluster of so many brokers, whatever their defaults are.
+
+    With three brokers, one of them may die: two of three replicas have what is acknowledged.
+    """
+    replicas = min(brokers, _REPLICAS)
+    in_sync = _IN_SYNC if replicas == _REPLICAS else 1
+    return NewTopic(name, partitions, replicas, {**configs, "min.insync.replicas": str(in_sync)})
 
 
 class CreatedTopic(NamedTuple):
@@ -128,6 +144,16 @@ def create_if_absent(cluster: Cluster, topic: NewTopic) -> None:
     outcome = create_topics(cluster, [topic])[topic.name]
     if isinstance(outcome, KafkaError) and outcome.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
         raise outcome
+
+
+def brokers_create_topics(cluster: Cluster) -> bool:
+    """Return whether brokers create a topic that a client writes to; True if they do not tell."""
+    try:
+        broker = ConfigResource(ResourceType.BROKER, str(next(iter(cluster.nodes()))))
+        entries = result(describe_configs(cluster, [broker], names=[TOPIC_CREATION])[broker])
+    except (KafkaError, StopIteration):  # this user may not see it
+        return True
+    return all(entry.value != "false" for entry in entries if entry.name == TOPIC_CREATION)
 
 
 def delete_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, Uuid | KafkaError]:

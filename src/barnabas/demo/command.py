@@ -25,6 +25,7 @@ import click
 from rich.console import Console
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.usage import check_utf8
 from barnabas.demo.answers import totals
 from barnabas.demo.chart import draw_chart
 from barnabas.demo.display import Clock, Progress, print_answers, print_places
@@ -32,7 +33,7 @@ from barnabas.demo.feeder import Feed, FeederProcess, FeedError, FeedProgress, c
 from barnabas.demo.java import JavaMissing, check_java
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
 from barnabas.demo.shop_process import ShopProcess, ShopStopped, copy_project
-from barnabas.spark.requirements import install_command
+from barnabas.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.demo.results import Results
@@ -102,8 +103,9 @@ def demo(
     """Send a shop's orders through a broker into Spark, and watch the results.
 
     Half way the pipeline is killed, and goes on. Takes about two minutes, most of it for Spark's two starts. Needs
-    Java 17 or newer, and the packages of the extra "spark": pip install ".[spark]" in a clone.
+    Java 17 or newer, and the packages of the extra "demo": pip install ".[demo]" in a clone.
     """
+    check_utf8(click.get_current_context())
     try:
         check_java()
         _check_python_packages()
@@ -266,8 +268,9 @@ def _check_broker(servers: str, *, may_be_filled: bool) -> None:
 
 
 def _check_python_packages() -> None:
-    from importlib.util import find_spec
-
-    missing = [name for name in ("pyspark", "pyarrow", "pandas", "matplotlib") if find_spec(name) is None]
-    if missing:
-        raise Failure(f"the demo needs {', '.join(missing)}", install_command())
+    with needed_by("the demo", "demo"):
+        import confluent_kafka  # noqa: F401
+        import matplotlib  # noqa: F401
+        import pandas  # noqa: F401
+        import pyarrow  # noqa: F401
+        import pyspark  # noqa: F401

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from barnabas.client.admin import Admin
+from barnabas.client.topics import replicated
+
 DAY_MS = 86_400_000
 ANSWER_S = 5.0
 """How long to wait for a broker that may not be there."""
@@ -47,7 +50,6 @@ class TopicPlan:
         return {
             "cleanup.policy": self.cleanup_policy,
             "retention.ms": str(self.retention_ms),
-            "min.insync.replicas": "1",
             **self.more_config,
         }
 
@@ -136,22 +138,14 @@ def filled_topics(bootstrap_servers: str) -> list[str]:
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
-    """Create the topics that do not exist yet, with the brokers' default number of replicas.
+    """Create the topics that do not exist yet, with three replicas if there are three brokers.
 
     Raises:
-        confluent_kafka.KafkaException: the broker rejected a topic, for another reason than that it exists.
+        KafkaError: no broker answers, or it rejected a topic.
     """
-    from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient
-    from confluent_kafka.cimpl import NewTopic
-
-    # At level 6 and above the library prints messages about itself.
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
-    topics = [NewTopic(p.name, p.partitions, config=p.config) for p in plans]
-    topics += [NewTopic(name, _SENT_PARTITIONS) for name in SENT]
-    for created in admin.create_topics(topics, request_timeout=30).values():
-        try:
-            created.result()
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise
+    with Admin(bootstrap_servers) as admin:
+        brokers = len(admin.cluster.nodes())
+        for plan in plans:
+            admin.create_if_absent(replicated(plan.name, plan.partitions, brokers, plan.config))
+        for name in SENT:
+            admin.create_if_absent(replicated(name, _SENT_PARTITIONS, brokers, {}))

@@ -12,10 +12,34 @@ guarantees, the names of the headers and the limits.
 - `routing`: where a record goes that failed or is held back; `held_keys`: which keys are held back. Both do no I/O.
 - `consumer`: the consumer; `arrivals`: its records that wait; `forwarding`: its transactions; `topics`: the topics that it needs.
 - `redrive`: sends dead letters back; `redriven`: which were sent; `committed_records`: reads partitions.
+
+The consumer needs confluent-kafka, the extra `cli`; a policy and records do not, so Spark's executors do without.
 """
 
-from barnabas.retries.consumer import RetryingConsumer
-from barnabas.retries.policy import RetryPolicy
-from barnabas.retries.record import Output, Record
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from barnabas.requirements import needed_by
+
+if TYPE_CHECKING:
+    from barnabas.retries.consumer import RetryingConsumer as RetryingConsumer
+    from barnabas.retries.policy import RetryPolicy as RetryPolicy
+    from barnabas.retries.record import Output as Output
+    from barnabas.retries.record import Record as Record
 
 __all__ = ["Output", "Record", "RetryPolicy", "RetryingConsumer"]
+
+_MODULES = {
+    "Output": "barnabas.retries.record",
+    "Record": "barnabas.retries.record",
+    "RetryPolicy": "barnabas.retries.policy",
+    "RetryingConsumer": "barnabas.retries.consumer",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        with needed_by(f"barnabas.retries.{name}", "cli"):
+            globals()[name] = found = getattr(import_module(_MODULES[name]), name)
+        return found
+    raise AttributeError(f"module 'barnabas.retries' has no attribute {name!r}")

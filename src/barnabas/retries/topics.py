@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from typing import TYPE_CHECKING
 
 from barnabas.retries.policy import RetryPolicy
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 _TIMEOUT_SECONDS = 30.0
 _LEAST_RETENTION_MS = 7 * 86_400_000
@@ -30,6 +30,10 @@ def ensure_topics(admin: AdminClient, sources: Sequence[str], policy: RetryPolic
         MissingTopic: a source topic does not exist.
         KafkaException: the broker rejects a request.
     """
+    # The caller has the library; executors of Spark import this module without it.
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.cimpl import NewTopic
+
     found = _partitions(admin)
     for source in sources:
         if source not in found:

@@ -31,8 +31,9 @@ from barnabas.client.partition_records import append_batch
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
+from barnabas.spark.named_topics import nearest_topic
 from barnabas.spark.options import SourceOptions
-from barnabas.spark.plain_errors import SourceError
+from barnabas.spark.plain_errors import QueryError
 
 logger = logging.getLogger("barnabas.spark")
 
@@ -43,7 +44,7 @@ _ADVICE = (
 )
 
 
-class DataLoss(SourceError):
+class DataLoss(QueryError):
     """Records that the query should read are no longer there."""
 
 
@@ -91,10 +92,11 @@ class LossReports:
         cluster = self._cluster()
         try:
             error = cluster.metadata([topic]).errors.get(topic)
+            if error is not None and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                meant = nearest_topic(cluster, topic)
+                raise ValueError(f"lossesTopic: topic {topic} does not exist; create it, then start the query{meant}")
         finally:
             cluster.close()
-        if error is not None and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise ValueError(f"lossesTopic: topic {topic} does not exist; create it, then start the query")
 
     def report(self, reason: str, losses: Sequence[Loss], what: str | None = None) -> None:
         """Report records that are gone. The caller continues without them.

@@ -30,7 +30,7 @@ from barnabas.client.partition_records import fetch_records
 from barnabas.client.patience import insist
 from barnabas.client.producer import EncodedRecords, Producer
 from barnabas.client.producer_transactions import Transaction, end_transactions
-from barnabas.client.topics import NewTopic, create_if_absent
+from barnabas.client.topics import create_if_absent, replicated
 from barnabas.records.builder import encode_record
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
@@ -39,8 +39,6 @@ from barnabas.records.record_batch import iter_batches
 TOPIC = "__barnabas_sink"
 _PARTITION = TopicPartition(TOPIC, 0)
 _TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "4194304", "min.cleanable.dirty.ratio": "0.1"}
-# As many as the transactions' own state has (transaction.state.log.replication.factor, transaction.state.log.min.isr).
-_COPIES, _COPIES_IN_SYNC = 3, 2
 # The driver's transactions hold one record.
 _TRANSACTION_TIMEOUT_MS = 60_000
 # The sink's last record is nearly always among the last of the topic.
@@ -86,16 +84,6 @@ class Decision:
         return cls(fields["query"], fields["batch"], fields["run"], fields["rows"], transactions)
 
 
-def topic_on(brokers: int) -> NewTopic:
-    """Return the topic for a cluster of so many brokers: the death of one must not stop every sink, nor lose a decision.
-
-    The brokers' own default is one copy (`default.replication.factor`).
-    """
-    copies = min(_COPIES, brokers)
-    in_sync = {"min.insync.replicas": str(_COPIES_IN_SYNC)} if copies > _COPIES_IN_SYNC else {}
-    return NewTopic(TOPIC, 1, replication_factor=copies, configs={**_TOPIC_SETTINGS, **in_sync})
-
-
 class DecisionLog:
     """One sink's record in the topic.
 
@@ -126,7 +114,9 @@ class DecisionLog:
         """
 
         def create() -> None:
-            create_if_absent(self._cluster, topic_on(len(self._cluster.metadata([]).brokers)))
+            create_if_absent(
+                self._cluster, replicated(TOPIC, 1, len(self._cluster.metadata([]).brokers), _TOPIC_SETTINGS)
+            )
 
         insist(self._cluster, create, self._timeout_ms)
         self._producer.begin()

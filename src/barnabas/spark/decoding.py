@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from barnabas.nearest import did_you_mean
+from barnabas.requirements import needed_by
 from barnabas.spark.given_schema import GivenSchema
-from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,15 +66,13 @@ def decode(
 
     Raises:
         ValueError: an argument or a schema is not valid.
-        RuntimeError: the library of the format is not installed.
+        NotInstalled: the library of the format is not installed.
     """
     _check(df, column, format, framing, into, error)
     given = GivenSchema(schema, framing == "confluent", message, None if schemas is None else Path(schemas))
     _check_schema(given, format)
-    try:
+    with needed_by("decode", "schemas"):
         module = import_module(_FORMATS[format])
-    except ImportError as missing:
-        raise RuntimeError(f"decode needs {missing.name}: {install_command('schemas')}") from None
     found = module.column(F.col(_quoted(column)).cast("binary"), given)
     decoded, why = found.split(F.col(_BOTH))
     kept = [F.col(_quoted(name)) for name in df.columns]

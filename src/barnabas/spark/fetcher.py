@@ -44,7 +44,7 @@ from barnabas.spark.data_loss import Loss, LossReports
 from barnabas.spark.offset_reader import STALE_S, Leader, OffsetReader
 from barnabas.spark.options import IsolationLevel, SourceOptions
 from barnabas.spark.partition_lookup import PartitionLookup
-from barnabas.spark.plain_errors import SourceError
+from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.ranges import OffsetRange
 
 # Up to this version Fetch names topics by name, from the next version on by id (KIP-516).
@@ -55,7 +55,7 @@ _TOPIC_IS_ANOTHER = frozenset(
 _RETRY_PAUSE_S = 0.1
 
 
-class NoProgress(SourceError):
+class NoProgress(QueryError):
     """Records that must exist did not arrive within `kafkaConsumer.pollTimeoutMs`."""
 
 

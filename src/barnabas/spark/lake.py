@@ -14,9 +14,13 @@ Each cut ends well:
 
 The rows do not pass through the driver, only the names and sizes of the files. `deltalake` commits, so no jar is needed.
 
+Readers skip files by the statistics in the log. A file has them for `partition` and `offset` only, and the table says so in
+`delta.dataSkippingStatsColumns`. Without that property deltalake takes a statistic that is absent for one that matches nothing, and a
+filter on `topic` finds no row. A table without the property gets it with the next batch.
+
 Limits: the folder is one that the driver and all tasks see, no object store; the table is not partitioned; a crash leaves files, which
 `DeltaTable.vacuum` removes.
-Source: the Delta protocol, "Transaction Identifiers" and "Add File".
+Source: the Delta protocol, "Transaction Identifiers", "Add File" and "Per-file Statistics".
 """
 
 from __future__ import annotations
@@ -47,6 +51,7 @@ _FILES_IN_SPARK = "path string, size bigint, stats string"
 _QUERY_ID = "sql.streaming.queryId"
 # Readers skip files by the least and the greatest value of these.
 _COLUMNS_WITH_STATISTICS = ("partition", "offset")
+_STATISTICS_PROPERTY = "delta.dataSkippingStatsColumns"
 
 
 def delta_writer(path: str | os.PathLike[str], *, query_id: str | None = None) -> Callable[[DataFrame, int], None]:
@@ -131,7 +136,8 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
 
 
 def _open(folder: Path, schema: pa.Schema, query_id: str) -> DeltaTable:
-    DeltaTable.create(folder, Schema.from_arrow(schema), mode="ignore")
+    properties = _properties(schema)
+    DeltaTable.create(folder, Schema.from_arrow(schema), mode="ignore", configuration=properties)
     table = DeltaTable(folder)
     if table.schema() != Schema.from_arrow(schema):
         there = ", ".join(each.name for each in table.schema().fields)
@@ -141,7 +147,22 @@ def _open(folder: Path, schema: pa.Schema, query_id: str) -> DeltaTable:
             f"{folder} has records, and none of query {query_id}: its checkpoint is new, so it would write records a second time. "
             "Use the checkpoint that belongs to the table, or another table"
         )
+    if not properties.items() <= table.metadata().configuration.items():
+        table.alter.set_table_properties(properties)
     return table
+
+
+def _properties(schema: pa.Schema) -> dict[str, str]:
+    names = _with_statistics(schema)
+    return {_STATISTICS_PROPERTY: ",".join(names)} if names else {}
+
+
+def _with_statistics(schema: pa.Schema) -> list[str]:
+    return [
+        name
+        for name in _COLUMNS_WITH_STATISTICS
+        if name in schema.names and pa.types.is_integer(schema.field(name).type)
+    ]
 
 
 def _has(table: DeltaTable, query_id: str, batch_id: int) -> bool:
@@ -172,24 +193,27 @@ def _file_writer(folder: Path, schema: pa.Schema) -> Callable[[Iterator[pa.Recor
 
 
 class _Statistics:
-    """Delta's statistics of a file: the number of rows, and the least and the greatest partition and offset."""
+    """Delta's statistics of a file: the number of rows; the least and the greatest partition and offset, and how many are null."""
 
     def __init__(self) -> None:
         self._rows = 0
         self._least: dict[str, int] = {}
         self._greatest: dict[str, int] = {}
+        self._nulls: dict[str, int] = {}
 
     def add(self, rows: pa.Table) -> None:
         self._rows += rows.num_rows
-        for name in _COLUMNS_WITH_STATISTICS:
-            if name in rows.column_names and pa.types.is_integer(rows.schema.field(name).type):
-                found = pc.min_max(rows.column(name)).as_py()
-                if found["min"] is not None:
-                    self._least[name] = min(found["min"], self._least.get(name, found["min"]))
-                    self._greatest[name] = max(found["max"], self._greatest.get(name, found["max"]))
+        for name in _with_statistics(rows.schema):
+            column = rows.column(name)
+            self._nulls[name] = self._nulls.get(name, 0) + column.null_count
+            found = pc.min_max(column).as_py()
+            if found["min"] is not None:
+                self._least[name] = min(found["min"], self._least.get(name, found["min"]))
+                self._greatest[name] = max(found["max"], self._greatest.get(name, found["max"]))
 
     def to_json(self) -> str:
         """Return them as an entry of the table's log has them."""
-        return json.dumps(
-            {"numRecords": self._rows, "minValues": self._least, "maxValues": self._greatest, "nullCount": {}}
-        )
+        found: dict[str, object] = {"numRecords": self._rows}
+        if self._nulls:  # without a column the three are left out: empty ones would count as statistics of every column
+            found |= {"minValues": self._least, "maxValues": self._greatest, "nullCount": self._nulls}
+        return json.dumps(found)

@@ -29,6 +29,7 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.spark.named_positions import cut_position, group_position
+from barnabas.spark.named_topics import nearest_topic
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -292,7 +293,15 @@ class OffsetReader:
     # Asking
     def _describe(self, topics: Iterable[str]) -> list[TopicMetadata]:
         wanted = sorted(topics)
-        found = self._retried(lambda: self._ask_topics(wanted))
+        try:
+            found = self._retried(lambda: self._ask_topics(wanted))
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            known = self._metadata.topics if self._metadata is not None else {}
+            absent = next(name for name in wanted if name not in known)
+            meant = nearest_topic(self._cluster, absent)
+            raise error_for(error.code, f"topic {absent} does not exist{meant}") from None
         return [found.topics[name] for name in wanted]
 
     def _ask_topics(self, names: list[str]) -> ClusterMetadata:

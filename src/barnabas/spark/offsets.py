@@ -33,6 +33,7 @@ LATEST_OFFSET = -1
 EARLIEST_OFFSET = -2
 
 _OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+_OTHER_FORMS = "or earliest, latest, group:NAME, cut:NAME, a time (2026-11-21T08:00), a time before now (-10m)"
 _TIMESTAMPS_EXAMPLE = '{"topicA":{"0":1763712000000,"1":1763712000000}}'
 _ASSIGN_EXAMPLE = '{"topicA":[0,1],"topicB":[0,1]}'
 _INT64_MAX = 2**63 - 1
@@ -129,7 +130,10 @@ def limit_from_text(text: str, now_ms: int) -> OffsetLimit:
     # A number would be read as an offset by people and as a moment by us.
     if _STARTS_LIKE_A_MOMENT.match(text) and not text.lstrip("-").isdigit():
         return ByTimestamp(timestamp_ms(text, now_ms))
-    return Specific(offsets_from_json(text))
+    try:
+        return Specific(offsets_from_json(text))
+    except ValueError as error:
+        raise ValueError(f"{error}; {_OTHER_FORMS}") from None
 
 
 def offsets_from_json(text: str) -> Position:

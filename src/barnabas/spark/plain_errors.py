@@ -1,8 +1,8 @@
-"""Errors of the source as the user reads them: one sentence, without a traceback.
+"""Errors of source and sink as the user reads them: one sentence, without a traceback.
 
 Spark puts the whole traceback of a Python process into the message of its exception, unless the environment of that
-process says `SPARK_HIDE_TRACEBACK`. Such a process ends with its first error, so the source may say it for an error
-whose sentence is enough. A user who wants to see tracebacks sets the variable to an empty text.
+process says `SPARK_HIDE_TRACEBACK`. Such a process ends with its first error, so it may be said for an error whose
+sentence is enough. A user who wants to see tracebacks sets the variable to an empty text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from barnabas.protocol.errors import KafkaError
 HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 
-class SourceError(Exception):
+class QueryError(Exception):
     """The query cannot go on; the message is a sentence for the user."""
 
 
@@ -25,14 +25,14 @@ def plain_errors() -> Iterator[None]:
     """Let expected errors reach the user as a sentence: what he can correct, data loss, and errors of the cluster.
 
     Raises:
-        SourceError: instead of a `KafkaError`, whose message alone does not name its code.
+        QueryError: instead of a `KafkaError`, whose message alone does not name its code.
     """
     try:
         yield
     except KafkaError as error:
         _hide_traceback()
-        raise SourceError(error.message if _speaks(error) else f"{error.message} ({error.code.name})") from None
-    except (ValueError, SourceError):
+        raise QueryError(error.message if _speaks(error) else f"{error.message} ({error.code.name})") from None
+    except (ValueError, QueryError):
         _hide_traceback()
         raise
 

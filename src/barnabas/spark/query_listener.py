@@ -119,6 +119,7 @@ def serve_metrics(
 
     Raises:
         RuntimeError: the page cannot listen there, or the topic cannot be read.
+        NotInstalled: the topic is given, and confluent-kafka is not installed.
         ValueError: only one of the last two is given.
     """
     registry = CollectorRegistry() if registry is None else registry

@@ -21,8 +21,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from confluent_kafka.admin import AdminClient
 
+from barnabas.requirements import needed_by
 from barnabas.retries.policy import RetryPolicy
 from barnabas.retries.record import Output, Record
 from barnabas.retries.routing import Router
@@ -63,12 +63,15 @@ def read(spark: SparkSession, options: Mapping[str, str], policy: RetryPolicy) -
         ValueError: an option is missing.
         MissingTopic: a source topic does not exist.
         KafkaException: no broker responds.
+        NotInstalled: the driver needs confluent-kafka.
     """
     given = {name.lower(): value for name, value in options.items()}
     for name in ("kafka.bootstrap.servers", "subscribe"):
         if not given.get(name):
             raise ValueError(f"option {name} is missing")
     sources = [each.strip() for each in given["subscribe"].split(",") if each.strip()]
+    with needed_by("barnabas.spark.retries.read", "cli"):  # executors do without
+        from confluent_kafka.admin import AdminClient
     ensure_topics(AdminClient({"bootstrap.servers": given["kafka.bootstrap.servers"]}), sources, policy)
     ours = {**given, "includeheaders": "true", "kafka.isolation.level": "read_committed"}
     streams = [spark.readStream.format("barnabas").options(**ours).load()]

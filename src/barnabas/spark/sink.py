@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from barnabas.client.cluster import Cluster
 from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
 from barnabas.client.outcome import result
 from barnabas.protocol.errors import KafkaError
+from barnabas.spark.named_topics import partition_count
+from barnabas.spark.plain_errors import plain_errors
 from barnabas.spark.sink_options import Delivery, SinkOptions, parse_batch_options, parse_stream_options
 from barnabas.spark.sink_protocol import Prepared, SinkBatch, SinkDriver
 from barnabas.spark.sink_schema import check_schema
@@ -127,6 +130,8 @@ def stream_sink(given: Mapping[str, str], columns: Mapping[str, str]) -> StreamS
 
     Raises:
         ValueError: an option or a column is not right; the message is for the user.
+        QueryError: the topic does not exist, and the brokers do not create it.
+        KafkaError: no broker answers, or it does not describe the topic.
     """
     options = parse_stream_options(given)
     _check(options, columns)
@@ -149,12 +154,17 @@ def batch_sink(given: Mapping[str, str], columns: Mapping[str, str], *, overwrit
 
 def _check(options: SinkOptions, columns: Mapping[str, str]) -> None:
     check_schema(columns, options.topic)
-    if options.delivery is not Delivery.EXACTLY_ONCE or not options.chooses_timeout:
-        return
-    name = "transaction.max.timeout.ms"
     with open_cluster(options) as cluster:
-        broker = ConfigResource(ResourceType.BROKER, str(next(iter(cluster.retry(cluster.nodes)))))
-        entries = result(describe_configs(cluster, [broker], names=[name])[broker])
+        if options.topic is not None:
+            partition_count(cluster, options.topic, options.delivery_timeout_ms)
+        if options.delivery is Delivery.EXACTLY_ONCE and options.chooses_timeout:
+            _check_timeout(cluster, options)
+
+
+def _check_timeout(cluster: Cluster, options: SinkOptions) -> None:
+    name = "transaction.max.timeout.ms"
+    broker = ConfigResource(ResourceType.BROKER, str(next(iter(cluster.retry(cluster.nodes)))))
+    entries = result(describe_configs(cluster, [broker], names=[name])[broker])
     largest = next((int(entry.value) for entry in entries if entry.name == name and entry.value), None)
     if largest is not None and options.transaction_timeout_ms > largest:
         raise ValueError(
@@ -169,7 +179,8 @@ def _write(options: SinkOptions, batch: SinkBatch | None, rows: Iterator[pa.Reco
 
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
-    return TaskMessage(batch, write_task(of_this_process(), options, batch, task, rows))
+    with plain_errors():
+        return TaskMessage(batch, write_task(of_this_process(), options, batch, task, rows))
 
 
 def _commit(options: SinkOptions, messages: Sequence[Any]) -> None:

@@ -45,6 +45,7 @@ from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.client.transactions import describe_transactions, list_transactions
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.decisions import TOPIC, Decision, DecisionLog
+from barnabas.spark.plain_errors import QueryError
 
 logger = logging.getLogger("barnabas.spark")
 
@@ -53,10 +54,6 @@ SEPARATOR = "/"
 """Between the sink's name and the rest of a task's transactional id; a sink's name has none."""
 _CLAIMS = 5
 """So often a driver that was fenced looks again: another one, of a run that is ending, may be at the same batch."""
-
-
-class SinkError(Exception):
-    """The sink cannot go on; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class SinkDriver:
         """Make the batch's rows visible, once.
 
         Raises:
-            SinkError: the batch is older than the last one, or a transaction was lost to its timeout.
+            QueryError: the batch is older than the last one, or a transaction was lost to its timeout.
             KafkaError: a broker did not answer in time; repeat the batch.
         """
         for attempt in range(1, _CLAIMS + 1):
@@ -179,7 +176,7 @@ class SinkDriver:
 
     def _check_order(self, last: Decision) -> None:
         if last.batch > self._batch.batch:
-            raise SinkError(
+            raise QueryError(
                 f"batch {self._batch.batch} of query {self._batch.query} is older than batch {last.batch}, which the"
                 " sink has written: the checkpoint was copied, or restored from a backup. To write its rows (again),"
                 " choose another transactionalIdPrefix"
@@ -205,7 +202,7 @@ class SinkDriver:
         """Return the sink's open transactions but those of this batch.
 
         Raises:
-            SinkError: a transaction of this batch is not open.
+            QueryError: a transaction of this batch is not open.
         """
         listed = insist(self._cluster, lambda: list_transactions(self._cluster, states=["Ongoing"]), self._timeout_ms)
         prefix = self._batch.name + SEPARATOR
@@ -215,7 +212,7 @@ class SinkDriver:
         still_open = self._ongoing([*others, *(each.transactional_id for each in unlisted)])
         if lost := [each for each in unlisted if each not in still_open]:
             self._abort(mine)
-            raise SinkError(
+            raise QueryError(
                 f"{len(lost)} transactions of batch {self._batch.batch} ended before the batch was complete, by their"
                 " timeout: raise kafka.transaction.timeout.ms (and the brokers' transaction.max.timeout.ms), or make"
                 " batches smaller. Nothing of the batch is visible; restart the query"
@@ -247,7 +244,7 @@ class SinkDriver:
         lost = [each for each, error in outcomes.items() if error is not None and error.code in _LOST]
         if lost:
             names = ", ".join(each.transactional_id for each in lost)
-            raise SinkError(
+            raise QueryError(
                 f"rows are lost: {len(lost)} of {len(outcomes)} transactions of a decided batch ({names}) outlived their"
                 " timeout before they could be committed. Two-phase commit prevents this"
                 " (transaction.two.phase.commit.enable on barnabas). To write the batch again, with duplicates of the"

@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.client.cluster import Cluster
-from barnabas.client.patience import insist
-from barnabas.printable import printable
-from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.encoder import encode
+from barnabas.spark.named_topics import partition_count
+from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink_columns import RowRouter
 from barnabas.spark.sink_options import SinkOptions
-from barnabas.spark.sink_protocol import Prepared, SinkBatch, SinkError
+from barnabas.spark.sink_protocol import Prepared, SinkBatch
 from barnabas.spark.task_producers import TaskProducers
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def write_task(
 
     Raises:
         ValueError: a row cannot be written; the message is for the user.
-        SinkError: the broker rejects a setting or a record; the message is for the user.
+        QueryError: the broker rejects a setting or a record; the message is for the user.
         KafkaError: a broker did not answer in time.
     """
     cluster = producers.cluster(options)
@@ -51,14 +50,14 @@ def write_task(
     counts: dict[str, int] = {}
     written = 0
 
-    def partition_count(topic: str) -> int:
+    def count_of(topic: str) -> int:
         if topic not in counts:
             if producer is not None:
                 producer.settle()
-            counts[topic] = _partition_count(cluster, topic, options)
+            counts[topic] = partition_count(cluster, topic, options.delivery_timeout_ms)
         return counts[topic]
 
-    router = RowRouter(options.topic, partition_count, task, now_ms)
+    router = RowRouter(options.topic, count_of, task, now_ms)
     try:
         for batch_of_rows in rows:
             for partition, records in router.route(batch_of_rows):
@@ -83,38 +82,23 @@ def write_task(
     return Prepared(producer.transaction, written, producer.identity.two_phase)
 
 
-def _partition_count(cluster: Cluster, topic: str, options: SinkOptions) -> int:
-    def ask() -> int:
-        metadata = cluster.metadata([topic])
-        if topic not in metadata.topics:
-            raise metadata.errors.get(topic) or error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return len(metadata.topics[topic].partitions)
-
-    try:
-        return insist(cluster, ask, options.delivery_timeout_ms)
-    except KafkaError as error:
-        if error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
-            raise SinkError(f"topic {printable(topic)} does not exist: create it first") from None
-        raise
-
-
 def _explained(error: Exception, options: SinkOptions) -> Exception:
     """Return the error in words that say what to do next."""
     if not isinstance(error, KafkaError):
         return error
     match error.code:
         case ErrorCode.INVALID_TRANSACTION_TIMEOUT:
-            return SinkError(
+            return QueryError(
                 f"kafka.transaction.timeout.ms {options.transaction_timeout_ms} is above the brokers'"
                 " transaction.max.timeout.ms: lower it, or raise the brokers' limit"
             )
         case ErrorCode.MESSAGE_TOO_LARGE | ErrorCode.RECORD_LIST_TOO_LARGE:
-            return SinkError(
+            return QueryError(
                 "a record, or a batch of them, is larger than the topic's max.message.bytes: raise it, or lower"
                 f" kafka.max.request.size ({options.max_request_bytes})"
             )
         case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            return SinkError(
+            return QueryError(
                 "a topic was deleted while rows were written to it: create it again, and restart the query"
             )
     return error

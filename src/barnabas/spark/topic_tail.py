@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from barnabas.requirements import needed_by
 
 __all__ = ["TopicTail"]
 
@@ -20,9 +20,12 @@ class TopicTail:
 
     Raises:
         RuntimeError: the topic does not exist, or no broker answers.
+        NotInstalled: confluent-kafka, whose thread waits for records instead of the caller, is not installed.
     """
 
     def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        with needed_by("serve_metrics with a losses topic", "cli"):
+            from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
         self._topic = topic
         settings = {"bootstrap.servers": bootstrap_servers, "group.id": "barnabas-spark-metrics", "log_level": 2}
         self._consumer = Consumer(settings | {"enable.auto.commit": False})
