@@ -65,7 +65,8 @@ def test_the_wheel_is_made_of_what_is_copied(tmp_path: Path) -> None:
             if source.is_dir():
                 shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
             else:
-                shutil.copy(source, tmp_path)
+                (tmp_path / name).parent.mkdir(exist_ok=True)
+                shutil.copy(source, tmp_path / name)
     command = [str(BIN / "uv"), "build", "-q", "--wheel", "--out-dir", str(tmp_path / "wheels"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
