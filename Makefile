@@ -12,7 +12,7 @@ CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 # The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java demo pipelines test check screens simulate fuzz chaos kills faults mutants conform long card bench docs dist changelog serve clean
+.PHONY: help install java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -41,9 +41,12 @@ pipelines: install java  ## run the shop's tables with spark-pipelines, twice, a
 test: install java  ## run the default suite
 	$(PYTEST) -q -m "not conform and not long" $(ARGS)
 
+quick: check  ## check, and the tests that need neither Java nor much time: some minutes, for the loop of work
+	$(PYTEST) -q -m "not slow and not conform and not long and not spark" $(ARGS)
+
 check: install  ## style, types, import contracts
-	$(BIN)/ruff check src tests tools bench examples pipelines
-	$(BIN)/ruff format --check src tests tools bench examples pipelines
+	$(BIN)/ruff check src tests tools bench examples pipelines packaging
+	$(BIN)/ruff format --check src tests tools bench examples pipelines packaging
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/test_house.py
@@ -95,7 +98,7 @@ dist: install  ## build the wheel and the source package, in dist/
 	@ls dist
 
 changelog: install  ## print the next release's changelog, from the fragments in changes/
-	@$(BIN)/towncrier build --draft
+	@$(BIN)/towncrier build --draft --version unreleased
 
 serve: install  ## start a broker on localhost:9092 with its data in ./data
 	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092
