@@ -18,9 +18,15 @@ from barnabas.protocol.api_keys import api
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "barnabas"
 MODULES = sorted(path for path in (ROOT / "src").rglob("*.py"))
+TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py"))
+CORE_ROOMS = (
+    "api", "replication", "log", "records", "coordinator", "group", "transaction", "share", "quota", "telemetry", "metrics",
+    "metadata", "raft", "protocol",
+)  # fmt: skip
 
 MODULES_WITHOUT_A_TEST_MODULE = 124
 IMPORTS_WITHIN_FUNCTIONS = 68
+SLEEPS_OUTSIDE_A_LOOP = 8
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md")
 LONGEST_MODULE = 565
@@ -32,6 +38,10 @@ THIRD_PERSON = re.compile(
 )
 NOT_ENGLISH = re.compile(
     r"\b(whoever|anew|has it not|have it not|is no number|is told|are told|shall the)\b", re.IGNORECASE
+)
+NOT_PASSED_IN = re.compile(
+    r"time\.(time|monotonic|perf_counter)(_ns)?|time\.sleep|os\.urandom|secrets\.\w+|uuid\.uuid[14]|"
+    r"(datetime\.)?datetime\.(now|utcnow|today)|random\.(random|choice|shuffle|randint|sample|seed)"
 )
 PLANE = re.compile(
     r"\((control|data|both) planes?\b|\b(Control|Data) plane(, pure)?\.|^Plane:|\bShell( plane)?\.", re.MULTILINE
@@ -156,6 +166,35 @@ def test_imports_are_at_the_top() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("barnabas")
     ]
     assert len(set(within)) == IMPORTS_WITHIN_FUNCTIONS, within
+
+
+def test_the_core_reads_no_clock_and_makes_no_luck_of_its_own() -> None:
+    """Decision 3. The process that compacts is not of the core: it paces itself, and is not part of a simulated run."""
+    own = {"log/cleaner.py", "log/cleaner_process.py"}
+    read = [
+        f"{name_of(path)}:{node.lineno}: {ast.unparse(node)}"
+        for room in CORE_ROOMS
+        for path in sorted((SOURCE / room).rglob("*.py"))
+        if str(path.relative_to(SOURCE)) not in own
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and NOT_PASSED_IN.fullmatch(ast.unparse(node))
+    ]
+    assert read == []
+
+
+def test_a_test_sleeps_only_between_two_looks() -> None:
+    """A sleep stands in a loop that looks again for what it waits for."""
+    alone = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in TESTS
+        if "time.sleep(" in path.read_text()
+        for call in ast.walk(tree_of(path))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "time.sleep"
+        if not any(
+            isinstance(loop, (ast.While, ast.For)) and call in ast.walk(loop) for loop in ast.walk(tree_of(path))
+        )
+    ]
+    assert len(alone) == SLEEPS_OUTSIDE_A_LOOP, alone
 
 
 def test_architecture_names_what_is_there() -> None:
