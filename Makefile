@@ -12,7 +12,7 @@ CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 # The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants conform long card bench docs dist changelog serve clean
+.PHONY: help install java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -71,6 +71,9 @@ faults: install java  ## three nodes killed, paused, cut apart, without disks, u
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+
+coverage: install  ## how much of each module its own test module runs, against the floors; ARGS=src/barnabas/raft
+	$(BIN)/python tools/own_coverage.py $(ARGS)
 
 conform: install java  ## run other people's clients and tools on barnabas and on Apache Kafka
 	$(BIN)/python tools/apache_kafka.py install
