@@ -213,6 +213,15 @@ def test_architecture_names_what_is_there() -> None:
     assert absent == []
 
 
+def test_the_map_of_the_stages_names_what_is_there() -> None:
+    text = (ROOT / "tests" / "README.md").read_text()
+    named = set(re.findall(r"`((?:\w+/)+\w+)`", text))
+    tests = ROOT / "tests"
+    assert {name for name in named if not ((tests / name).is_dir() or (tests / f"{name}.py").exists())} == set()
+    classes = {node.name for path in TESTS for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)}
+    assert set(re.findall(r"`([A-Z][A-Za-z]+)`", text)) - classes == set()
+
+
 def test_fragments_reach_the_changelog() -> None:
     kinds = {"feature", "bugfix", "doc", "removal", "misc"}
     fragments = [path.name for path in (ROOT / "changes").glob("*.md")]
@@ -224,6 +233,7 @@ def test_prose_has_one_width() -> None:
     pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
     pages += [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in MADE_PAGES]
     pages += sorted((ROOT / "changes").glob("*.md"))
+    pages += [ROOT / "tests" / "README.md", ROOT / "SECURITY.md", ROOT / "CODE_OF_CONDUCT.md"]
     wide = []
     for page in pages:
         is_code = False

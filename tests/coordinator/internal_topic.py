@@ -11,7 +11,7 @@ from barnabas.records.record_batch import check_batch, patch
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
-class MemoryLog:
+class InternalTopic:
     """`CoordinatorLog` on lists of batches.
 
     Attributes:

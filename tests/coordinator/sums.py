@@ -10,7 +10,7 @@ from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import OffsetCommitKey, OffsetCommitValue
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
@@ -45,7 +45,7 @@ class Sum:
 class Hosted:
     def __init__(self, **settings: Any) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.shards: list[Sum] = []
         self.runtime: CoordinatorRuntime[Sum] = CoordinatorRuntime(
             name="test",

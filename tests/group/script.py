@@ -41,7 +41,7 @@ from barnabas.protocol.messages import (
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import read_header
 from barnabas.steps import start
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 
 SENDER = Sender("c", "/127.0.0.1", 0)
@@ -76,7 +76,7 @@ class ScriptRunner:
 
     def __init__(self) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.config: dict[str, Any] = {"offsets_topic_num_partitions": 1}
         self.rng = random.Random(1)
         self.trace: list[str] = []

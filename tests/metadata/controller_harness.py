@@ -71,7 +71,7 @@ class Settled:
         return self._result
 
 
-class MemoryLog:
+class ControllerLog:
     """Batches in a list. With `hold` set, flushes wait for `release`; with `error` set, appends raise it."""
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class ControllerHarness:
         **settings: Any,
     ) -> None:
         self.settings = ControllerSettings(node_id=1, cluster_id=CLUSTER_ID, **settings)
-        self.log = MemoryLog()
+        self.log = ControllerLog()
         self.elections = MemoryElections()
         self.now_ms = 1_000_000
         self.wall_jump_ms = 0

@@ -14,7 +14,7 @@ from barnabas.metadata.topics_image import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import CLUSTER_ID, ControllerHarness, directory_of
+from tests.metadata.controller_harness import CLUSTER_ID, ControllerHarness, directory_of
 
 FIRST, SECOND = b"\1" * 16, b"\2" * 16
 Request = messages.AssignReplicasToDirsRequest

@@ -15,7 +15,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.record_batch import read_header
-from tests.metadata.memory_log import ControllerHarness, directory_of
+from tests.metadata.controller_harness import ControllerHarness, directory_of
 
 SESSION_MS = 50_000
 

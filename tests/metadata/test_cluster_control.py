@@ -18,7 +18,7 @@ from barnabas.metadata.metadata_version import (
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import CLUSTER_ID, INCARNATION, ControllerHarness, directory_of
+from tests.metadata.controller_harness import CLUSTER_ID, INCARNATION, ControllerHarness, directory_of
 
 OTHER = b"o" * 16
 

@@ -15,7 +15,7 @@ from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.raft.leader import Leader
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 OLD = FeaturesImage(29, {"group.version": 1})
 

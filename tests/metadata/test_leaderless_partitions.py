@@ -7,7 +7,7 @@ from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, To
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from tests.api.turn_meter import counted_calls
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 
 class Watched:

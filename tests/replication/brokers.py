@@ -32,12 +32,12 @@ from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.steps import run_on_the_spot, sleep, start
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 from tests.replication.following import FETCH_VERSION, batches_of, over_the_wire
 from tests.replication.hosting import batch
 from tests.simulation.disk import SimDisk
 from tests.simulation.node import EPOCH_MS
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 LATENCY_S = 0.001
 PUBLISH_S = 0.005
@@ -232,7 +232,7 @@ class Cluster:
     """
 
     def __init__(self, brokers: int = 3, racks: tuple[str, ...] = (), **config: Any) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.config = LogConfig(**config)
         self.harness = ControllerHarness(broker_session_timeout_ms=1 << 40)
         self.cuts: list[set[int]] = []

@@ -21,7 +21,7 @@ from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.steps import run_on_the_spot
 from tests.simulation.node import EPOCH_MS
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 NODE = 1
 
@@ -34,7 +34,7 @@ class Hosting:
     """One broker's replicas, and the requests of one client."""
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.now_ms = lambda: EPOCH_MS + int(self.loop.time() * 1000)
         self.image = MetadataImage()
         self.configs: dict[str, LogConfig] = {}

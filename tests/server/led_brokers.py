@@ -42,7 +42,7 @@ from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import topic_id
 from tests.simulation.disk import SimDisk
 from tests.simulation.node import EPOCH_MS
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 R = TypeVar("R")
 
@@ -143,7 +143,7 @@ class Cluster:
     """
 
     def __init__(self, brokers: int = 3) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.loop.ends_at = STUCK_SECONDS
         self.now_ms: Callable[[], int] = lambda: EPOCH_MS + int(self.loop.time() * 1000)
         self.on_request: Callable[[int, str], str | None] = lambda number, kind: None

@@ -38,7 +38,7 @@ class Due(Protocol):
     def _run(self) -> object: ...
 
 
-class VirtualLoop(asyncio.BaseEventLoop):
+class WorldLoop(asyncio.BaseEventLoop):
     """The one loop of a simulated world. It has no sockets and no threads: those belong to nodes.
 
     Attributes:

@@ -19,7 +19,7 @@ from barnabas.transaction.transaction_coordinator import COMPLETE_RETRY_MS, Tran
 from barnabas.transaction.transaction_metadata import MAX_EPOCH
 from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
 from barnabas.transaction.transaction_state import TransactionState
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 
 T0 = frozenset({("t", 0)})
@@ -48,7 +48,7 @@ class Partitions:
 class Subject:
     def __init__(self, **config: Any) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.partitions = Partitions(self.loop)
         self.blocks = 0
         self.refuse_ids = False

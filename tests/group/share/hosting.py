@@ -20,7 +20,7 @@ from barnabas.server.config_table import config_schema
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 from tests.group.cluster_metadata import ClusterMetadata
 
@@ -85,7 +85,7 @@ class Host:
 
     def __init__(self, **topics: int) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.metadata = ClusterMetadata()
         for name, partitions in (topics or {"q": 2}).items():
             self.metadata.set_topic(name, partitions)
