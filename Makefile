@@ -91,9 +91,10 @@ bench: install java  ## compare with Apache Kafka and Spark's connector on this 
 	$(BIN)/python tools/apache_kafka.py install
 	PYTHONPATH=tools $(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
 
-docs: install  ## write the generated files: docs/configuration.md, type stubs
+docs: install  ## write the generated files: docs/configuration.md, docs/reference.md, type stubs
 	$(BIN)/python tools/write_stubs.py
 	$(BIN)/python tools/write_configuration_docs.py
+	$(BIN)/python tools/write_reference.py
 
 dist: install  ## build the wheel and the source package, in dist/
 	rm -rf dist
