@@ -9,6 +9,8 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 # Two processes: each starts clusters and Java programs, and waits for them half the time.
 CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# What test modules share is typed as the source is; the drivers are programs of other environments.
+STAGES := $(shell find tests -name '*.py' ! -name 'test_*' ! -path '*/drivers/*')
 # The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -48,6 +50,7 @@ check: install  ## style, types, import contracts
 	$(BIN)/ruff check src tests tools bench examples pipelines packaging
 	$(BIN)/ruff format --check src tests tools bench examples pipelines packaging
 	$(BIN)/mypy
+	$(BIN)/mypy $(STAGES)
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/test_house.py
 

@@ -141,8 +141,9 @@ class Typist:
         """Run commands joined by `|`, with `<` and `>`, in this process."""
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|<>")
         lexer.whitespace_split = True
-        words, given = [], b""
-        stages: list[list[str]] = [words]
+        words: list[str] = []
+        given = b""
+        stages = [words]
         sources: dict[str, str] = {}
         tokens = iter(lexer)
         for token in tokens:

@@ -25,7 +25,7 @@ from tests.api.serving import Serving
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 GROUP_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE = 32, 4, 2
 HEARTBEAT_MS = 5_000
-SETTINGS = {"offsets_topic_num_partitions": "1", "share_coordinator_state_topic_num_partitions": "1"}
+SETTINGS: dict[str, Any] = {"offsets_topic_num_partitions": "1", "share_coordinator_state_topic_num_partitions": "1"}
 
 
 class Cluster:

@@ -29,6 +29,7 @@ class Sum:
         self.events: list[str] = []
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
+        assert record.value is not None
         self.total += record.value.offset
         self.replayed.append((offset, producer_id))
 

@@ -191,7 +191,7 @@ class ControllerHarness:
             self.clock,
             random.Random(1),
         )
-        self.driver = RaftDriver(node, self.log, self.elections)
+        self.driver = RaftDriver(node, self.log, self.elections)  # type: ignore[arg-type]  # it needs no more than this
         self.attach(self.driver, self.faults.append)
         self.driver.start()
 

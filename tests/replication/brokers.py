@@ -137,9 +137,7 @@ class Broker:
         """Fetch as a consumer."""
         asked = FetchRequest.FetchPartition(fetch_offset=offset, partition_max_bytes=1 << 20)
         topic = FetchRequest.FetchTopic(topic="orders", partitions=[asked])
-        request = FetchRequest(
-            max_wait_ms=wait_ms, min_bytes=1, session_epoch=-1, topics=[topic], **({"rack_id": rack} if rack else {})
-        )
+        request = FetchRequest(max_wait_ms=wait_ms, min_bytes=1, session_epoch=-1, topics=[topic], rack_id=rack)
         return self.handle(fetch.handle, 1, version, request)
 
     def consume(self, offset: int = 0, *, rack: str = "", version: int = 12) -> FetchResponse.PartitionData:

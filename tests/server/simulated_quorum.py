@@ -17,6 +17,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, response_header_version
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.framing import parse_request_header
+from barnabas.protocol.message import Message
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.raft.answer_messages import NodeAddress, answer_message, rejection
 from barnabas.raft.raft_driver import RaftDriver
@@ -35,7 +36,7 @@ from tests.simulation.world import World
 
 CLUSTER = "h3p9Kx-TQ3OqgKQkXVdIew"
 PORT = 9093
-SERVED = {
+SERVED: dict[ApiKey, tuple[type[Message], int]] = {
     ApiKey.FETCH: (messages.FetchRequest, 18),
     ApiKey.VOTE: (messages.VoteRequest, 2),
     ApiKey.BEGIN_QUORUM_EPOCH: (messages.BeginQuorumEpochRequest, 1),

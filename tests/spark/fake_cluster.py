@@ -36,7 +36,7 @@ class FakePartition:
     timestamps: list[tuple[int, int]] = field(default_factory=list)
 
     def append(self, *values: bytes, timestamp: int = 0, **batch: Any) -> None:
-        records = [(timestamp, None, value, []) for value in values]
+        records: list[Any] = [(timestamp, None, value, []) for value in values]
         self.log += bytes(build_batch(records, base_offset=self.end, **batch))
         self.timestamps += [(timestamp, self.end + i) for i in range(len(values))]
         self.end += len(values)
@@ -168,7 +168,7 @@ class FakeCluster:
         response = messages.ProduceResponse
         (topic,) = request.topic_data
         (data,) = topic.partition_data
-        self.produced.append((topic.name, data.index, [r.value for r in check_records(bytes(data.records))]))
+        self.produced.append((topic.name, data.index, [r.value or b"" for r in check_records(bytes(data.records))]))
         answer = response.PartitionProduceResponse(index=data.index, error_code=self.produce_error)
         return response(responses=[response.TopicProduceResponse(name=topic.name, partition_responses=[answer])])
 

@@ -91,7 +91,7 @@ class Host:
             self.metadata.set_topic(name, partitions)
         self.persister = FakePersister(self.loop)
         self.end_offset: Callable[[str, int], int] = lambda topic, index: 25
-        self.settings: dict[str, int] = {}
+        self.settings: dict[str, Any] = {}
         self.epoch = 0
         self.fail_over()
 
