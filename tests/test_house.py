@@ -27,6 +27,7 @@ CORE_ROOMS = (
 MODULES_WITHOUT_A_TEST_MODULE = 124
 IMPORTS_WITHIN_FUNCTIONS = 68
 SLEEPS_OUTSIDE_A_LOOP = 8
+REACHES_INTO_PRIVATE_NAMES = 282
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
 LONGEST_MODULE = 565
@@ -195,6 +196,20 @@ def test_a_test_sleeps_only_between_two_looks() -> None:
         )
     ]
     assert len(alone) == SLEEPS_OUTSIDE_A_LOOP, alone
+
+
+def test_tests_do_not_reach_into_other_objects() -> None:
+    """An attribute that begins with one underscore belongs to `self` or `cls`; NamedTuples and librdkafka's codes have public ones."""
+    public = re.compile(r".*\._(replace|asdict|fields|make)|.*\bKafkaError\._[A-Z_]+")
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {text}"
+        for path in TESTS
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr)
+        if not re.match(r"(self|cls|super\(.*\))\._\w+$", text := ast.unparse(node))
+        if not public.fullmatch(text)
+    ]
+    assert len(found) == REACHES_INTO_PRIVATE_NAMES, found
 
 
 def test_architecture_names_what_is_there() -> None:

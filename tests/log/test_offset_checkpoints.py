@@ -8,9 +8,36 @@ import pytest
 
 from barnabas.log import offset_checkpoints
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_manager import LogManager
-from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
+from barnabas.log.partition_log import PartitionLog
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, now_ms, read_all
 from tests.simulation.disk import SimDisk
+
+
+class Checkpointed:
+    """Logs of one directory and their checkpoints, without the manager that brings them together."""
+
+    def __init__(self, logs: int = 1, config: LogConfig = CONFIG) -> None:
+        self.disk = SimDisk()
+        self.disk.mkdir(ROOT)
+        self.checkpoints = OffsetCheckpoints(self.disk, ROOT)
+        self.config = config
+        self.logs: dict[Key, PartitionLog] = {}
+        for index in range(logs):
+            self.add(index)
+
+    def add(self, index: int) -> PartitionLog:
+        directory = f"{ROOT}/{TOPIC}-{index}"
+        self.disk.mkdir(directory)
+        log = self.logs[TOPIC, index] = PartitionLog(self.disk, directory, self.config, now_ms=now_ms)
+        log.on_truncate = lambda offset: self.checkpoints.lower_recovery_point((TOPIC, index), offset)
+        return log
+
+    def write(self) -> Generator[None, None, bool]:
+        return self.checkpoints.write_stepwise(self.logs, ())
+
+    def write_high_watermarks(self) -> Generator[None, None, bool]:
+        return self.checkpoints.write_high_watermarks_stepwise(self.logs, ())
 
 
 def all_steps(writing: Generator[None, None, bool]) -> bool:
@@ -40,17 +67,16 @@ def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
 
 
 def test_after_a_failed_write_an_unchanged_file_is_written_too() -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    stage = Checkpointed()
+    disk, log = stage.disk, stage.logs[TOPIC, 0]
     append(log, 12)
-    opened.checkpoint()
+    assert all_steps(stage.write())
     log.flush()
     disk.fail_call(1)
     with pytest.raises(OSError, match="simulated failure"):
-        opened.checkpoint()
+        all_steps(stage.write())
     calls = disk.calls
-    assert list(opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened)) == []
+    assert list(stage.write_high_watermarks()) == []
     assert disk.calls > calls, "only a write shows that the disk takes writes again"
 
 
@@ -87,42 +113,40 @@ def test_checkpointed_log_start_beyond_the_log_is_ignored() -> None:
 
 
 def test_high_watermarks_are_written_between_the_other_checkpoints() -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    stage = Checkpointed()
+    disk, log = stage.disk, stage.logs[TOPIC, 0]
     append(log, 12)
-    opened.checkpoint()
+    assert all_steps(stage.write())
     before = disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
     append(log, 12)
     log.high_watermark = 30
-    assert all_steps(opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened))
+    assert all_steps(stage.write_high_watermarks())
     assert disk.contents(f"{ROOT}/replication-offset-checkpoint") == b"0\n1\norders 0 30\n"
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == before
     calls = disk.calls
-    assert all_steps(opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened))
+    assert all_steps(stage.write_high_watermarks())
     assert disk.calls == calls, "nothing has changed"
 
 
-def three_logs(monkeypatch: pytest.MonkeyPatch) -> tuple[SimDisk, LogManager]:
+def three_logs(monkeypatch: pytest.MonkeyPatch) -> Checkpointed:
     """Three logs with flushed records, whose checkpoints are written; a step of a write looks at one of them."""
     monkeypatch.setattr(offset_checkpoints, "LOGS_PER_STEP", 1)
-    disk = SimDisk()
-    opened = manager(disk)
-    for index in range(3):
-        log = opened.get_or_create(TOPIC, index, TOPIC_ID, LogConfig())
+    stage = Checkpointed(3, LogConfig())
+    for log in stage.logs.values():
         append(log, 6)
         log.high_watermark = 12
         log.flush()
-    opened.checkpoint()
-    return disk, opened
+    assert all_steps(stage.write())
+    return stage
 
 
 def test_many_logs_are_written_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, opened = three_logs(monkeypatch)
-    for _, log in opened:
+    stage = three_logs(monkeypatch)
+    disk = stage.disk
+    for log in stage.logs.values():
         append(log, 1)
         log.flush()
-    writing = opened._checkpoints.write_stepwise(opened._logs, opened._unopened)
+    writing = stage.write()
     calls = disk.calls
     assert [next(writing) for _ in range(9)] == [None] * 9, "each of them, and each line of two files"
     assert disk.calls == calls
@@ -134,11 +158,10 @@ def test_many_logs_are_written_in_steps(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("steps", range(1, 10))
 def test_a_truncation_during_a_write_stands(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    disk, opened = three_logs(monkeypatch)
-    first = opened.get(TOPIC, 0)
-    assert first is not None
-    writing = opened._checkpoints.write_stepwise(opened._logs, opened._unopened)
-    watermarks = opened._checkpoints.write_high_watermarks_stepwise(opened._logs, opened._unopened)
+    stage = three_logs(monkeypatch)
+    disk, first = stage.disk, stage.logs[TOPIC, 0]
+    writing = stage.write()
+    watermarks = stage.write_high_watermarks()
     for _ in range(steps):
         next(writing)
     next(watermarks)
@@ -148,14 +171,16 @@ def test_a_truncation_during_a_write_stands(monkeypatch: pytest.MonkeyPatch, ste
     assert not all_steps(writing)
     assert not all_steps(watermarks)
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == written
-    assert all_steps(opened._checkpoints.write_stepwise(opened._logs, opened._unopened))
+    assert all_steps(stage.write())
 
 
 def test_a_log_that_is_forgotten_during_a_write_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, opened = three_logs(monkeypatch)
-    writing = opened._checkpoints.write_stepwise(opened._logs, opened._unopened)
+    stage = three_logs(monkeypatch)
+    writing = stage.write()
     next(writing)
-    opened.delete(TOPIC, 0)
-    opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
+    del stage.logs[TOPIC, 0]
+    assert stage.checkpoints.forget((TOPIC, 0))
+    assert all_steps(stage.write())
+    stage.add(0)
     assert not all_steps(writing)
-    assert b"orders 0" not in disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
+    assert b"orders 0" not in stage.disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
