@@ -21,7 +21,7 @@ def test_loading_lets_the_loop_turn() -> None:
     host.runtime.on_elected(0, 1)
     turns = 0
     while host.runtime.state(0) is ContextState.LOADING:
-        host.loop._ready.popleft().run()
+        host.loop.run_one()
         turns += 1
     assert turns == 4
     assert host.total().result() == 3 * LOAD_RECORDS_PER_TURN
@@ -33,7 +33,7 @@ def test_resignation_while_loading() -> None:
     host.add(*([1] * LOAD_RECORDS_PER_TURN * 2))
     host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
-    host.loop._ready.popleft().run()
+    host.loop.run_one()
     host.runtime.on_resigned(0, 1)
     host.elect(epoch=2)
     assert host.shards[1].events == [], "never loaded, so never unloaded"

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.clock import Clock
 from barnabas.metadata.config_entries import ConfigResolver
-from barnabas.metadata.controller_view import ControllerSettings
+from barnabas.metadata.controller_view import ControllerSettings, ControllerView
 from barnabas.metadata.local_controller import LocalController
 from barnabas.metadata.metadata_loader import MetadataLoader
 from barnabas.metadata.quorum_controller import QuorumController
@@ -181,6 +181,10 @@ class ControllerHarness:
         self.faults: list[BaseException] = []
         self.loop = loop
         self.start()
+
+    def view(self, version: int = 0) -> ControllerView:
+        """Return what the active controller shows to its managers, for a request of a version."""
+        return self.active._view(version)
 
     def start(self) -> None:
         node = RaftNode(

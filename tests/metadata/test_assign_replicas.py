@@ -107,7 +107,7 @@ def test_another_epoch_of_the_broker_is_stale() -> None:
 
 
 def test_before_directories_have_names_it_is_rejected() -> None:
-    view = Cluster().harness.active._view()
+    view = Cluster().harness.view()
     old = view.image._replace(features=FeaturesImage(DIRECTORY_ASSIGNMENT_SINCE - 1))
     with pytest.raises(KafkaError) as caught:
         assign_replicas_to_dirs(view._replace(image=old), Request(broker_id=2))

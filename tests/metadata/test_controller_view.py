@@ -40,7 +40,7 @@ class Quota:
 
 
 def view(**fields: Any) -> ControllerView:
-    return ControllerHarness().active._view()._replace(**fields)
+    return ControllerHarness().view()._replace(**fields)
 
 
 def test_a_fresh_id_is_not_reserved_and_prints_without_a_leading_dash() -> None:

@@ -292,7 +292,7 @@ def test_a_sole_voter_needs_no_turn_of_the_loop() -> None:
     raft.start()
     raft.append([b"a"])
     assert tape.calls[-2:] == [("hw", 2), ("committed", 2)]
-    assert (list(loop._ready), loop._timers) == ([], [])
+    assert loop.is_idle
 
 
 def test_a_voter_stands_when_its_time_has_come() -> None:
@@ -398,7 +398,7 @@ def test_a_closed_driver_sends_nothing_and_answers_nobody() -> None:
     raft.close()
     loop.run_ready()
     assert peers.answers[-1].cancelled()
-    assert {handle._callback for _, _, handle in loop._timers} == {None}
+    assert loop.timers_set == 0
     loop.advance(60_000)
     assert len(peers.sent) == count
     with pytest.raises(KafkaError) as raised:

@@ -20,6 +20,7 @@ from barnabas.transaction.transaction_metadata import MAX_EPOCH
 from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
 from barnabas.transaction.transaction_state import TransactionState
 from tests.coordinator.internal_topic import InternalTopic
+from tests.coordinator.shards import shard_of
 from tests.coordinator.virtual_loop import VirtualLoop
 
 T0 = frozenset({("t", 0)})
@@ -324,7 +325,7 @@ def exhaust(subject: Subject, epoch: int = MAX_EPOCH - 1) -> tuple[int, int]:
     from dataclasses import replace
 
     producer_id, _ = subject.begin()
-    shard = subject.coordinator._runtime._contexts[0].shard
+    shard = shard_of(subject.coordinator)
     shard.transactions["tx"] = replace(shard.transactions["tx"], producer_epoch=epoch)
     return producer_id, epoch
 

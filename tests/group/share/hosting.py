@@ -21,6 +21,7 @@ from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
 from tests.coordinator.internal_topic import InternalTopic
+from tests.coordinator.shards import shard_of
 from tests.coordinator.virtual_loop import VirtualLoop
 from tests.group.cluster_metadata import ClusterMetadata
 
@@ -139,7 +140,7 @@ class Host:
 
     @property
     def group(self) -> ShareGroup:
-        found = self.coordinator._runtime._contexts[0].shard.groups["g"]
+        found = shard_of(self.coordinator).groups["g"]
         assert isinstance(found, ShareGroup)
         return found
 
