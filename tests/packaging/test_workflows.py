@@ -140,3 +140,15 @@ def test_a_tag_is_published_without_a_secret() -> None:
 
 def test_the_changelog_has_a_page_for_the_version() -> None:
     assert re.search(rf"^## {re.escape(VERSION)}( |$)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_the_hooks_before_a_commit_run_what_make_check_runs() -> None:
+    """From the environment of `make install`, so that no version of a tool is written twice."""
+    check = (ROOT / "Makefile").read_text().partition("\ncheck:")[2].partition("\n\n")[0]
+    repositories = load(ROOT / ".pre-commit-config.yaml")["repos"]
+    assert [each["repo"] for each in repositories] == ["local"]
+    for hook in repositories[0]["hooks"]:
+        program, *words = hook["entry"].split()
+        assert program.startswith(".venv/bin/")
+        assert f"$(BIN)/{program.removeprefix('.venv/bin/')} {words[0]}" in check, hook["id"]
+        assert (Path(sys.executable).parent / Path(program).name).exists()
