@@ -23,7 +23,7 @@ def test_a_module_is_measured_by_the_test_module_of_its_name() -> None:
     [
         (FLOOR, {}, None),
         (100, {}, None),
-        (FLOOR - 0.1, {}, "the floor is 90 %"),
+        (FLOOR - 0.1, {}, "the floor is 80 %"),
         (60, {"a.py": 60}, None),
         (64.9, {"a.py": 60}, None),
         (59.9, {"a.py": 60}, "the floor is 60 %"),
