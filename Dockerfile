@@ -1,7 +1,8 @@
 # barnabas in a container: docs/containers.md.
 FROM python:3.13-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
+COPY packaging/commit_hook.py packaging/
 COPY src src
 # The demo copies this project, also where there is no clone.
 COPY pipelines/shop pipelines/shop

@@ -9,10 +9,12 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 # Two processes: each starts clusters and Java programs, and waits for them half the time.
 CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# What test modules share is typed as the source is; the drivers are programs of other environments.
+STAGES := $(shell find tests -name '*.py' ! -name 'test_*' ! -path '*/drivers/*')
 # The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java demo pipelines test check screens simulate fuzz chaos kills faults mutants conform long card bench docs dist changelog serve clean
+.PHONY: help install java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -41,10 +43,14 @@ pipelines: install java  ## run the shop's tables with spark-pipelines, twice, a
 test: install java  ## run the default suite
 	$(PYTEST) -q -m "not conform and not long" $(ARGS)
 
+quick: check  ## check, and the tests that need neither Java nor much time: some minutes, for the loop of work
+	$(PYTEST) -q -m "not slow and not conform and not long and not spark" $(ARGS)
+
 check: install  ## style, types, import contracts
-	$(BIN)/ruff check src tests tools bench examples pipelines
-	$(BIN)/ruff format --check src tests tools bench examples pipelines
+	$(BIN)/ruff check src tests tools bench examples pipelines packaging
+	$(BIN)/ruff format --check src tests tools bench examples pipelines packaging
 	$(BIN)/mypy
+	@echo "$(BIN)/mypy, on what test modules share"; $(BIN)/mypy $(STAGES)
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/test_house.py
 
@@ -69,6 +75,9 @@ faults: install java  ## three nodes killed, paused, cut apart, without disks, u
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
+coverage: install  ## how much of each module its own test module runs, against the floors; ARGS=src/barnabas/raft
+	$(BIN)/python tools/own_coverage.py $(ARGS)
+
 conform: install java  ## run other people's clients and tools on barnabas and on Apache Kafka
 	$(BIN)/python tools/apache_kafka.py install
 	$(CONFORM) -q -m "conform and not long" $(ARGS)
@@ -85,9 +94,10 @@ bench: install java  ## compare with Apache Kafka and Spark's connector on this 
 	$(BIN)/python tools/apache_kafka.py install
 	PYTHONPATH=tools $(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
 
-docs: install  ## write the generated files: docs/configuration.md, type stubs
+docs: install  ## write the generated files: docs/configuration.md, docs/reference.md, type stubs
 	$(BIN)/python tools/write_stubs.py
 	$(BIN)/python tools/write_configuration_docs.py
+	$(BIN)/python tools/write_reference.py
 
 dist: install  ## build the wheel and the source package, in dist/
 	rm -rf dist
@@ -95,7 +105,7 @@ dist: install  ## build the wheel and the source package, in dist/
 	@ls dist
 
 changelog: install  ## print the next release's changelog, from the fragments in changes/
-	@$(BIN)/towncrier build --draft
+	@$(BIN)/towncrier build --draft --version unreleased
 
 serve: install  ## start a broker on localhost:9092 with its data in ./data
 	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092

@@ -131,9 +131,9 @@ class Typist:
             return ""
         if words == [".", ".venv/bin/activate"]:
             (self._folder / ".venv").symlink_to(sys.prefix)
-            found = self._shell(f"PATH=/usr/bin:/bin; {line}; command -v barnabas")
-            assert found.strip() == os.path.join(sys.prefix, "bin", "barnabas"), found
-            return found
+            command = self._shell(f"PATH=/usr/bin:/bin; {line}; command -v barnabas")
+            assert command.strip() == os.path.join(sys.prefix, "bin", "barnabas"), command
+            return command
         if words[0] == "curl" and shutil.which("curl") is None:
             return ""
         if words[:2] == ["barnabas", "start"]:
@@ -147,8 +147,9 @@ class Typist:
         """Run commands joined by `|`, with `<` and `>`, in this process."""
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|<>")
         lexer.whitespace_split = True
-        words, given = [], b""
-        stages: list[list[str]] = [words]
+        words: list[str] = []
+        given = b""
+        stages = [words]
         sources: dict[str, str] = {}
         tokens = iter(lexer)
         for token in tokens:

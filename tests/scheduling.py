@@ -13,12 +13,12 @@ import pytest
 from xdist.scheduler import LoadGroupScheduling
 
 
-class FileScheduling(LoadGroupScheduling):
+class FileScheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist has no types
     """Hands out files, and groups of the mark `xdist_group` as before."""
 
     def _split_scope(self, nodeid: str) -> str:
         """Return the group that ends a test's name, or else the test's file."""
-        scope = super()._split_scope(nodeid)
+        scope: str = super()._split_scope(nodeid)
         return scope if scope != nodeid else nodeid.partition("::")[0]
 
 

@@ -18,11 +18,18 @@ from barnabas.protocol.api_keys import api
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "barnabas"
 MODULES = sorted(path for path in (ROOT / "src").rglob("*.py"))
+TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py"))
+CORE_ROOMS = (
+    "api", "replication", "log", "records", "coordinator", "group", "transaction", "share", "quota", "telemetry", "metrics",
+    "metadata", "raft", "protocol",
+)  # fmt: skip
 
 MODULES_WITHOUT_A_TEST_MODULE = 124
 IMPORTS_WITHIN_FUNCTIONS = 68
+SLEEPS_OUTSIDE_A_LOOP = 8
+REACHES_INTO_PRIVATE_NAMES = 148
 PROSE_WIDTH = 120
-MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md")
+MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
 LONGEST_MODULE = 565
 LONGEST_FUNCTION = 80
 
@@ -32,6 +39,10 @@ THIRD_PERSON = re.compile(
 )
 NOT_ENGLISH = re.compile(
     r"\b(whoever|anew|has it not|have it not|is no number|is told|are told|shall the)\b", re.IGNORECASE
+)
+NOT_PASSED_IN = re.compile(
+    r"time\.(time|monotonic|perf_counter)(_ns)?|time\.sleep|os\.urandom|secrets\.\w+|uuid\.uuid[14]|"
+    r"(datetime\.)?datetime\.(now|utcnow|today)|random\.(random|choice|shuffle|randint|sample|seed)"
 )
 PLANE = re.compile(
     r"\((control|data|both) planes?\b|\b(Control|Data) plane(, pure)?\.|^Plane:|\bShell( plane)?\.", re.MULTILINE
@@ -158,6 +169,49 @@ def test_imports_are_at_the_top() -> None:
     assert len(set(within)) == IMPORTS_WITHIN_FUNCTIONS, within
 
 
+def test_the_core_reads_no_clock_and_makes_no_luck_of_its_own() -> None:
+    """Decision 3. The process that compacts is not of the core: it paces itself, and is not part of a simulated run."""
+    own = {"log/cleaner.py", "log/cleaner_process.py"}
+    read = [
+        f"{name_of(path)}:{node.lineno}: {ast.unparse(node)}"
+        for room in CORE_ROOMS
+        for path in sorted((SOURCE / room).rglob("*.py"))
+        if str(path.relative_to(SOURCE)) not in own
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and NOT_PASSED_IN.fullmatch(ast.unparse(node))
+    ]
+    assert read == []
+
+
+def test_a_test_sleeps_only_between_two_looks() -> None:
+    """A sleep stands in a loop that looks again for what it waits for."""
+    alone = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in TESTS
+        if "time.sleep(" in path.read_text()
+        for call in ast.walk(tree_of(path))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "time.sleep"
+        if not any(
+            isinstance(loop, (ast.While, ast.For)) and call in ast.walk(loop) for loop in ast.walk(tree_of(path))
+        )
+    ]
+    assert len(alone) == SLEEPS_OUTSIDE_A_LOOP, alone
+
+
+def test_tests_do_not_reach_into_other_objects() -> None:
+    """An attribute that begins with one underscore belongs to `self` or `cls`; NamedTuples and librdkafka's codes have public ones."""
+    public = re.compile(r".*\._(replace|asdict|fields|make)|.*(Kafka|Library)Error\._[A-Z_]+|os\._exit")
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {text}"
+        for path in TESTS
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr)
+        if not re.match(r"(self|cls|super\(.*\))\._\w+$", text := ast.unparse(node))
+        if not public.fullmatch(text)
+    ]
+    assert len(found) == REACHES_INTO_PRIVATE_NAMES, found
+
+
 def test_architecture_names_what_is_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
@@ -174,6 +228,15 @@ def test_architecture_names_what_is_there() -> None:
     assert absent == []
 
 
+def test_the_map_of_the_stages_names_what_is_there() -> None:
+    text = (ROOT / "tests" / "README.md").read_text()
+    named = set(re.findall(r"`((?:\w+/)+\w+)`", text))
+    tests = ROOT / "tests"
+    assert {name for name in named if not ((tests / name).is_dir() or (tests / f"{name}.py").exists())} == set()
+    classes = {node.name for path in TESTS for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)}
+    assert set(re.findall(r"`([A-Z][A-Za-z]+)`", text)) - classes == set()
+
+
 def test_fragments_reach_the_changelog() -> None:
     kinds = {"feature", "bugfix", "doc", "removal", "misc"}
     fragments = [path.name for path in (ROOT / "changes").glob("*.md")]
@@ -185,6 +248,7 @@ def test_prose_has_one_width() -> None:
     pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
     pages += [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in MADE_PAGES]
     pages += sorted((ROOT / "changes").glob("*.md"))
+    pages += [ROOT / "tests" / "README.md", ROOT / "SECURITY.md", ROOT / "CODE_OF_CONDUCT.md"]
     wide = []
     for page in pages:
         is_code = False

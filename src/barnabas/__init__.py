@@ -45,7 +45,5 @@ def __getattr__(name: str) -> object:
         globals()[name] = found = getattr(import_module(_MODULES[name]), name)
         return found
     if name == "__version__":
-        from importlib.metadata import version
-
-        return version("barnabas")
+        return import_module("barnabas.version").VERSION
     raise AttributeError(f"module 'barnabas' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The `barnabas` command: finds the command that was named and imports nothing else.
+"""The `barnabas` command: finds the command that was named and imports little else.
 
 `start` and `storage` go straight to `server.commands`, past click and rich: a broker is started often, and these two libraries
 would take a third of its start. Every other command is imported when it is called; `--help` and completion list the commands from
@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from barnabas.error_lines import error_line
+from barnabas.version import VERSION, commit
 
 if TYPE_CHECKING:
     import argparse
@@ -109,7 +110,25 @@ def command_group() -> click.Group:
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
     )
-    return click.version_option(package_name="barnabas", prog_name="barnabas")(group)
+    group.params.append(
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Show the version and exit.",
+        )
+    )
+    return group
+
+
+def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or context.resilient_parsing:
+        return
+    built_from = commit()
+    sys.stdout.write(f"barnabas, version {VERSION}{f' (commit {built_from})' if built_from else ''}\n")
+    context.exit()
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 from barnabas.server.config import BrokerConfig
 from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
-from tests.metadata.memory_log import CLUSTER_ID
-from tests.server.controlling import opened_quorum
+from tests.metadata.controller_harness import CLUSTER_ID
+from tests.server.only_voter import opened_quorum
 
 NODE_ID = 1
 

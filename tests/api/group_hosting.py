@@ -91,13 +91,13 @@ class GroupHosting:
         if asyncio.iscoroutine(response):
             response = step(response, self.loop)
         if not asyncio.isfuture(response):
-            return self._through_bytes(response, version)
+            return self.through_bytes(response, version)
         self.hosting.spin()
         if response.done():
-            return self._through_bytes(response.result(), version)
+            return self.through_bytes(response.result(), version)
         return response
 
-    def _through_bytes(self, response: Any, version: int) -> Any:
+    def through_bytes(self, response: Any, version: int) -> Any:
         return getattr(messages, type(response).__name__).decode(response.encode(version), version)
 
     def stable_member(self, group_id: str = "g", protocol_type: str = "consumer") -> str:

@@ -137,10 +137,11 @@ class _Maker:
         return self._values.get(field.name)
 
     def _plain(self, field: FieldSpec, number: int) -> Any:
+        assert isinstance(field.type, str), field
         if self._shape == "empty":
             return EMPTY.get(field.type, 0)
         if field.type == "string":
-            return f"{_PREFIX.get(self._of.key, '')}{_digits(number)}"
+            return f"{_PREFIX.get(ApiKey(self._of.key), '')}{_digits(number)}"
         if field.type == "uuid":
             return number.to_bytes(16, "big")
         return number if field.name in PARTITIONS else EMPTY.get(field.type, 0)

@@ -22,11 +22,12 @@ from barnabas.records.builder import build_batch
 from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
 from tests.at_once import at_once
+from tests.coordinator.shards import runtime_of, shard_of
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 GROUP_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE = 32, 4, 2
 HEARTBEAT_MS = 5_000
-SETTINGS = {"offsets_topic_num_partitions": "1", "share_coordinator_state_topic_num_partitions": "1"}
+SETTINGS: dict[str, Any] = {"offsets_topic_num_partitions": "1", "share_coordinator_state_topic_num_partitions": "1"}
 
 
 class Cluster:
@@ -54,7 +55,7 @@ class Cluster:
         now_ms = node.now_ms
         self.node = Serving(self.folder, loop=QuietClock(), **SETTINGS)
         self.node.now_ms = now_ms + 1_000
-        self.until(lambda: self.node.server.coordinators.group._runtime.active_partitions())
+        self.until(lambda: runtime_of(self.node.server.coordinators.group).active_partitions())
 
     def until(self, condition: Callable[[], Any]) -> None:
         """Let the loop turn, and its clock go on, until something is so."""
@@ -65,7 +66,7 @@ class Cluster:
 
     def begun(self, group: str = "g") -> Any:
         """What the group has state for."""
-        shard = self.node.server.coordinators.group._runtime._contexts[0].shard
+        shard = shard_of(self.node.server.coordinators.group)
         known = shard.groups.get(group)
         return known.state_partitions.initialized if isinstance(known, ShareGroup) else None
 

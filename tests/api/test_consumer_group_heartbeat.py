@@ -17,6 +17,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.server.config_table import config_schema
 from tests.api.group_hosting import GroupHosting
+from tests.coordinator.shards import context_of
 from tests.replication.hosting import Hosting
 
 Part = ConsumerGroupHeartbeatRequest.TopicPartitions
@@ -31,7 +32,7 @@ def host_of(hosting: Hosting, *, protocols: tuple[str, ...] = ("classic", "consu
     services.image = lambda: image._replace(features=features)  # type: ignore[arg-type]
     configs = GroupConfigs(ConfigResolver(config_schema(), 1, {}, {}), lambda: hosting.image.configs)
     for partition in range(2):
-        context = host.coordinator._runtime._contexts[partition]
+        context = context_of(host.coordinator, partition)
         context.shard.environment.group_configs = configs
         context.shard.environment.image = lambda: hosting.image
     return host

@@ -11,7 +11,7 @@ from barnabas.protocol.messages import (
     DescribeClusterRequest,
 )
 from tests.api.controlling import Controlling
-from tests.metadata.memory_log import CLUSTER_ID
+from tests.metadata.controller_harness import CLUSTER_ID
 
 
 def describe_cluster(controlling: Controlling, endpoint_type: int = 2, version: int = 2) -> Any:

@@ -40,7 +40,7 @@ from tests.api.filled_requests import Values, filled
 from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     # The broker's heartbeats are kept back as well, for as long as the longest request.
     "broker_session_timeout_ms": "3600000",
     "auto_create_topics_enable": "true",
@@ -180,7 +180,7 @@ class Late:
             SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id, assignments=[part]), 3
         )
         assert synced.error_code == 0, synced
-        member = {"member_id": MEMBER, "member_epoch": 0, "subscribed_topic_names": ["t"]}
+        member: dict[str, Any] = {"member_id": MEMBER, "member_epoch": 0, "subscribed_topic_names": ["t"]}
         for heartbeat in (
             ConsumerGroupHeartbeatRequest(group_id="c", rebalance_timeout_ms=10_000, topic_partitions=[], **member),
             ShareGroupHeartbeatRequest(group_id="s", **member),

@@ -15,6 +15,7 @@ from barnabas.protocol.messages import (
     SyncGroupRequest,
 )
 from tests.api.group_hosting import GroupHosting
+from tests.coordinator.shards import shard_of
 from tests.replication.hosting import Hosting
 
 
@@ -39,7 +40,7 @@ def test_member_id_required_from_version_4(hosting: Hosting, version: int) -> No
         assert response.protocol_name == (None if version >= 7 else "")
         response = host.ask(11, joining(response.member_id, version), version)
     host.hosting.advance(20)
-    answer = host._through_bytes(response.result(), version)
+    answer = host.through_bytes(response.result(), version)
     assert (answer.error_code, answer.generation_id, answer.protocol_name) == (ErrorCode.NONE, 1, "range")
     assert answer.leader == answer.member_id
     assert [member.metadata for member in answer.members] == [b"m"]
@@ -50,7 +51,7 @@ def test_member_id_required_from_version_4(hosting: Hosting, version: int) -> No
 def test_the_first_version_has_one_timeout_for_both(hosting: Hosting) -> None:
     host = GroupHosting(hosting)
     host.ask(11, joining(version=0), 0)
-    shard = host.coordinator._runtime._contexts[host.coordinator.partition_of("g")].shard
+    shard = shard_of(host.coordinator, host.coordinator.partition_of("g"))
     assert shard.groups["g"].rebalance_timeout_ms == 10_000
 
 

@@ -18,7 +18,7 @@ from barnabas.protocol.messages import (
 from barnabas.protocol.primitives import ONE_UUID
 from barnabas.records.record_batch import iter_batches
 from tests.api.controlling import Controlling
-from tests.metadata.memory_log import CLUSTER_ID
+from tests.metadata.controller_harness import CLUSTER_ID
 
 TOPIC = "__cluster_metadata"
 

@@ -17,6 +17,7 @@ from barnabas.protocol.primitives import uuid_to_str
 from tests.api.share_cluster import (
     Cluster,
 )
+from tests.coordinator.shards import runtime_of
 
 
 def test_a_state_is_initialized_written_read_and_deleted(cluster: Cluster) -> None:
@@ -24,7 +25,7 @@ def test_a_state_is_initialized_written_read_and_deleted(cluster: Cluster) -> No
     found = node.ask(FindCoordinatorRequest(key_type=2, coordinator_keys=[f"g:{uuid_to_str(topic_id)}:0"]), 6)
     assert found.coordinators[0].error_code == 0
     cluster.until(lambda: node.server.coordinators.share.is_in_use)
-    cluster.until(lambda: node.server.coordinators.share._runtime.active_partitions())  # type: ignore[union-attr]
+    cluster.until(lambda: runtime_of(node.server.coordinators.share).active_partitions())  # type: ignore[union-attr]
 
     def ask(kind: Any, topic: Any, **fields: Any) -> Any:
         return (

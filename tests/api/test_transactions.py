@@ -16,6 +16,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.protocol.primitives import Uuid
 from tests.api.transaction_hosting import TransactionHosting
+from tests.coordinator.shards import shard_of
 from tests.replication.hosting import Hosting
 
 OK = ErrorCode.NONE
@@ -136,7 +137,7 @@ class TestVersionTwo:
 
     def test_exhausted_epochs_rotate_the_producer_id(self, host: TransactionHosting) -> None:
         producer = host.producer()
-        shard = host.transactions._runtime._contexts[host.transactions.partition_of("tx")].shard
+        shard = shard_of(host.transactions, host.transactions.partition_of("tx"))
         from dataclasses import replace
 
         shard.transactions["tx"] = replace(shard.transactions["tx"], producer_epoch=32766)

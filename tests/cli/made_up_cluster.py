@@ -49,14 +49,14 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
-from barnabas.protocol.primitives import uuid_from_str
+from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
 from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
 from barnabas.spark.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
-TOPIC_ID = bytes(range(16))
+TOPIC_ID = Uuid(bytes(range(16)))
 LEADERLESS = 5
 HOSTILE = "g\x1b]0;owned\x07\x1b[2J\n2026 INFO forged\u202e"
 W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"

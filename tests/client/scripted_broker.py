@@ -38,7 +38,7 @@ def frame_response(
     if response_header_version(api_key, version) >= 1:
         body += b"\0"
     body += response.encode(version if body_version is None else body_version)
-    return struct.pack(">i", len(body)) + body
+    return struct.pack(">i", len(body)) + bytes(body)
 
 
 def versions_response(ranges: dict[int, tuple[int, int]], error_code: int = 0) -> Any:
@@ -87,7 +87,7 @@ class ScriptedBroker:
         while size := stream.read(4):
             frame = stream.read(struct.unpack(">i", size)[0])
             header, body = parse_request_header(frame)
-            request_class = getattr(messages, _request_names[header.api_key])
+            request_class = getattr(messages, _request_names[ApiKey(header.api_key)])
             version = min(header.api_version, request_class.MAX_VERSION)
             message = request_class.decode(frame[body:], version)
             seen = Seen(header.api_key, header.api_version, header.correlation_id, header.client_id, message)
@@ -99,6 +99,7 @@ class ScriptedBroker:
                 return
             if item is SILENCE:
                 continue
+            assert isinstance(item, bytes)
             connection.sendall(item)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import struct
 
 import pytest
 
-from barnabas.client.exchange import MAX_RESPONSE_BYTES, SOFTWARE_VERSION, Exchange
+from barnabas.client.exchange import MAX_RESPONSE_BYTES, Exchange
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
@@ -19,10 +18,6 @@ def exchange(ranges: dict[int, tuple[int, int]] | None = None) -> Exchange:
     made = Exchange("h:1", "me")
     made.learn(versions_response(ranges or {ApiKey.METADATA: (0, 12), ApiKey.FETCH: (4, 12)}))
     return made
-
-
-def test_software_version_is_the_packages() -> None:
-    assert importlib.metadata.version("barnabas") == SOFTWARE_VERSION
 
 
 def test_responses_belong_to_requests_in_their_order() -> None:

@@ -241,7 +241,11 @@ class Nemesis:
         return self._cut(lambda network, node, others: network.deafen(node, *others))
 
     def _mute(self) -> str:
-        return self._cut(lambda network, node, others: [network.deafen(each, node) for each in others])
+        def deafen_others(network: Network, node: int, others: list[int]) -> None:
+            for each in others:
+                network.deafen(each, node)
+
+        return self._cut(deafen_others)
 
     def _cut_from_one(self) -> str:
         return self._cut(lambda network, node, others: network.cut(node, others[0]))

@@ -7,6 +7,7 @@ import time
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.cluster.load import QUICK, Load
+from tests.cluster.probe import Probe
 
 READ_SECONDS = 240.0
 NOT_YET = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
@@ -32,7 +33,10 @@ def read_partition(
                 continue
             error = message.error()
             if error is None:
-                found.append((message.offset(), message.value()))
+                offset, value = message.offset(), message.value()
+                assert offset is not None
+                assert value is not None
+                found.append((offset, value))
             elif error.code() == KafkaError._PARTITION_EOF:
                 return found
             elif not error.retriable() and error.code() not in NOT_YET:
@@ -41,7 +45,7 @@ def read_partition(
         consumer.close()
 
 
-def check_exactly_once(bootstrap_servers: str, load: Load) -> None:
+def check_exactly_once(bootstrap_servers: str, load: Load | Probe) -> None:
     """Every acknowledged record is there, once, in the order in which it was sent, at the offset that its producer was told."""
     assert not load.failures, f"the producer gave up: {load.failures[:3]}"
     told = {index: {} for index in range(load.partitions)}  # type: dict[int, dict[int, int]]

@@ -10,7 +10,7 @@ from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import OffsetCommitKey, OffsetCommitValue
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
@@ -29,6 +29,7 @@ class Sum:
         self.events: list[str] = []
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
+        assert record.value is not None
         self.total += record.value.offset
         self.replayed.append((offset, producer_id))
 
@@ -45,7 +46,7 @@ class Sum:
 class Hosted:
     def __init__(self, **settings: Any) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.shards: list[Sum] = []
         self.runtime: CoordinatorRuntime[Sum] = CoordinatorRuntime(
             name="test",

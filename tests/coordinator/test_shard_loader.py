@@ -26,7 +26,7 @@ def test_loading_lets_the_loop_turn() -> None:
     turns = 0
     new_budget()
     while host.runtime.state(0) is ContextState.LOADING:
-        host.loop._ready.popleft().run()
+        host.loop.run_one()
         turns += 1
     assert turns == 4
     assert host.total().result() == 3 * IN_A_TURN
@@ -39,7 +39,7 @@ def test_resignation_while_loading() -> None:
     host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
     new_budget()
-    host.loop.run_one_turn()
+    host.loop.run_one()
     assert 0 < len(host.shards[1].replayed) <= IN_A_TURN
     host.runtime.on_resigned(0, 1)
     host.elect(epoch=2)

@@ -17,6 +17,10 @@ class Handle:
         self._callback: Callable[..., object] | None = callback
         self._args = args
 
+    @property
+    def is_set(self) -> bool:
+        return self._callback is not None
+
     def cancel(self) -> None:
         self._callback = None
 
@@ -71,6 +75,20 @@ class VirtualLoop:
     def run_ready(self) -> None:
         while self._ready:
             self._ready.popleft().run()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is ready and no timer is set."""
+        return not self._ready and not self.timers_set
+
+    @property
+    def timers_set(self) -> int:
+        """How many timers have neither fired nor been cancelled."""
+        return sum(handle.is_set for _, _, handle in self._timers)
+
+    def run_one(self) -> None:
+        """Run the first thing that is ready."""
+        self._ready.popleft().run()
 
     def run_one_turn(self) -> None:
         """Run what is ready now, and not what that makes ready."""

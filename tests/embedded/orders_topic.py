@@ -10,9 +10,10 @@ PATIENCE_SECONDS = 60
 
 def send(producer: Producer, value: str = "teapot") -> int | KafkaError:
     """Return the offset of a record, or why it has none."""
-    outcomes: list[int | KafkaError] = []
+    outcomes: list[int | KafkaError | None] = []
     producer.produce("orders", value, on_delivery=lambda error, message: outcomes.append(error or message.offset()))
     producer.flush(PATIENCE_SECONDS)
+    assert outcomes[0] is not None
     return outcomes[0]
 
 

@@ -312,9 +312,10 @@ def test_a_node_is_stopped_in_order_and_the_data_is_kept(tmp_path: Path) -> None
 @pytest.mark.long
 def test_a_node_that_cannot_start_shows_its_log() -> None:
     with barnabas.Cluster() as cluster:
-        node = cluster._processes[2].node
         cluster.kill(2)
-        (node.data / "meta.properties").write_text("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\nnode.id=2\n")
+        (Path(cluster.data_dir) / "node-2" / "data" / "meta.properties").write_text(
+            "version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\nnode.id=2\n"
+        )
         with pytest.raises(barnabas.CannotStart) as caught:
             cluster.restart(2)
         text = str(caught.value)

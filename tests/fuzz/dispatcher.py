@@ -36,7 +36,7 @@ from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
 from tests.fuzz.frames import MEMBER, TOPICS, Frames
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "offsets_topic_num_partitions": "1",
     "transaction_state_log_num_partitions": "1",
     "share_coordinator_state_topic_num_partitions": "1",

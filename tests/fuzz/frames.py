@@ -87,14 +87,15 @@ def _names(random: Random, topic_ids: list[bytes]) -> Names:
     topics: list[Any] = [*TOPICS, "absent", "new", "__consumer_offsets"]
     ids: list[Any] = [*topic_ids, bytes(16), b"\x07" * 16]
     members: list[Any] = [MEMBER, "", "m"]
+    producers: list[dict[str, Any]] = [
+        {},
+        {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0},
+        {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0, "transactional": True},
+    ]
     batches: list[Any] = [
         bytes(build_batch([(0, b"k", b"v", [("h", b"x")])], compression=codec, **extra))
         for codec in Compression
-        for extra in (
-            {},
-            {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0},
-            {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0, "transactional": True},
-        )
+        for extra in producers
     ]
     batches += [mutated(random, random.choice(batches), batches) for _ in range(60)]
     return {

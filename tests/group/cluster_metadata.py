@@ -6,6 +6,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol import messages
+from barnabas.protocol.message import Message
 from barnabas.protocol.primitives import Uuid
 
 
@@ -22,7 +23,7 @@ class ClusterMetadata:
         self._offset = 0
         self._next_id = 1
 
-    def _apply(self, records: list[messages.Message]) -> TopicsDelta | None:
+    def _apply(self, records: list[Message]) -> TopicsDelta | None:
         delta = MetadataDelta(self.image)
         for record in records:
             delta.replay(record)
@@ -33,7 +34,7 @@ class ClusterMetadata:
     def set_topic(self, name: str, partitions: int, real_id: bytes | None = None) -> TopicsDelta:
         """Create a topic, with an id of another cluster's if one is given, or give it more partitions."""
         known = self.image.topics.by_name.get(name)
-        records: list[messages.Message] = []
+        records: list[Message] = []
         if known is None:
             chosen = bytes(topic_id(self._next_id)) if real_id is None else real_id
             records.append(messages.TopicRecord(name=name, topic_id=Uuid(chosen)))

@@ -165,7 +165,7 @@ class ConsumerScriptRunner(ScriptRunner):
 
     def do_why(self, group: str) -> None:
         """why GROUP: the history of its rebalances"""
-        for r in self._shard().environment.history.of(group):
+        for r in self.shard().environment.history.of(group):
             moved = " ".join(f"{t}:{i} {self._alias(a) or '-'}>{self._alias(b) or '-'}" for t, i, a, b in r.moved)
             end = "goes on" if r.ended_ms is None else f"{r.ended_ms - r.started_ms}ms"
             self.trace.append(
@@ -200,7 +200,7 @@ class ConsumerScriptRunner(ScriptRunner):
         subscription = ConsumerProtocolSubscription(topics=given.get("topics", "t").split(","), owned_partitions=owned)
         return b"\0\1" + subscription.encode(1)
 
-    def _topic_id(self, topic: str) -> bytes:
+    def topic_id(self, topic: str) -> bytes:
         known = self.cluster.image.topics.by_name.get(topic)
         return bytes(16) if known is None else known.topic_id
 

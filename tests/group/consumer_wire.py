@@ -166,10 +166,10 @@ class ConsumerWireRunner(ConsumerScriptRunner):
         wanted = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=prefixed)])
         deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
-            (topic,) = self._wire.ask_now(3, wanted, 12).topics
-            if not topic.error_code and len(topic.partitions) == count:
+            (found,) = self._wire.ask_now(3, wanted, 12).topics
+            if not found.error_code and len(found.partitions) == count:
                 break
-        self.cluster.set_topic(name, count, topic.topic_id)
+        self.cluster.set_topic(name, count, found.topic_id)
 
     def do_delete_topic(self, name: str) -> None:
         state = DeleteTopicsRequest.DeleteTopicState(name=self._wire.topic(name), topic_id=bytes(16))

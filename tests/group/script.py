@@ -41,7 +41,8 @@ from barnabas.protocol.messages import (
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import read_header
 from barnabas.steps import start
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
+from tests.coordinator.shards import context_of
 from tests.coordinator.virtual_loop import VirtualLoop
 
 SENDER = Sender("c", "/127.0.0.1", 0)
@@ -76,7 +77,7 @@ class ScriptRunner:
 
     def __init__(self) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.config: dict[str, Any] = {"offsets_topic_num_partitions": 1}
         self.rng = random.Random(1)
         self.trace: list[str] = []
@@ -257,7 +258,7 @@ class ScriptRunner:
             request.topics.append(
                 OffsetCommitRequest.OffsetCommitRequestTopic(
                     name=topic,
-                    topic_id=self._topic_id(topic),
+                    topic_id=self.topic_id(topic),
                     partitions=[
                         OffsetCommitRequest.OffsetCommitRequestPartition(
                             partition_index=int(index), committed_offset=int(offset), committed_metadata=metadata
@@ -275,7 +276,7 @@ class ScriptRunner:
 
         self._expect(f"{name}: commit", self.requests.offset_commit(self.coordinator, request, version), show)
 
-    def _topic_id(self, topic: str) -> bytes:
+    def topic_id(self, topic: str) -> bytes:
         """The id that the API finds for a name."""
         return bytes(16)
 
@@ -466,7 +467,7 @@ class ScriptRunner:
         )
 
     def _trace_states(self) -> None:
-        shard = self._shard()
+        shard = self.shard()
         groups = {} if shard is None else shard.groups
         states = {}
         for group in groups.values():
@@ -491,10 +492,10 @@ class ScriptRunner:
         )
         return f"group {group.group_id} {group.state.value} {group.generation_id} [{members}]{pending}"
 
-    def _shard(self) -> Any:
+    def shard(self) -> Any:
         if self._coordinator is None:
             return None
-        context = self._coordinator._runtime._contexts.get(0)
+        context = context_of(self._coordinator)
         return None if context is None else context.shard
 
     def _alias(self, member_id: str | None) -> str:

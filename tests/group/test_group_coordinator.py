@@ -14,14 +14,14 @@ from barnabas.group.group_shard import shard_factory
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListGroupsRequest, OffsetCommitRequest
 from barnabas.steps import start
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
 class Hosted:
     def __init__(self, partitions: int = 3) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         config = GroupCoordinatorConfig(offsets_topic_num_partitions=partitions)
         new_shard = shard_factory(config, now_ms=lambda: self.loop.now_ms, rng=random.Random(0))
         self.coordinator = GroupCoordinator(
@@ -94,7 +94,7 @@ def test_as_many_partitions_as_the_topic_has() -> None:
     config = GroupCoordinatorConfig()
     new_shard = shard_factory(config, now_ms=lambda: 0, rng=random.Random(0))
     coordinator = GroupCoordinator(
-        config, MemoryLog(loop), new_shard, loop=loop, now_ms=lambda: 0, partition_count=lambda: 7
+        config, InternalTopic(loop), new_shard, loop=loop, now_ms=lambda: 0, partition_count=lambda: 7
     )
     assert coordinator.partition_of("hello") == 99162322 % 7
 

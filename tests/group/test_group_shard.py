@@ -23,7 +23,7 @@ def test_script(path: Path) -> None:
 
 
 def shard_of(host: Any) -> GroupCoordinatorShard:
-    shard: GroupCoordinatorShard = host._shard()
+    shard: GroupCoordinatorShard = host.shard()
     return shard
 
 

@@ -26,7 +26,7 @@ def commit(runner: ScriptRunner, member_id: str = "", epoch: int = -1, version: 
         topics=[
             Topic(
                 name="t",
-                topic_id=runner._topic_id("t"),
+                topic_id=runner.topic_id("t"),
                 partitions=[
                     Partition(partition_index=index, committed_offset=7 + index, committed_metadata="")
                     for index in (0, 1)
@@ -117,14 +117,14 @@ def test_neither_a_pending_offset_nor_its_group_expires() -> None:
     played = runner.run("> advance 9d\n")
     assert "log offset g u:0 -> gone" in played
     assert "log offset g t:0 -> gone" not in played
-    assert "g" in runner._shard().groups
+    assert "g" in runner.shard().groups
 
 
 def test_a_group_with_only_pending_offsets_stays() -> None:
     runner = ScriptRunner()
     commit(runner)
     runner.run("> advance 9d\n")
-    assert "g" in runner._shard().groups
+    assert "g" in runner.shard().groups
 
 
 def test_a_deleted_pending_offset_is_not_committed_later() -> None:

@@ -156,7 +156,10 @@ def test_checkpoints_that_a_truncation_has_stopped_are_written_the_next_time(mon
     wrote = f"{ROOT}/replication-offset-checkpoint"
     set_turn(monkeypatch, 3 * RECORD)
     for number, _ in enumerate(turn_by_turn(opened.housekeeping())):
-        opened._checkpoints.lower_recovery_point((TOPIC, 0), number)
+        truncated = opened.get(TOPIC, 0)
+        assert truncated is not None
+        assert truncated.on_truncate is not None
+        truncated.on_truncate(number)
     assert not disk.exists(wrote)
     clock.ms += 1
     at_once(opened.housekeeping())

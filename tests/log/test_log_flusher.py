@@ -179,8 +179,7 @@ def test_a_truncation_that_fails_leaves_the_log_as_it_was_or_stops_writes() -> N
         disk.fail_call(number)
         with contextlib.suppress(KafkaStorageError):
             log.truncate_to(3)
-        has_failed = disk._fail_at is None
-        disk._fail_at = None
+        has_failed = not disk.fail_no_call()
         with contextlib.suppress(KafkaStorageError):
             append(log, 1, leader_epoch=2)
             assert [record.offset for record in read_all(log)] == list(range(log.log_end_offset))

@@ -49,7 +49,7 @@ def test_write_that_cannot_be_cut_back_is_cut_before_the_next() -> None:
         if not failing:
             return None
         if call == "pwrite":
-            disk.write(disk._files[path], b"half a batch", log.size_in_bytes)
+            disk.put_through(path, b"half a batch", log.size_in_bytes)
             return OSError(errno.EIO, "gone wrong")
         return OSError(errno.EIO, "gone wrong") if call == "truncate" else None
 
@@ -69,7 +69,7 @@ def test_a_whole_batch_of_a_failed_write_never_follows_a_later_one() -> None:
 
     def fail(call: str, path: str) -> OSError | None:
         if failing and call == "pwrite":
-            disk.write(disk._files[path], bytes(two), 0)
+            disk.put_through(path, bytes(two), 0)
         return OSError(errno.EIO, "gone wrong") if failing and call in ("pwrite", "truncate") else None
 
     two = build_batch([(NOW_MS, b"k", b"old", ())]) + build_batch([(NOW_MS, b"k", b"old", ())], base_offset=1)

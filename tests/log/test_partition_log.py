@@ -194,8 +194,7 @@ def test_any_failing_disk_call_leaves_a_log_that_goes_on() -> None:
             except KafkaStorageError:
                 continue
             acknowledged = log.log_end_offset
-        fired = disk.calls >= number and disk._fail_at is None
-        disk._fail_at = None
+        fired = not disk.fail_no_call() and disk.calls >= number
         if log._flusher.failure is None:
             append(log, 2, leader_epoch=2)
             acknowledged = log.log_end_offset

@@ -26,7 +26,7 @@ from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 RESOURCES = {"topic": 2, "broker": 4, "logger": 8, "client-metrics": 16, "group": 32}
 OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}

@@ -12,7 +12,7 @@ from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import ControllerHarness, directory_of
+from tests.metadata.controller_harness import ControllerHarness, directory_of
 from tests.short_turns import set_turn
 
 INELIGIBLE, INVALID = ErrorCode.INELIGIBLE_REPLICA, ErrorCode.INVALID_REQUEST

@@ -14,7 +14,7 @@ from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import CLUSTER_ID, ControllerHarness, directory_of
+from tests.metadata.controller_harness import CLUSTER_ID, ControllerHarness, directory_of
 
 FIRST, SECOND = b"\1" * 16, b"\2" * 16
 Request = messages.AssignReplicasToDirsRequest
@@ -107,7 +107,7 @@ def test_another_epoch_of_the_broker_is_stale() -> None:
 
 
 def test_before_directories_have_names_it_is_rejected() -> None:
-    view = Cluster().harness.active._view()
+    view = Cluster().harness.view()
     old = view.image._replace(features=FeaturesImage(DIRECTORY_ASSIGNMENT_SINCE - 1))
     with pytest.raises(KafkaError) as caught:
         assign_replicas_to_dirs(view._replace(image=old), Request(broker_id=2))

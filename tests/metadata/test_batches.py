@@ -15,7 +15,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.record_batch import read_header
 from barnabas.turns import TURN
-from tests.metadata.memory_log import ControllerHarness, directory_of
+from tests.metadata.controller_harness import ControllerHarness, directory_of
 from tests.short_turns import set_turn
 
 SESSION_MS = 50_000

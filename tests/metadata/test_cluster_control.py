@@ -18,7 +18,7 @@ from barnabas.metadata.metadata_version import (
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import CLUSTER_ID, INCARNATION, ControllerHarness, directory_of
+from tests.metadata.controller_harness import CLUSTER_ID, INCARNATION, ControllerHarness, directory_of
 
 OTHER = b"o" * 16
 
@@ -113,13 +113,13 @@ def test_a_broker_must_name_directories_that_are_its_own(directories: list[bytes
 
 
 def test_a_broker_of_a_cluster_without_names_of_directories_need_not_name_any() -> None:
-    view = ControllerHarness().active._view()
+    view = ControllerHarness().view()
     features = FeaturesImage(DIRECTORY_ASSIGNMENT_SINCE - 1)
     register_broker(view._replace(image=view.image._replace(features=features)), request(log_dirs=[]))
 
 
 def test_controllers_register_only_where_the_metadata_has_them() -> None:
-    view = ControllerHarness().active._view()
+    view = ControllerHarness().view()
     asked = messages.ControllerRegistrationRequest(controller_id=1)
     assert len(register_controller(view, asked).records) == 1
     features = FeaturesImage(CONTROLLER_REGISTRATION_SINCE - 1)

@@ -8,7 +8,7 @@ from barnabas.metadata.configuration_control import MAX_VALUE_BYTES
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 _Request = messages.IncrementalAlterConfigsRequest
 _Resource = _Request.AlterConfigsResource

@@ -10,7 +10,7 @@ from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
-from tests.metadata.memory_log import INCARNATION, ControllerHarness
+from tests.metadata.controller_harness import INCARNATION, ControllerHarness
 
 
 class Cluster:

@@ -20,7 +20,7 @@ from barnabas.raft import raft_node
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.steps import run_on_the_spot
-from tests.metadata.memory_log import ControllerHarness, MemoryLog
+from tests.metadata.controller_harness import ControllerHarness, ControllerLog
 from tests.metadata.test_quorum_controller import create, registered
 
 
@@ -251,7 +251,7 @@ def test_a_log_that_cannot_be_loaded_answers_what_waits() -> None:
 
 def test_an_activation_that_fails_stops_the_node_and_answers_what_waits() -> None:
     harness = ControllerHarness()
-    harness.log = MemoryLog()
+    harness.log = ControllerLog()
     future = ask(elected(harness), "a")
     harness.log.error = OSError("no space left")
     release_all(harness)

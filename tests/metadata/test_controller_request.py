@@ -7,7 +7,7 @@ import pytest
 from barnabas.metadata.controller_request import ControllerRequest
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import Settled
+from tests.metadata.controller_harness import Settled
 
 
 def asked(deadline_ms: int | None, expires_ms: int) -> ControllerRequest:

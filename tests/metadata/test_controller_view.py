@@ -11,7 +11,7 @@ from barnabas.metadata.controller_view import NO_ERROR, RESERVED_UUIDS, Controll
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 
 class Bytes(random.Random):
@@ -40,7 +40,7 @@ class Quota:
 
 
 def view(**fields: Any) -> ControllerView:
-    return ControllerHarness().active._view()._replace(**fields)
+    return ControllerHarness().view()._replace(**fields)
 
 
 def test_a_fresh_id_is_not_reserved_and_prints_without_a_leading_dash() -> None:

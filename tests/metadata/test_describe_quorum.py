@@ -11,7 +11,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
-from tests.metadata.memory_log import DIRECTORY, ControllerHarness
+from tests.metadata.controller_harness import DIRECTORY, ControllerHarness
 
 Request = messages.DescribeQuorumRequest
 

@@ -15,13 +15,13 @@ from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.raft.leader import Leader
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 OLD = FeaturesImage(29, {"group.version": 1})
 
 
 def view(*brokers: dict[str, VersionRange], features: FeaturesImage = OLD) -> ControllerView:
-    made = ControllerHarness().active._view(version=2)
+    made = ControllerHarness().view(version=2)
     registered = {
         i: BrokerRegistration(i, 1, b"i" * 16, (), levels, None, False, False, ())
         for i, levels in enumerate(brokers, 1)
@@ -141,4 +141,4 @@ def test_the_bounds_of_a_level_are_inclusive() -> None:
 def test_the_default_bootstrap_needs_no_update() -> None:
     harness = ControllerHarness()
     levels = [(r.name, r.feature_level) for r in bootstrap_records() if isinstance(r, messages.FeatureLevelRecord)]
-    assert update(harness.active._view(version=2), *levels) == ([], "")
+    assert update(harness.view(version=2), *levels) == ([], "")

@@ -8,7 +8,7 @@ from barnabas.metadata.topics_image import TopicImage, TopicsImage
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from tests.api.turn_meter import counted_calls
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 
 class Watched:

@@ -13,7 +13,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.turns import REPLICA
 from tests.api.held_executor import HeldExecutor
 from tests.api.quiet_clock import QuietClock
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 from tests.metadata.test_quorum_controller import create, registered
 from tests.short_turns import set_turn
 

@@ -22,7 +22,7 @@ from barnabas.steps import run_on_the_spot
 from barnabas.turns import ELEMENT, REPLICA, TURN, next_turn
 from tests.api.held_executor import HeldExecutor
 from tests.api.quiet_clock import QuietClock
-from tests.metadata.memory_log import MemoryLog
+from tests.metadata.controller_harness import ControllerLog
 from tests.metadata.test_delta import replay
 from tests.short_turns import set_turn
 
@@ -39,7 +39,7 @@ class Node:
     """A loader over a log that holds a batch for each topic; notes what is published and what its listener hears."""
 
     def __init__(self, topics: int = 0, loop: QuietClock | None = None) -> None:
-        self.log = MemoryLog()
+        self.log = ControllerLog()
         self.high_watermark = -1
         self.published: list[tuple[MetadataDelta, MetadataImage]] = []
         self.heard: list[object] = []

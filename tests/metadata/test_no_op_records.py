@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.raft.leader import Leader, ReplicaProgress
 from barnabas.raft.replica_key import ReplicaKey
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 INTERVAL_MS = 500
 

@@ -10,7 +10,7 @@ from barnabas.metadata import periodic_elections
 from barnabas.metadata.controller_view import ControllerResult
 from barnabas.metadata.quorum_controller import _change
 from barnabas.protocol import messages
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 from tests.metadata.script import ScriptRunner
 
 

@@ -25,7 +25,7 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from barnabas.steps import run_on_the_spot
 from tests.api.held_executor import HeldExecutor
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 
 def create(name: str, partitions: int = 1) -> messages.CreateTopicsRequest:

@@ -12,7 +12,7 @@ from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 
 
 def refusal(harness: ControllerHarness, key: ApiKey, request: Any, **options: Any) -> tuple[ErrorCode, str]:

@@ -11,7 +11,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 from tests.metadata.test_quorum_controller import create, registered
 
 

@@ -20,7 +20,7 @@ from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.turns import next_turn
 from tests.api.quiet_clock import QuietClock
-from tests.metadata.memory_log import MemoryLog
+from tests.metadata.controller_harness import ControllerLog
 from tests.metadata.test_delta import replay
 
 VOTERS = VoterSet.of([Voter(1, b"d" * 16)])
@@ -31,7 +31,7 @@ def image_of(topics: int, offset: int = 10) -> MetadataImage:
     return replay(MetadataImage(), [*made])._replace(provenance=MetadataProvenance(offset, 3, 7))
 
 
-class SlowLog(MemoryLog):
+class SlowLog(ControllerLog):
     """Writes a snapshot in `turns` turns of the loop; with `error` it fails at the end."""
 
     turns = 0

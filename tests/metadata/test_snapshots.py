@@ -14,7 +14,7 @@ from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.control import parse_control_record
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import check_batch, iter_batches
-from tests.metadata.memory_log import DIRECTORY, ControllerHarness
+from tests.metadata.controller_harness import DIRECTORY, ControllerHarness
 
 VOTERS = VoterSet.of([Voter(1, DIRECTORY)])
 

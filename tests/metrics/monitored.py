@@ -18,7 +18,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 class Monitored(Serving):
     """A node with metrics; requests are counted by its own dispatcher."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, **settings: Any) -> None:
         super().__init__(folder, barnabas_metrics_listen="127.0.0.1:0", **settings)
         assert self.node.metrics is not None
         self.dispatcher._observer = self.node.metrics.request_times

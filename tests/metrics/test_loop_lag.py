@@ -7,11 +7,11 @@ import asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from barnabas.metrics.loop_lag import LoopLag
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 
 def test_a_turn_that_takes_long_is_in_its_bucket() -> None:
-    loop = VirtualLoop()
+    loop = WorldLoop()
     lag = LoopLag(loop)
 
     async def story() -> None:

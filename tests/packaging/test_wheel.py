@@ -13,13 +13,17 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
 import pytest
 
+from barnabas.version import VERSION
 from tests.packaging.wheel_files import packaged_files
 from tests.pages import ROOT, blocks, run_pytest
 
+PROJECT = "https://github.com/barnabas-log/barnabas"
 UV = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 
 pytestmark = [
@@ -93,9 +97,37 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         f"{'-'.join(wheel.name.split('-')[:2])}.dist-info",
     }
     packages = {name for name in names if ".dist-info" not in name}
-    assert packages == packaged_files()
+    assert packages == packaged_files() | {"barnabas/commit.txt"}
     assert {"barnabas/py.typed", "barnabas/protocol/schema.json", "barnabas/settings.tsv"} <= packages
-    assert [name for name in names if name.endswith("/LICENSE")]
+    assert {name.rpartition("/")[2] for name in names if "/licenses/" in name} == {"LICENSE", "NOTICE"}
+
+
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_string(archive.read(name).decode())
+
+
+def test_an_indexs_page_has_no_link_into_the_checkout(wheel: Path) -> None:
+    page = metadata(wheel)
+    links = re.findall(r"\]\(([^)]*)\)", page.get_payload())
+    here = f"{PROJECT}/blob/v{VERSION}/"
+    own = [link.removeprefix(here).partition("#")[0] for link in links if link.startswith(here)]
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert [name for name in own if not (ROOT / name).exists()] == []
+    assert len(own) == len(re.findall(r"\]\((?!https:)", (ROOT / "README.md").read_text()))
+
+
+def test_the_package_says_who_made_it_and_where_it_lives(wheel: Path) -> None:
+    page = metadata(wheel)
+    addresses = dict(each.split(", ", 1) for each in page.get_all("Project-URL", []))
+    assert addresses.keys() == {"Documentation", "Source", "Issues", "Changelog"}
+    assert addresses["Source"] == PROJECT
+    assert all(address.startswith(PROJECT) for address in addresses.values())
+    own = [address.partition("/blob/main/")[2] for address in addresses.values() if "/blob/main/" in address]
+    assert [name for name in own if not (ROOT / name).exists()] == []
+    assert page["Author"] == "the authors of barnabas"
+    assert page["Version"] == VERSION
 
 
 def test_the_wheel_alone_brings_no_kafka_client_in_c(wheel: Path) -> None:
@@ -111,9 +143,10 @@ def test_the_source_package_holds_what_the_wheel_is_built_from(dist: Path) -> No
         names = {name.partition("/")[2] for name in archive.getnames()}
     top = {name.partition("/")[0] for name in names}
     assert top <= {
-        "src", "docs", "examples", "pipelines", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "PKG-INFO", ".gitignore"
+        "src", "docs", "examples", "packaging", "pipelines",
+        "README.md", "CHANGELOG.md", "LICENSE", "NOTICE", "pyproject.toml", "PKG-INFO", ".gitignore",
     }  # fmt: skip
-    assert "src/barnabas/settings.tsv" in names
+    assert {"src/barnabas/settings.tsv", "src/barnabas/commit.txt", "packaging/commit_hook.py"} <= names
 
 
 def test_the_readmes_test_passes(python: Path, tmp_path: Path) -> None:
@@ -163,7 +196,7 @@ def test_the_demo_says_what_to_install(python: Path, tmp_path: Path) -> None:
 
 def test_types_and_version_are_there(python: Path, tmp_path: Path) -> None:
     shown = run(python, "barnabas", "--version", cwd=tmp_path).stdout
-    assert re.search(r"\d+\.\d+", shown)
+    assert re.fullmatch(rf"barnabas, version {re.escape(VERSION)} \(commit [0-9a-f]{{10}}(-dirty)?\)\n", shown)
     code = "import barnabas, pathlib; print((pathlib.Path(barnabas.__file__).parent / 'py.typed').exists(), barnabas.__file__)"
     there, where = run(python, "python", "-c", code, cwd=tmp_path).stdout.split()
     assert there == "True"

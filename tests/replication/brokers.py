@@ -33,12 +33,12 @@ from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.steps import run_on_the_spot, sleep, start
 from barnabas.turns import new_budget
 from tests.at_once import at_once
-from tests.metadata.memory_log import ControllerHarness
+from tests.metadata.controller_harness import ControllerHarness
 from tests.replication.following import FETCH_VERSION, batches_of, over_the_wire
 from tests.replication.hosting import batch, cancel_waiting
 from tests.simulation.disk import SimDisk
 from tests.simulation.node import EPOCH_MS
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 LATENCY_S = 0.001
 PUBLISH_S = 0.005
@@ -139,9 +139,7 @@ class Broker:
         """Fetch as a consumer."""
         asked = FetchRequest.FetchPartition(fetch_offset=offset, partition_max_bytes=1 << 20)
         topic = FetchRequest.FetchTopic(topic="orders", partitions=[asked])
-        request = FetchRequest(
-            max_wait_ms=wait_ms, min_bytes=1, session_epoch=-1, topics=[topic], **({"rack_id": rack} if rack else {})
-        )
+        request = FetchRequest(max_wait_ms=wait_ms, min_bytes=1, session_epoch=-1, topics=[topic], rack_id=rack)
         return self.handle(fetch.handle, 1, version, request)
 
     def consume(self, offset: int = 0, *, rack: str = "", version: int = 12) -> FetchResponse.PartitionData:
@@ -234,7 +232,7 @@ class Cluster:
     """
 
     def __init__(self, brokers: int = 3, racks: tuple[str, ...] = (), **config: Any) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.config = LogConfig(**config)
         self.harness = ControllerHarness(broker_session_timeout_ms=1 << 40)
         self.cuts: list[set[int]] = []

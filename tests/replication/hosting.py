@@ -22,7 +22,7 @@ from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.turns import new_budget
 from tests.at_once import at_once
 from tests.simulation.node import EPOCH_MS
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 NODE = 1
 
@@ -35,7 +35,7 @@ class Hosting:
     """One broker's replicas, and the requests of one client."""
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.now_ms = lambda: EPOCH_MS + int(self.loop.time() * 1000)
         self.image = MetadataImage()
         self.configs: dict[str, LogConfig] = {}

@@ -15,13 +15,13 @@ from barnabas.replication import alter_partition_manager
 from barnabas.replication.alter_partition_manager import NAMED_MAX, RETRY_MS, AlterPartitionManager
 from barnabas.replication.partition import Partition
 from tests.replication.following import Node, registration
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 
 class Controller:
     """Keeps the requests until a test answers them."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: WorldLoop) -> None:
         self.loop = loop
         self.asked: list[AlterPartitionRequest] = []
         self.answers: list[asyncio.Future[Any]] = []
@@ -35,7 +35,7 @@ class Controller:
 
 class World:
     def __init__(self, partitions: int = 3) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.node = Node(1, partitions)
         self.controller = Controller(self.loop)
         self.manager = AlterPartitionManager(1, lambda: 101, self.controller, self.loop)

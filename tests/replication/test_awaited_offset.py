@@ -13,7 +13,7 @@ from barnabas.replication.awaited_offset import AwaitedOffset, all_settled
 from barnabas.replication.purgatory import Purgatory
 from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 
 class Reached(AwaitedOffset):
@@ -35,7 +35,7 @@ def partition(low_watermark: int = 0, *, is_leader: bool = True, is_deleted: boo
 
 @pytest.fixture
 def purgatory() -> Iterator[Purgatory]:
-    loop = VirtualLoop()
+    loop = WorldLoop()
     yield Purgatory("test", loop)
     loop.close()
 

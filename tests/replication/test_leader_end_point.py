@@ -8,7 +8,7 @@ from barnabas.protocol.message import Message
 from barnabas.protocol.messages import FetchRequest, ListOffsetsRequest
 from barnabas.replication.leader_end_point import RemoteLeaderEndPoint
 from barnabas.steps import step
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 
 class Connection:
@@ -20,7 +20,7 @@ class Connection:
 
 
 def test_a_fetch_may_wait_longer() -> None:
-    loop, connection = VirtualLoop(), Connection()
+    loop, connection = WorldLoop(), Connection()
     leader = RemoteLeaderEndPoint(connection, timeout_ms=100)
     step(leader.fetch(FetchRequest(max_wait_ms=500)), loop)
     step(leader.list_offsets(ListOffsetsRequest()), loop)

@@ -20,7 +20,7 @@ from barnabas.turns import WRITE
 from tests.replication.following import Node, over_the_wire, registration
 from tests.replication.hosting import Hosting
 from tests.short_turns import set_turn
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 WAIT_MS = 70
 BACKOFF_MS = 50
@@ -29,7 +29,7 @@ BACKOFF_MS = 50
 class Leader:
     """The leader's end of a slow network: each answer takes the time that an empty fetch may wait."""
 
-    def __init__(self, node: Node, loop: VirtualLoop) -> None:
+    def __init__(self, node: Node, loop: WorldLoop) -> None:
         self.node, self.loop = node, loop
         self.asked_ms: list[int] = []
         self.lost = 0
@@ -54,7 +54,7 @@ class Leader:
 
 class World:
     def __init__(self, partitions: int = 1) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.leader, self.follower = Node(1, partitions), Node(2, partitions)
         config = FetcherConfig(2, wait_max_ms=WAIT_MS, backoff_ms=BACKOFF_MS)
         self.fetcher = ReplicaFetcher(config, lambda: 102, lambda partition: None)

@@ -13,14 +13,14 @@ from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsR
 from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_fetcher_manager import FetcherId, ReplicaFetcherManager, fetcher_number
 from tests.replication.following import Node, registration
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 
 class World:
     """A follower of brokers that do not answer, or with `rejects` know nothing of their leadership."""
 
     def __init__(self) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.node = Node(1, 3)
         self.asked: list[tuple[int, list[int]]] = []
         self.rejects = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import struct
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,7 +31,7 @@ def on_both_loops(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
 
 
 @asynccontextmanager
-async def listening(answer: Callable[[RequestContext, bytes], Any], **limits: Any):
+async def listening(answer: Callable[[RequestContext, bytes], Any], **limits: Any) -> AsyncIterator[Any]:
     dispatcher = ScriptedDispatcher(answer)
     listener = Listener(asyncio.get_running_loop(), host="127.0.0.1", **limits)
     await listener.bind()

@@ -304,7 +304,7 @@ async def test_a_client_that_never_reads_is_no_longer_read_and_is_ended_by_the_s
         assert len(unsent) == 1
         assert unsent[0].unsent_bytes <= connection_module.WRITE_LIMIT + len(body) + 8
         for _ in range(12):
-            listener._sweep_idle()
+            listener.sweep_idle()
         await until(lambda: unsent[0] not in listener.connections)
 
 
@@ -328,7 +328,7 @@ async def test_a_slow_reader_gets_everything_and_costs_no_memory(tmp_path: Path)
                     assert data, "swept as idle"
                     # Sixteen ticks, each far more than the socket's buffers hold.
                     if got >> 22 != (got + len(data)) >> 22:
-                        listener._sweep_idle()
+                        listener.sweep_idle()
                     got += len(data)
                 _, most = tracemalloc.get_traced_memory()
             finally:
@@ -437,7 +437,7 @@ async def test_silent_connections_are_closed_and_busy_ones_are_not() -> None:
         for tick in range(12):
             writer.write(request(METADATA, tick))
             assert (await next_response(reader))[0] == tick
-            listener._sweep_idle()
+            listener.sweep_idle()
         assert await idle_reader.read() == b""
         assert await waiting_reader.read() == b"", "a request that is never answered ends with its connection"
         await until(lambda: listener.connection_count == 1)
@@ -470,7 +470,7 @@ async def test_a_thousand_idle_connections_cost_little_memory() -> None:
             writer.write(request(METADATA, number))
             assert (await next_response(reader))[0] == number
             clients.append(writer)
-        listener._sweep_buffers()
+        listener.sweep_buffers()
         assert all(connection._frames is None for connection in listener.connections)
         assert listener.connection_count == 1000
         for writer in clients:

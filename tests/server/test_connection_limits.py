@@ -143,7 +143,7 @@ async def test_request_memory_is_shared_and_served_in_order() -> None:
             await next_response(reader)
         assert dispatcher.handled == [0, 1, 2]
         assert memory.used == len(frames[0]), "the last one keeps its buffer for the next request"
-        listener._sweep_buffers()
+        listener.sweep_buffers()
         assert memory.used == 0
 
 
@@ -275,7 +275,7 @@ async def test_half_a_request_ends_after_a_minute_and_other_connections_stay() -
         for sweep in range(13):
             good.write(request(METADATA, sweep))
             assert (await next_response(good_reader))[0] == sweep
-            listener._sweep_buffers()
+            listener.sweep_buffers()
         assert await reader.read() == b""
         await until(lambda: listener.connection_count == 1)
 
@@ -324,11 +324,11 @@ async def test_a_large_request_counts_until_it_is_answered() -> None:
         writer.write(frame)
         await until(lambda: bool(waits))
         for _ in range(20):
-            listener._sweep_buffers()
+            listener.sweep_buffers()
         assert memory.used == len(frame)
         waits[0].set_result(echo(context=RequestContext(None, None, 3, 1, 1), body=b""))  # type: ignore[arg-type]
         assert (await next_response(reader))[0] == 1
-        listener._sweep_buffers()
+        listener.sweep_buffers()
         assert memory.used == 0
 
 

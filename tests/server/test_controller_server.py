@@ -24,8 +24,8 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.connections import Connections
 from barnabas.server.controller_server import ControllerServer
 from barnabas.server.runtime import Runtime
-from tests.metadata.memory_log import CLUSTER_ID
-from tests.server.controlling import opened_quorum
+from tests.metadata.controller_harness import CLUSTER_ID
+from tests.server.only_voter import opened_quorum
 from tests.simulation.disk import SimDisk
 
 

@@ -24,6 +24,7 @@ from barnabas.server.config_table import config_schema
 from barnabas.server.coordinators import Coordinators
 from barnabas.steps import run_on_the_spot
 from barnabas.transaction.producer_id_manager import ProducerIdManager
+from tests.coordinator.shards import shard_of
 from tests.replication.hosting import NODE, Hosting, topic_id
 
 TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -164,7 +165,7 @@ def test_settings_and_features_reach_the_transactions(subject: Subject) -> None:
     assert transaction.config.add_partitions_retry_backoff_ms == 11
     subject.create("__transaction_state", 1, NODE)
     subject.hosting.spin()
-    shard = transaction._runtime._contexts[0].shard
+    shard = shard_of(transaction)
     for level in (0, 2):
         subject.replay(FeatureLevelRecord(name="transaction.version", feature_level=level))
         assert shard._transaction_version() == level

@@ -12,7 +12,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest, PartitionRecord, TopicRecord
 from barnabas.protocol.primitives import Uuid
 from barnabas.server.directory_assignments import PARTITIONS_PER_REQUEST, RETRY_MS, DirectoryAssignments
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 OURS, OTHER = Uuid(b"\7" * 16), Uuid(b"\6" * 16)
 TOPIC = Uuid(b"t" * 16)
@@ -22,7 +22,7 @@ class Stage:
     """Broker 2, whose requests a test answers."""
 
     def __init__(self) -> None:
-        self.loop = VirtualLoop()
+        self.loop = WorldLoop()
         self.asked: list[list[int]] = []
         self.answers: list[asyncio.Future[Any]] = []
         self.assignments = DirectoryAssignments(2, OURS, lambda: 9, self, self.loop)  # type: ignore[arg-type]

@@ -45,10 +45,12 @@ class Stage:
         image = SimpleNamespace(cluster=ClusterImage({1: registration}))
         controller = SimpleNamespace(image=image, active=self.active)
         self.controller = controller
+        self.connections: dict[str, ConnectionInfo] = {}
         self.probes = FailureProbes(cast("LocalController", controller), self.machine.loop)  # type: ignore[arg-type]
 
     def heard(self, connection: str, epoch: int = EPOCH) -> None:
-        self.probes.heard(1, epoch, ConnectionInfo(connection))
+        self.connections[connection] = ConnectionInfo(connection)
+        self.probes.heard(1, epoch, self.connections[connection])
 
     async def listen(self, *ports: int) -> None:
         async def serve() -> None:
@@ -70,7 +72,7 @@ def test_a_broker_whose_addresses_refuse_twice_has_died() -> None:
 
     async def story() -> None:
         stage.heard("c1")
-        stage.probes._closed("c1")
+        stage.connections["c1"].closed()
         assert stage.active is not None
         assert stage.active.disconnected == [(1, EPOCH)]
         assert stage.active.died == []
@@ -87,7 +89,7 @@ def test_a_broker_that_still_accepts_anywhere_keeps_its_session(port: int) -> No
     async def story() -> None:
         await stage.listen(port)
         stage.heard("c1")
-        stage.probes._closed("c1")
+        stage.connections["c1"].closed()
         await later()
         assert stage.active is not None
         assert stage.active.died == []
@@ -102,7 +104,7 @@ def test_a_process_that_closes_its_listeners_last_has_died() -> None:
     async def story() -> None:
         await stage.listen(9092)
         stage.heard("c1")
-        stage.probes._closed("c1")
+        stage.connections["c1"].closed()
         await asyncio.sleep(0.045)
         stage.broker.kill()
         await later()
@@ -118,7 +120,7 @@ def test_a_machine_that_does_not_answer_keeps_its_session() -> None:
     async def story() -> None:
         stage.broker.lose_power()
         stage.heard("c1")
-        stage.probes._closed("c1")
+        stage.connections["c1"].closed()
         await later()
         assert stage.active is not None
         assert stage.active.died == []
@@ -132,11 +134,11 @@ def test_a_broker_that_has_a_new_connection_lives() -> None:
     async def story() -> None:
         stage.heard("c1")
         stage.heard("c2")
-        stage.probes._closed("c1")
+        stage.connections["c1"].closed()
         await later()
         assert stage.active is not None
         assert (stage.active.disconnected, stage.active.died) == ([], [])
-        stage.probes._closed("c2")
+        stage.connections["c2"].closed()
         stage.heard("c3")
         await later()
         assert stage.active.died == []
@@ -149,10 +151,10 @@ def test_only_the_active_controller_probes_and_only_the_registration_it_heard() 
 
     async def story() -> None:
         stage.heard("c1", epoch=EPOCH - 1)
-        stage.probes._closed("c1")
+        stage.connections["c1"].closed()
         stage.heard("c2")
         stage.controller.active = None
-        stage.probes._closed("c2")
+        stage.connections["c2"].closed()
         await later()
         assert stage.active is not None
         assert (stage.active.disconnected, stage.active.died) == ([], [])

@@ -29,7 +29,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import MetadataLog, QuorumStateFile, checkpoint_name
 from barnabas.server.metadata_quorum import open_quorum
 from barnabas.server.storage import format_directory
-from tests.metadata.memory_log import CLUSTER_ID, ControllerHarness
+from tests.metadata.controller_harness import CLUSTER_ID, ControllerHarness
 from tests.simulation.disk import SimDisk
 
 LISTENERS = {"listeners": "PLAINTEXT://localhost:9092"}

@@ -19,7 +19,7 @@ from barnabas.server.config_table import config_schema
 from barnabas.server.metadata_quorum import MetadataQuorum
 from barnabas.server.storage import format_directory
 from tests.api.quiet_clock import QuietClock
-from tests.metadata.memory_log import CLUSTER_ID
+from tests.metadata.controller_harness import CLUSTER_ID
 from tests.simulation.disk import SimDisk
 
 PROPERTIES = {

@@ -32,7 +32,7 @@ from barnabas.raft.snapshot_messages import piece_message
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.server.quorum_peers import ChannelPeers
 from tests.client.scripted_broker import ScriptedBroker, answer, versions_response
-from tests.server.quorum_world import Quorum
+from tests.server.simulated_quorum import Quorum
 
 
 @pytest.mark.parametrize("seed", range(3))

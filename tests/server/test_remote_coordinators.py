@@ -33,7 +33,7 @@ from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SharePartitionKey
 from tests.replication.hosting import batch, topic_id
-from tests.server.brokers import EVERYTHING, HANGS, LOST_ANSWER, LOST_REQUEST, Cluster
+from tests.server.led_brokers import EVERYTHING, HANGS, LOST_ANSWER, LOST_REQUEST, Cluster
 from tests.share.test_dead_letters import Settings
 
 TX, GROUP = "tx", "group"

@@ -74,7 +74,7 @@ class Client:
         elif choice < 0.75:
             self.answer()
         elif choice < 0.85:
-            self.peer.listener._sweep_buffers()
+            self.peer.listener.sweep_buffers()
         elif choice < 0.9:
             self.peer.connection.pause_writing()
         else:

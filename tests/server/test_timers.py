@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.server.timers import Timers
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 
 def test_work_recurs_until_it_is_cancelled() -> None:
-    loop = VirtualLoop()
+    loop = WorldLoop()
     timers = Timers(loop)
     at: list[float] = []
 
@@ -29,7 +29,7 @@ def test_work_recurs_until_it_is_cancelled() -> None:
 
 
 def test_work_that_cancels_the_timers_is_not_called_again() -> None:
-    loop = VirtualLoop()
+    loop = WorldLoop()
     timers = Timers(loop)
     calls = 0
 

@@ -15,7 +15,7 @@ from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateS
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SHARE_SNAPSHOT, SHARE_UPDATE, ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 
 TOPIC = bytes(15) + b"\1"
@@ -28,7 +28,7 @@ class Host:
 
     def __init__(self, **config: int) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.updates_per_snapshot = config.pop("updates_per_snapshot", 500)
         self.config = ShareCoordinatorConfig(**config)
         self.deleted: list[tuple[int, int]] = []

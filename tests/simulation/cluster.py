@@ -286,9 +286,11 @@ class SimulatedCluster:
         self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
 
     def _add_nodes(self) -> list[ClusterNode]:
-        roles = dict.fromkeys(range(1, self.plan.nodes + 1), ("broker", "controller"))
+        both: tuple[str, ...] = ("broker", "controller")
+        roles = dict.fromkeys(range(1, self.plan.nodes + 1), both)
         if self.plan.has_own_controller:
-            roles = {100: ("controller",)} | dict.fromkeys(roles, ("broker",))
+            one: tuple[str, ...] = ("broker",)
+            roles = {100: ("controller",), **dict.fromkeys(roles, one)}
         hosts = {node_id: f"127.0.0.{place}" for place, node_id in enumerate(roles, 1)}
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
         properties, moving = self.plan.properties(), self.plan.has_moving_voters
@@ -470,7 +472,7 @@ class SimulatedCluster:
 
     def _counts(self) -> dict[str, int]:
         history = self.history
-        found = {each.name: 0 for each in (*self.producers, *self.transactors)}
+        found = {each.name: 0 for each in self.producers} | {each.name: 0 for each in self.transactors}
         found |= {each.group: 0 for each in self.committers}
         for batch in history.batches:
             found[batch.producer] += batch.acknowledged_at is not None

@@ -27,7 +27,7 @@ from barnabas.protocol.errors import KafkaError
 from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.history import History
 from tests.simulation.node import NodeDied
-from tests.simulation.virtual_loop import Crash
+from tests.simulation.world_loop import Crash
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -16,6 +16,7 @@ from barnabas.log import log_appender, log_segment
 from barnabas.log.log_flusher import LogFlusher
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
+from barnabas.records import record_batch
 from barnabas.records.record_batch import BatchHeader, read_header
 from barnabas.server.metadata_log import MetadataLog
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
@@ -76,7 +77,7 @@ def recover_without_checksums() -> Switch:
 
 def skip_an_offset() -> Switch:
     """One batch in seven starts an offset too late. Caught by dense_offsets, and by durability."""
-    original = log_appender.patch
+    original = record_batch.patch
     count = 0
 
     def patch(buffer: Any, position: int, base_offset: int, leader_epoch: int) -> None:

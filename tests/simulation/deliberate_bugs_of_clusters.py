@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.log.partition_log import PartitionLog
-from barnabas.metadata import cluster_control
+from barnabas.metadata import cluster_control, partition_leaders
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
 from barnabas.raft import quorum, unattached
 from barnabas.raft.election_state import ElectionState
@@ -145,7 +145,7 @@ def name_the_end_too_early() -> Switch:
 
 def trust_a_crashed_disk() -> Switch:
     """A broker that restarts after a power cut stays eligible to lead. Caught by durability."""
-    return replaced(cluster_control, "on_broker_crashed", cluster_control.on_broker_gone)
+    return replaced(cluster_control, "on_broker_crashed", partition_leaders.on_broker_gone)
 
 
 def vote_without_sync() -> Switch:

@@ -205,6 +205,15 @@ class SimDisk:
         """Fails the given call from now on (1 is the next) with EIO, once."""
         self._fail_at = self.calls + number
 
+    def fail_no_call(self) -> bool:
+        """Take back what `fail_call` planned; return whether it had not happened yet."""
+        planned, self._fail_at = self._fail_at is not None, None
+        return planned
+
+    def put_through(self, path: str, data: bytes, offset: int) -> None:
+        """Write into a file that is there, without syncing it: what a call has done that then fails."""
+        self.write(self._files[path], data, offset)
+
     def called(self, call: str, path: str) -> None:
         """Counts a call, and fails it if the plan or the dice say so."""
         self.calls += 1

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from tests.simulation.client import Asks
+from tests.simulation.cluster_client import GROUP
 from tests.simulation.creator import topics
 from tests.simulation.history import History, Partition
 from tests.simulation.transactions import (
-    GROUP,
     READ_COMMITTED,
     Transactor,
     committed_offset,

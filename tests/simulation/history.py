@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 class Partition(NamedTuple):
     topic: str
-    index: int
+    index: int  # type: ignore[assignment]  # nobody looks for a place in the tuple
 
 
 @dataclass

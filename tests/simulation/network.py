@@ -23,7 +23,7 @@ from typing import Any
 from tests.simulation.node_loop import NodeLoop
 from tests.simulation.timeline import Timeline
 from tests.simulation.transport import MemoryTransport
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 Way = tuple[str, str, int | None]
 """From a host to another: one service's connections by its port, or all of them."""
@@ -63,7 +63,7 @@ class MemoryServer:
 class Network:
     """All listeners and connections of one world."""
 
-    def __init__(self, loop: VirtualLoop, rng: random.Random, timeline: Timeline) -> None:
+    def __init__(self, loop: WorldLoop, rng: random.Random, timeline: Timeline) -> None:
         self.loop, self.timeline = loop, timeline
         self.listeners: dict[tuple[str, int], MemoryServer] = {}
         self._rng = rng

@@ -20,7 +20,7 @@ from asyncio import _set_running_loop
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.virtual_loop import Crash, Due, VirtualLoop
+from tests.simulation.world_loop import Crash, Due, WorldLoop
 
 if TYPE_CHECKING:
     from tests.simulation.executor import Executor
@@ -83,7 +83,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     executor: Executor
 
-    def __init__(self, world: VirtualLoop, node: Node) -> None:
+    def __init__(self, world: WorldLoop, node: Node) -> None:
         self._world, self._node = world, node
         self._held: list[Due] = []
         self._is_blocked = False

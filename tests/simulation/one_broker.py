@@ -24,9 +24,9 @@ from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.result import Result, played
 from tests.simulation.transactions import CommittedReader, Transactor
-from tests.simulation.virtual_loop import Crash
 from tests.simulation.workload import NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World
+from tests.simulation.world_loop import Crash
 
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""

@@ -11,9 +11,9 @@ from tests.simulation import checkers
 from tests.simulation.history import History
 from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import Refused
-from tests.simulation.virtual_loop import Stuck
 from tests.simulation.workload import LOST
 from tests.simulation.world import World
+from tests.simulation.world_loop import Stuck
 
 
 @dataclass

@@ -28,9 +28,9 @@ from tests.simulation.broker_node import BrokerNode
 from tests.simulation.client import Client
 from tests.simulation.history import Partition
 from tests.simulation.node import Node, NodeDied
-from tests.simulation.virtual_loop import Crash, Stuck
 from tests.simulation.workload import fetch
 from tests.simulation.world import World
+from tests.simulation.world_loop import Crash, Stuck
 
 P = Partition("t", 0)
 SOON = 0.2

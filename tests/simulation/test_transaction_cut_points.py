@@ -37,8 +37,8 @@ from tests.simulation.transactions import (
     read_committed,
     state_of,
 )
-from tests.simulation.virtual_loop import Crash
 from tests.simulation.world import World
+from tests.simulation.world_loop import Crash
 
 PROPERTIES = {
     "offsets.topic.num.partitions": "1",

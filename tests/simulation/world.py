@@ -30,7 +30,7 @@ from tests.simulation.disk import SimDisk
 from tests.simulation.network import Network
 from tests.simulation.node import Node
 from tests.simulation.timeline import Timeline
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.world_loop import WorldLoop
 
 N = TypeVar("N", bound=Node)
 R = TypeVar("R")
@@ -69,7 +69,7 @@ class World:
     def __init__(self, seed: int, began: float = 0.0) -> None:
         self.seed = seed
         new_budget()
-        self.loop = VirtualLoop(began)
+        self.loop = WorldLoop(began)
         self.timeline = Timeline(self.loop.time)
         self.network = Network(self.loop, self.random("network"), self.timeline)
         self.nodes: list[Node] = []

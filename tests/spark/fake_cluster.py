@@ -36,7 +36,7 @@ class FakePartition:
     timestamps: list[tuple[int, int]] = field(default_factory=list)
 
     def append(self, *values: bytes, timestamp: int = 0, **batch: Any) -> None:
-        records = [(timestamp, None, value, []) for value in values]
+        records: list[Any] = [(timestamp, None, value, []) for value in values]
         self.log += bytes(build_batch(records, base_offset=self.end, **batch))
         self.timestamps += [(timestamp, self.end + i) for i in range(len(values))]
         self.end += len(values)
@@ -91,19 +91,19 @@ class FakeCluster:
         self.before(name)
         if node in self.down:
             raise ConnectionLost(f"lost the connection to broker {node}")
-        return getattr(self, f"_{name}")(request, node)
+        return getattr(self, f"answer_{name}")(request, node)
 
-    def _Metadata(self, request: Any, node: int) -> Any:
+    def answer_Metadata(self, request: Any, node: int) -> Any:
         response = messages.MetadataResponse
         wanted = sorted(self.topics) if request.topics is None else [topic.name for topic in request.topics]
         return response(
             brokers=[response.MetadataResponseBroker(node_id=n, host="h", port=PORT + n) for n in range(self.brokers)],
             cluster_id="fake",
             controller_id=0,
-            topics=[self._topic_metadata(name) for name in wanted],
+            topics=[self.topic_metadata(name) for name in wanted],
         )
 
-    def _topic_metadata(self, name: str) -> Any:
+    def topic_metadata(self, name: str) -> Any:
         response = messages.MetadataResponse
         topic = self.topics.get(name)
         if topic is None:
@@ -114,7 +114,7 @@ class FakeCluster:
         ]
         return response.MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=partitions)
 
-    def _ListOffsets(self, request: Any, node: int) -> Any:
+    def answer_ListOffsets(self, request: Any, node: int) -> Any:
         response = messages.ListOffsetsResponse
         topics = []
         for topic in request.topics:
@@ -132,7 +132,7 @@ class FakeCluster:
             topics.append(response.ListOffsetsTopicResponse(name=topic.name, partitions=answers))
         return response(topics=topics)
 
-    def _Fetch(self, request: Any, node: int) -> Any:
+    def answer_Fetch(self, request: Any, node: int) -> Any:
         response = messages.FetchResponse
         (asked,) = request.topics
         (wanted,) = asked.partitions
@@ -147,11 +147,11 @@ class FakeCluster:
                 late = wanted.current_leader_epoch < p.leader_epoch
                 data.error_code = ErrorCode.FENCED_LEADER_EPOCH if late else ErrorCode.UNKNOWN_LEADER_EPOCH
             else:
-                self._fetch_partition(p, wanted.fetch_offset, request, node, data)
+                self.fetch_partition(p, wanted.fetch_offset, request, node, data)
         found = response.FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id, partitions=[data])
         return response(responses=[found])
 
-    def _fetch_partition(self, p: FakePartition, offset: int, request: Any, node: int, data: Any) -> None:
+    def fetch_partition(self, p: FakePartition, offset: int, request: Any, node: int, data: Any) -> None:
         data.high_watermark, data.log_start_offset = p.end, p.start
         data.last_stable_offset = p.end if p.stable_end is None else p.stable_end
         if p.leader != node:
@@ -164,20 +164,20 @@ class FakeCluster:
                 aborted = messages.FetchResponse.AbortedTransaction
                 data.aborted_transactions = [aborted(producer_id=i, first_offset=o) for i, o in p.aborted]
 
-    def _Produce(self, request: Any, node: int) -> Any:
+    def answer_Produce(self, request: Any, node: int) -> Any:
         response = messages.ProduceResponse
         (topic,) = request.topic_data
         (data,) = topic.partition_data
-        self.produced.append((topic.name, data.index, [r.value for r in check_records(bytes(data.records))]))
+        self.produced.append((topic.name, data.index, [r.value or b"" for r in check_records(bytes(data.records))]))
         answer = response.PartitionProduceResponse(index=data.index, error_code=self.produce_error)
         return response(responses=[response.TopicProduceResponse(name=topic.name, partition_responses=[answer])])
 
-    def _FindCoordinator(self, request: Any, node: int) -> Any:
+    def answer_FindCoordinator(self, request: Any, node: int) -> Any:
         response = messages.FindCoordinatorResponse
         found = [response.Coordinator(key=key, node_id=0, host="h", port=PORT) for key in request.coordinator_keys]
         return response(coordinators=found)
 
-    def _OffsetCommit(self, request: Any, node: int) -> Any:
+    def answer_OffsetCommit(self, request: Any, node: int) -> Any:
         response = messages.OffsetCommitResponse
         group = self.commits.setdefault(request.group_id, {})
         topics = []
@@ -195,7 +195,7 @@ class FakeCluster:
             topics.append(response.OffsetCommitResponseTopic(name=topic.name, partitions=answers))
         return response(topics=topics)
 
-    def _OffsetFetch(self, request: Any, node: int) -> Any:
+    def answer_OffsetFetch(self, request: Any, node: int) -> Any:
         response = messages.OffsetFetchResponse
         (group,) = request.groups
         topics = []
@@ -211,7 +211,7 @@ class FakeCluster:
             topics.append(response.OffsetFetchResponseTopics(name=topic.name, partitions=answers))
         return response(groups=[response.OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)])
 
-    def _ListGroups(self, request: Any, node: int) -> Any:
+    def answer_ListGroups(self, request: Any, node: int) -> Any:
         response = messages.ListGroupsResponse
         return response(groups=[response.ListedGroup(group_id=name, protocol_type="consumer") for name in self.commits])
 

@@ -32,4 +32,4 @@ def descriptor_set(*messages: DescriptorProto, dependencies: tuple[str, ...] = (
     file = FileDescriptorProto(
         name="shop.proto", package="shop", syntax="proto3", message_type=messages, dependency=dependencies, **more
     )
-    return FileDescriptorSet(file=[file]).SerializeToString()
+    return bytes(FileDescriptorSet(file=[file]).SerializeToString())

@@ -108,8 +108,13 @@ class Topics:
         failures: list[Any] = []
         settings = {key.replace("_", "."): value for key, value in config.items()}
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5, **settings})
+
+        def note(error: Any, _: Any) -> None:
+            if error:
+                failures.append(error)
+
         for record in records:
-            producer.produce(name, on_delivery=lambda error, _: error and failures.append(error), **record)
+            producer.produce(name, on_delivery=note, **record)
         assert producer.flush(240) == 0
         assert not failures, failures
 

@@ -30,17 +30,26 @@ def options(**more: str) -> SourceOptions:
 class Task:
     """A range of topic t, partition 0, read from a cluster on a clock that only sleeping moves."""
 
-    def __init__(self, cluster: FakeCluster, start: int, end: int, **more: str) -> None:
+    def __init__(
+        self,
+        cluster: FakeCluster,
+        start: int,
+        end: int,
+        *,
+        leader: Leader | None = None,
+        in_seconds: bool = False,
+        **more: str,
+    ) -> None:
         self.now = 0.0
         topic_id = cluster.topics["t"].topic_id
         self.fetcher = RangeFetcher(
             options(**more),
             OffsetRange("t", 0, start, end),
-            Leader(topic_id, "h", PORT + cluster.topics["t"].partitions[0].leader, epoch=0),
+            leader or Leader(topic_id, "h", PORT + cluster.topics["t"].partitions[0].leader, epoch=0),
             connect=cluster.connect,
             offset_reader=lambda o: OffsetReader(o, connect=cluster.connect, clock=lambda: self.now, sleep=self.sleep),
             clock=lambda: self.now,
-            sleep=self.sleep,
+            sleep=self.sleep_a_second if in_seconds else self.sleep,
         )
 
     def sleep(self, seconds: float) -> None:
@@ -85,8 +94,7 @@ def test_the_fetch_has_the_options_values(cluster):
 
 
 def test_a_topic_without_an_id_is_fetched_by_its_name(cluster):
-    task = Task(cluster, 0, 5)
-    task.fetcher._leader = Leader(bytes(16), "h", PORT)
+    task = Task(cluster, 0, 5, leader=Leader(bytes(16), "h", PORT))
     assert task.offsets() == [0, 1, 2, 3, 4]
     assert [topic.topic for topic in cluster.fetches[0].topics] == ["t"]
 
@@ -102,8 +110,7 @@ def test_the_next_fetch_is_sent_before_the_last_is_decoded(cluster):
     task = Task(cluster, 0, 8)
     rows = iter(task.fetcher)
     next(rows)
-    assert task.fetcher._connection is not None
-    assert task.fetcher._connection.unanswered == 1
+    assert cluster.opened[-1].unanswered == 1
     list(rows)
     assert cluster.requests.count("Fetch") == 4
 
@@ -158,8 +165,9 @@ def test_a_broker_that_stays_away_ends_the_task_at_the_deadline(cluster):
 def test_the_deadline_is_exactly_the_poll_timeout(cluster, timeout_ms, last_attempt_s):
     """There is a second between attempts; the first attempt at or after the deadline is the last one."""
     cluster.down = {0, 1}
-    task = Task(cluster, 0, 5, **{"kafkaConsumer.pollTimeoutMs": timeout_ms, "fetchOffset.numRetries": "0"})
-    task.fetcher._sleep = task.sleep_a_second
+    task = Task(
+        cluster, 0, 5, **{"kafkaConsumer.pollTimeoutMs": timeout_ms, "fetchOffset.numRetries": "0"}, in_seconds=True
+    )
     with pytest.raises(NoProgress):
         task.offsets()
     assert task.now == last_attempt_s
@@ -167,8 +175,9 @@ def test_the_deadline_is_exactly_the_poll_timeout(cluster, timeout_ms, last_atte
 
 def test_the_deadline_counts_from_the_last_progress_not_from_the_start(cluster):
     cluster.topics["t"].partitions[0].batches_per_fetch = 1
-    task = Task(cluster, 0, 20, **{"kafkaConsumer.pollTimeoutMs": "5000", "fetchOffset.numRetries": "0"})
-    task.fetcher._sleep = task.sleep_a_second
+    task = Task(
+        cluster, 0, 20, **{"kafkaConsumer.pollTimeoutMs": "5000", "fetchOffset.numRetries": "0"}, in_seconds=True
+    )
     rows = iter(task.fetcher)
     next(rows)
     task.now = 4
@@ -181,7 +190,7 @@ def test_the_deadline_counts_from_the_last_progress_not_from_the_start(cluster):
 
 def test_a_broker_that_sends_no_records_is_given_up_at_the_deadline(cluster):
     """The log ends beyond the offset, so the records exist and nothing is lost; the broker never sends them."""
-    cluster._fetch_partition = no_records(log_end=20)  # type: ignore[method-assign]
+    cluster.fetch_partition = no_records(log_end=20)  # type: ignore[method-assign]
     task = Task(cluster, 0, 5, failOnDataLoss="false", **{"kafkaConsumer.pollTimeoutMs": "5000"})
 
     with pytest.raises(NoProgress, match="no records arrived for 5000 ms"):
@@ -190,16 +199,16 @@ def test_a_broker_that_sends_no_records_is_given_up_at_the_deadline(cluster):
 
 
 def test_a_slow_broker_loses_nothing(cluster):
-    answer, empty = cluster._fetch_partition, no_records(log_end=20)
+    answer, empty = cluster.fetch_partition, no_records(log_end=20)
     answers = iter([empty, empty])
-    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    cluster.fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
     assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
 
 
 def test_an_unknown_log_end_is_not_data_loss(cluster):
-    answer, empty = cluster._fetch_partition, no_records(log_end=-1)
+    answer, empty = cluster.fetch_partition, no_records(log_end=-1)
     answers = iter([empty])
-    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    cluster.fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
     assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
 
 
@@ -305,7 +314,7 @@ def test_a_leader_that_cannot_say_where_its_log_ends_proves_no_loss(cluster, fai
 def test_records_of_an_open_transaction_are_not_gone(cluster, fail):
     """The end of a batch may be beyond an open transaction: its records exist, and may be committed in a moment."""
     committed = {"kafka.isolation.level": "read_committed", "failOnDataLoss": fail, **HASTY}
-    cluster._fetch_partition = no_records(log_end=20, stable_end=12)  # type: ignore[method-assign]
+    cluster.fetch_partition = no_records(log_end=20, stable_end=12)  # type: ignore[method-assign]
     with pytest.raises(NoProgress, match=r"Cannot read offset 12 of t-0 .* the transaction is still open for 2000 ms"):
         Task(cluster, 12, 20, **committed).offsets()
 
@@ -315,8 +324,8 @@ def test_a_leader_that_was_deposed_and_does_not_know_it_proves_no_loss(cluster, 
     """Its log is shorter, so the offset is out of its range. It rejects the epoch, which it does not know."""
     partition = cluster.topics["t"].partitions[0]
     partition.leader_epoch = 3
-    task = Task(cluster, 12, 20, failOnDataLoss=fail)
-    task.fetcher._leader = Leader(cluster.topics["t"].topic_id, "h", PORT, epoch=3)
+    leader = Leader(cluster.topics["t"].topic_id, "h", PORT, epoch=3)
+    task = Task(cluster, 12, 20, leader=leader, failOnDataLoss=fail)
     partition.leader_epoch, partition.end = 2, 10
 
     def before(name: str) -> None:
@@ -331,16 +340,16 @@ def test_a_leader_that_was_deposed_and_does_not_know_it_proves_no_loss(cluster, 
 def test_an_offset_that_is_in_the_log_is_never_skipped(cluster, fail):
     """A leader that contradicts itself proves nothing, and the task does not ask it for ever."""
     cluster.topics["t"].partitions[0].start = 12
-    cluster._fetch_partition = failing(ErrorCode.OFFSET_OUT_OF_RANGE)  # type: ignore[method-assign]
+    cluster.fetch_partition = failing(ErrorCode.OFFSET_OUT_OF_RANGE)  # type: ignore[method-assign]
     with pytest.raises(NoProgress, match=r"Cannot read offset 12 of t-0 .*OFFSET_OUT_OF_RANGE"):
         Task(cluster, 12, 20, failOnDataLoss=fail, **HASTY).offsets()
 
 
 @pytest.mark.parametrize("fail", ["true", "false"])
 def test_an_offset_out_of_range_whose_bounds_cannot_be_read_is_retried(cluster, fail):
-    answer, gone = cluster._fetch_partition, failing(ErrorCode.OFFSET_OUT_OF_RANGE)
+    answer, gone = cluster.fetch_partition, failing(ErrorCode.OFFSET_OUT_OF_RANGE)
     answers = iter([gone])
-    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    cluster.fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
     failures = iter([KafkaError(ErrorCode.NETWORK_EXCEPTION, "moving")])
 
     def before(name: str) -> None:
@@ -354,12 +363,12 @@ def test_an_offset_out_of_range_whose_bounds_cannot_be_read_is_retried(cluster, 
 @pytest.mark.parametrize("fail", ["true", "false"])
 def test_another_topic_of_the_query_may_be_gone(cluster, fail):
     """Its broker does not know t for a moment, and u was deleted: t is asked about, and u is not taken for it."""
-    answer, not_yet = cluster._fetch_partition, failing(ErrorCode.UNKNOWN_TOPIC_ID)
+    answer, not_yet = cluster.fetch_partition, failing(ErrorCode.UNKNOWN_TOPIC_ID)
     answers = iter([not_yet])
-    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    cluster.fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
     asked: list[list[str]] = []
-    metadata = cluster._Metadata
-    cluster._Metadata = lambda request, node: (  # type: ignore[method-assign]
+    metadata = cluster.answer_Metadata
+    cluster.answer_Metadata = lambda request, node: (  # type: ignore[method-assign]
         asked.append([topic.name for topic in request.topics]) or metadata(request, node)
     )
     assert Task(cluster, 0, 20, subscribe="t,u", failOnDataLoss=fail).offsets() == list(range(20))
@@ -370,8 +379,7 @@ def test_another_topic_of_the_query_may_be_gone(cluster, fail):
 def test_metadata_that_is_stale_for_a_moment_proves_no_loss(cluster, fail):
     """A broker that has just started knows neither the topic nor, for a while, its new id."""
     topic = cluster.topics["t"]
-    task = Task(cluster, 0, 20, failOnDataLoss=fail)
-    task.fetcher._leader = Leader(topic.topic_id, "h", PORT, epoch=0)
+    task = Task(cluster, 0, 20, leader=Leader(topic.topic_id, "h", PORT, epoch=0), failOnDataLoss=fail)
 
     def before(name: str) -> None:
         cluster.topics.pop("t", None)
@@ -418,9 +426,9 @@ def test_a_topic_created_again_while_the_connection_is_broken_is_not_read(cluste
     "code", [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID]
 )
 def test_a_broker_that_has_not_loaded_the_topic_yet_is_retried(cluster, code):
-    answer, not_yet = cluster._fetch_partition, failing(code)
+    answer, not_yet = cluster.fetch_partition, failing(code)
     answers = iter([not_yet, not_yet])
-    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    cluster.fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
     task = Task(cluster, 0, 5)
     assert task.offsets() == [0, 1, 2, 3, 4]
     assert task.now == pytest.approx(0.2), "a pause after each failure"
@@ -428,9 +436,9 @@ def test_a_broker_that_has_not_loaded_the_topic_yet_is_retried(cluster, code):
 
 
 def test_a_retriable_metadata_error_after_an_unknown_topic_is_retried(cluster):
-    answer, unknown = cluster._fetch_partition, failing(ErrorCode.UNKNOWN_TOPIC_ID)
+    answer, unknown = cluster.fetch_partition, failing(ErrorCode.UNKNOWN_TOPIC_ID)
     answers = iter([unknown])
-    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    cluster.fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
     failures = iter([KafkaError(ErrorCode.NETWORK_EXCEPTION, "moving")])
 
     def before(name: str) -> None:
@@ -442,7 +450,7 @@ def test_a_retriable_metadata_error_after_an_unknown_topic_is_retried(cluster):
 
 
 def test_a_metadata_error_that_is_not_retriable_ends_the_task_after_an_unknown_topic(cluster):
-    cluster._fetch_partition = failing(ErrorCode.UNKNOWN_TOPIC_ID)  # type: ignore[method-assign]
+    cluster.fetch_partition = failing(ErrorCode.UNKNOWN_TOPIC_ID)  # type: ignore[method-assign]
     refuse_metadata(cluster)
     with pytest.raises(KafkaError, match="not for you"):
         Task(cluster, 0, 5).offsets()
@@ -450,7 +458,7 @@ def test_a_metadata_error_that_is_not_retriable_ends_the_task_after_an_unknown_t
 
 def test_a_metadata_error_that_is_not_retriable_ends_the_task_after_a_moved_leader(cluster):
     cluster.down = {1}
-    cluster._fetch_partition = failing(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # type: ignore[method-assign]
+    cluster.fetch_partition = failing(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # type: ignore[method-assign]
     refuse_metadata(cluster)
     with pytest.raises(KafkaError, match="not for you"):
         Task(cluster, 0, 5).offsets()
@@ -467,7 +475,7 @@ def test_an_error_that_is_not_retriable_is_raised(cluster):
 
 
 def test_an_error_code_that_is_not_retriable_is_raised_at_once(cluster):
-    cluster._fetch_partition = failing(ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # type: ignore[method-assign]
+    cluster.fetch_partition = failing(ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # type: ignore[method-assign]
     task = Task(cluster, 0, 5)
     with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
         task.offsets()
@@ -475,16 +483,16 @@ def test_an_error_code_that_is_not_retriable_is_raised_at_once(cluster):
 
 
 def test_an_error_of_the_server_is_retried_after_a_pause(cluster):
-    answer, broken = cluster._fetch_partition, failing(ErrorCode.UNKNOWN_SERVER_ERROR)
+    answer, broken = cluster.fetch_partition, failing(ErrorCode.UNKNOWN_SERVER_ERROR)
     answers = iter([broken, broken])
-    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    cluster.fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
     task = Task(cluster, 0, 5)
     assert task.offsets() == [0, 1, 2, 3, 4]
     assert task.now == pytest.approx(0.2)
 
 
 def test_an_error_of_the_whole_response_is_retried(cluster):
-    answer = cluster._Fetch
+    answer = cluster.answer_Fetch
     fails = iter([True])
 
     def fetch(request: Any, node: int) -> Any:
@@ -492,7 +500,7 @@ def test_an_error_of_the_whole_response_is_retried(cluster):
             return messages.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return answer(request, node)
 
-    cluster._Fetch = fetch  # type: ignore[method-assign]
+    cluster.answer_Fetch = fetch  # type: ignore[method-assign]
     assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
 
 
@@ -538,7 +546,7 @@ def failing(code: ErrorCode) -> FetchPartition:
 
 def lag(cluster: FakeCluster, answers: int, high_watermark: int) -> None:
     """Answer the next fetches as if the log ended at a high watermark."""
-    answer, left = FakeCluster._fetch_partition.__get__(cluster), iter(range(answers))
+    answer, left = FakeCluster.fetch_partition.__get__(cluster), iter(range(answers))
 
     def fetch(p: FakePartition, offset: int, request: Any, node: int, data: Any) -> None:
         answer(p, offset, request, node, data)
@@ -546,7 +554,7 @@ def lag(cluster: FakeCluster, answers: int, high_watermark: int) -> None:
             data.high_watermark = data.last_stable_offset = high_watermark
             data.records = p.log[: p.log.index(p.read(high_watermark))] if offset < high_watermark else b""
 
-    cluster._fetch_partition = fetch  # type: ignore[method-assign]
+    cluster.fetch_partition = fetch  # type: ignore[method-assign]
 
 
 def no_records(log_end: int, stable_end: int | None = None) -> FetchPartition:

@@ -54,9 +54,9 @@ class Troubled:
         self.left = iter(disturbances)
         self.now = "nothing"
         self.level = level
-        self.answer_fetch = self.cluster._fetch_partition
+        self.answer_fetch = self.cluster.fetch_partition
         self.cluster.before = self.disturb
-        self.cluster._fetch_partition = self.fetch  # type: ignore[method-assign]
+        self.cluster.fetch_partition = self.fetch  # type: ignore[method-assign]
 
     def disturb(self, name: str) -> None:
         self.cluster.topics["t"] = self.topic

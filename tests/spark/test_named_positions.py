@@ -61,8 +61,8 @@ def test_an_end_by_name_is_the_same_position(cluster):
 
 def test_committed_readers_wait_for_offsets_of_open_transactions(cluster):
     seen = []
-    answer = cluster._OffsetFetch
-    cluster._OffsetFetch = lambda request, node: seen.append(request.require_stable) or answer(request, node)  # type: ignore
+    answer = cluster.answer_OffsetFetch
+    cluster.answer_OffsetFetch = lambda request, node: seen.append(request.require_stable) or answer(request, node)  # type: ignore
     start(cluster, "group:shop")
     start(cluster, "group:shop", **{"kafka.isolation.level": "read_committed"})
     assert seen == [False, True]

@@ -44,19 +44,19 @@ class Driver:
 
 def refuse_topic(cluster: FakeCluster, name: str, code: ErrorCode, times: int = 1_000) -> None:
     """Return an error for one topic in the next Metadata responses."""
-    answer, failures = cluster._topic_metadata, iter([True] * times)
+    answer, failures = cluster.topic_metadata, iter([True] * times)
 
     def topic_metadata(asked: str) -> Any:
         if asked == name and next(failures, False):
             return messages.MetadataResponse.MetadataResponseTopic(error_code=code, name=name)
         return answer(asked)
 
-    cluster._topic_metadata = topic_metadata  # type: ignore[method-assign]
+    cluster.topic_metadata = topic_metadata  # type: ignore[method-assign]
 
 
 def refuse_offsets(cluster: FakeCluster, code: ErrorCode, times: int) -> None:
     """Return an error for partition 1 in the next ListOffsets responses."""
-    answer, failures = cluster._ListOffsets, iter([True] * times)
+    answer, failures = cluster.answer_ListOffsets, iter([True] * times)
 
     def list_offsets(request: Any, node: int) -> Any:
         response = answer(request, node)
@@ -66,7 +66,7 @@ def refuse_offsets(cluster: FakeCluster, code: ErrorCode, times: int) -> None:
                     each.error_code, each.offset = code, -1
         return response
 
-    cluster._ListOffsets = list_offsets  # type: ignore[method-assign]
+    cluster.answer_ListOffsets = list_offsets  # type: ignore[method-assign]
 
 
 def test_the_reader_knows_no_topics_before_its_first_request(cluster):
@@ -253,8 +253,8 @@ def test_a_batch_ends_at_the_end_of_a_partition_without_younger_records(cluster)
 
 def test_the_groups_offsets_are_committed_as_by_a_group_without_members(cluster):
     seen: list[Any] = []
-    answer = cluster._OffsetCommit
-    cluster._OffsetCommit = lambda request, node: seen.append(request) or answer(request, node)  # type: ignore
+    answer = cluster.answer_OffsetCommit
+    cluster.answer_OffsetCommit = lambda request, node: seen.append(request) or answer(request, node)  # type: ignore
     Driver(cluster).reader.commit("g", {("t", 1): 2, ("t", 0): 1})
     (request,) = seen
     assert (request.group_id, request.generation_id_or_member_epoch, request.member_id) == ("g", -1, "")

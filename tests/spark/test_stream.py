@@ -31,18 +31,24 @@ def fill(cluster: FakeCluster, topic: str, partition: int, count: int, timestamp
     cluster.topics[topic].partitions[partition].append(*[b"x"] * count, timestamp=timestamp)
 
 
-def offset_reader(options: SourceOptions, cluster: FakeCluster) -> OffsetReader:
-    """An offset reader on a clock that only its pauses move."""
-    pauses_s: list[float] = []
-    return OffsetReader(options, connect=cluster.connect, clock=lambda: sum(pauses_s), sleep=pauses_s.append)
+class PlayedReader(StreamReader):
+    """Reads from a cluster in memory, on a clock that only its pauses move."""
+
+    def __init__(self, options: SourceOptions, cluster: FakeCluster) -> None:
+        super().__init__(options)
+        self.pauses_s: list[float] = []
+        self._offset_reader = OffsetReader(
+            options, connect=cluster.connect, clock=self.now_s, sleep=self.pauses_s.append
+        )
+        self._losses = LossReports(options, connect=cluster.connect)
+
+    def now_s(self) -> float:
+        return sum(self.pauses_s)
 
 
-def reader(cluster: FakeCluster, now_ms: int = 1_000_000, **more: str) -> StreamReader:
+def reader(cluster: FakeCluster, now_ms: int = 1_000_000, **more: str) -> PlayedReader:
     given = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "earliest", "subscribePattern": "[ab]", **more}
-    made = StreamReader(parse_stream_options(given, now_ms))
-    made._offset_reader = offset_reader(made._options, cluster)
-    made._losses = LossReports(made._options, connect=cluster.connect)
-    return made
+    return PlayedReader(parse_stream_options(given, now_ms), cluster)
 
 
 ALL = ReadAllAvailable()
@@ -230,7 +236,6 @@ def test_a_broker_that_lags_behind_the_cluster_proves_no_loss(cluster, fail, lag
     end = as_stored(begin(stream))
     topic, partition = cluster.topics["a"], cluster.topics["a"].partitions[1]
     stream = reader(cluster, failOnDataLoss=fail)
-    now_s = stream._reader._clock
     if lag == "topic unknown":
         del cluster.topics["a"]
     elif lag == "fewer partitions":
@@ -243,7 +248,7 @@ def test_a_broker_that_lags_behind_the_cluster_proves_no_loss(cluster, fail, lag
         stream.prepareForTriggerAvailableNow()
 
     def before(name: str) -> None:
-        if now_s() > 2:
+        if stream.now_s() > 2:
             cluster.topics["a"] = topic
             topic.partitions[1], partition.end = partition, 30
 
@@ -260,7 +265,7 @@ def test_a_batch_that_is_repeated_beside_a_broker_that_lags(cluster):
     cluster.create("a", partitions=1, incarnation=0)
 
     def before(name: str) -> None:
-        if again._reader._clock() > 2:
+        if again.now_s() > 2:
             cluster.topics["a"] = topic
 
     cluster.before = before
@@ -514,16 +519,16 @@ def test_stop_closes_the_connections_and_may_be_called_twice(cluster):
     stream.stop()
     assert cluster.opened
     assert all(connection.closed for connection in cluster.opened)
-    assert stream._offset_reader is None
     stream.stop()
 
 
 def test_the_reader_dials_when_it_is_first_asked(cluster, monkeypatch):
-    made = reader(cluster)._offset_reader
-    monkeypatch.setattr(stream_module, "OffsetReader", lambda options: made)
-    stream = StreamReader(made._options)
+    monkeypatch.setattr(stream_module, "OffsetReader", lambda options: OffsetReader(options, connect=cluster.connect))
+    given = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "earliest", "subscribe": "a"}
+    stream = StreamReader(parse_stream_options(given, 0))
+    assert not cluster.opened
     assert stream.initialOffset() == {"a": {"0": 0, "1": 0}}
-    assert stream._offset_reader is made
+    assert cluster.opened
 
 
 def test_the_progress_report_sends_no_request(cluster):
@@ -537,18 +542,16 @@ def test_the_progress_report_sends_no_request(cluster):
 def test_the_executors_copy_has_no_connection(cluster):
     stream = reader(cluster)
     stream.initialOffset()
-    copy = pickle.loads(pickle.dumps(stream))
-    assert copy._offset_reader is None
-    assert copy._options == stream._options
+    pickled = pickle.dumps(stream)
+    assert b"OffsetReader" not in pickled, "it holds the connections"
+    assert repr(pickle.loads(pickled)) == repr(stream)
 
 
 def test_a_subscribed_topic_must_exist(cluster):
     del cluster.topics["a"]
     cluster.create("a")
     given = {"kafka.bootstrap.servers": "h:9092", "subscribe": "nowhere"}
-    stream = StreamReader(parse_stream_options(given, 0))
-    stream._offset_reader = offset_reader(stream._options, cluster)
-    stream._losses = LossReports(stream._options, connect=cluster.connect)
+    stream = PlayedReader(parse_stream_options(given, 0), cluster)
     with pytest.raises(Exception, match="topic nowhere does not exist"):
         stream.initialOffset()
 

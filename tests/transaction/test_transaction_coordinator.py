@@ -19,7 +19,8 @@ from barnabas.transaction.transaction_coordinator import COMPLETE_RETRY_MS, Tran
 from barnabas.transaction.transaction_metadata import MAX_EPOCH
 from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
 from barnabas.transaction.transaction_state import TransactionState
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
+from tests.coordinator.shards import shard_of
 from tests.coordinator.virtual_loop import VirtualLoop
 
 T0 = frozenset({("t", 0)})
@@ -48,7 +49,7 @@ class Partitions:
 class Subject:
     def __init__(self, **config: Any) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.partitions = Partitions(self.loop)
         self.blocks = 0
         self.refuse_ids = False
@@ -324,7 +325,7 @@ def exhaust(subject: Subject, epoch: int = MAX_EPOCH - 1) -> tuple[int, int]:
     from dataclasses import replace
 
     producer_id, _ = subject.begin()
-    shard = subject.coordinator._runtime._contexts[0].shard
+    shard = shard_of(subject.coordinator)
     shard.transactions["tx"] = replace(shard.transactions["tx"], producer_epoch=epoch)
     return producer_id, epoch
 

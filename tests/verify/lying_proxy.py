@@ -18,10 +18,14 @@ from typing import Any, Self
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.message import Message
 from barnabas.protocol.primitives import skip_tags
 
-ADDRESSED = {ApiKey.METADATA: messages.MetadataResponse, ApiKey.FIND_COORDINATOR: messages.FindCoordinatorResponse,
-             ApiKey.DESCRIBE_CLUSTER: messages.DescribeClusterResponse}  # fmt: skip
+ADDRESSED: dict[ApiKey, type[Message]] = {
+    ApiKey.METADATA: messages.MetadataResponse,
+    ApiKey.FIND_COORDINATOR: messages.FindCoordinatorResponse,
+    ApiKey.DESCRIBE_CLUSTER: messages.DescribeClusterResponse,
+}
 
 
 class Lie:

@@ -95,6 +95,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
+        """Whether nobody has set it: the value is the program's own."""
         return self.source == ConfigSource.DEFAULT_CONFIG
 
 

@@ -59,6 +59,7 @@ class Cut:
 
     @property
     def topics(self) -> list[str]:
+        """The names of its topics."""
         return list(self.topic_ids)
 
     def to_json(self) -> bytes:

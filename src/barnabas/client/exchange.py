@@ -22,9 +22,8 @@ from barnabas.protocol.api_keys import ApiKey, request_header_version, response_
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.message import Message
 from barnabas.protocol.primitives import skip_tags
+from barnabas.version import VERSION
 
-SOFTWARE_VERSION = "0.1.0.dev0"
-"""Sent to brokers (KIP-511). Looking up the package's version is slow; a test compares the two."""
 SIZE_BYTES = 4
 MAX_RESPONSE_BYTES = 1 << 30
 """The peer of a longer response is broken, or does not speak Kafka."""
@@ -116,7 +115,7 @@ class Exchange:
         request = messages.ApiVersionsRequest()
         if version >= 3:
             request.client_software_name = "barnabas"
-            request.client_software_version = SOFTWARE_VERSION
+            request.client_software_version = VERSION
         return request
 
     def learn(self, response: messages.ApiVersionsResponse) -> int | None:

@@ -48,6 +48,7 @@ class Quorum(NamedTuple):
 
     @property
     def voters(self) -> list[QuorumReplica]:
+        """The replicas that vote; the others only read."""
         return [each for each in self.replicas if each.is_voter]
 
     def silent_voters(self, longer_than_ms: int) -> list[QuorumReplica]:

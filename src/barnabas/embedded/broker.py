@@ -106,6 +106,7 @@ class Broker(StartedByWith):
 
     @property
     def is_running(self) -> bool:
+        """Whether it has started, has not stopped, and has not failed."""
         return self._node is not None and self._node.failure is None
 
     @property
@@ -115,14 +116,17 @@ class Broker(StartedByWith):
 
     @property
     def port(self) -> int:
+        """The port that it listens on, of the loopback address."""
         return self._running().port
 
     @property
     def data_dir(self) -> str:
+        """The folder of its files."""
         return self._running().config.log_dirs[0]
 
     @property
     def cluster_id(self) -> str:
+        """The id of its cluster; `reset` does not change it."""
         return self._running().cluster_id
 
     def start(self) -> Self:
@@ -209,7 +213,7 @@ class Broker(StartedByWith):
             raise error_for(result.error_code, result.error_message)
 
     def reset(self) -> None:
-        """Delete everything that was created since the start; the module lists it.
+        """Delete topics, records, groups and settings; a topic that is created again has a new id.
 
         Clients stay connected. A consumer that is still open joins its group again when it notices, so that it competes with the
         consumers of the next test: a warning in the log names its group.

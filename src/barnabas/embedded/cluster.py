@@ -122,6 +122,7 @@ class Cluster(StartedByWith):
 
     @property
     def cluster_id(self) -> str:
+        """The id that its nodes were formatted with."""
         return next(iter(self._all().values())).cluster_id
 
     @property

@@ -53,7 +53,7 @@ _CONSUMERS_ONLY = (
 
 
 class RetryingConsumer:
-    """See the module, and `docs/retries.md`.
+    """A consumer that tries failed records again after delays, and at last writes them to a dead-letter topic; exactly once.
 
     Args:
         settings: librdkafka's, with `bootstrap.servers` and `group.id`; the producer gets those that are not a consumer's.

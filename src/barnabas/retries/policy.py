@@ -17,7 +17,7 @@ LONGEST_NAME = 249
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """A policy; see the module.
+    """How often a failed record is tried again, after which delays, and where it ends.
 
     Attributes:
         dead_letter: the dead-letter topic.

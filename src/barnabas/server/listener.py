@@ -139,8 +139,8 @@ class Listener:
         for connection in list(self._connections):
             connection.serve(dispatcher)
         if self._max_idle_ms >= 0:
-            self._every(max(self._max_idle_ms / TICKS, 1.0), self._sweep_idle)
-        self._every(SWEEP_SECONDS * 1000, self._sweep_buffers)
+            self._every(max(self._max_idle_ms / TICKS, 1.0), self.sweep_idle)
+        self._every(SWEEP_SECONDS * 1000, self.sweep_buffers)
 
     async def stop(self) -> None:
         """Stop accepting and close every connection."""
@@ -287,7 +287,8 @@ class Listener:
 
         self._timers.append(self.loop.call_later(period_ms / 1000, again))
 
-    def _sweep_idle(self) -> None:
+    def sweep_idle(self) -> None:
+        """Close the connections that have been idle for too long; a timer calls this."""
         self.tick += 1
         oldest = self.tick - TICKS
         for connection in list(self._connections):
@@ -295,7 +296,8 @@ class Listener:
             if connection.active_tick < oldest and not connection.is_muted:
                 connection.abort("idle for connections.max.idle.ms")
 
-    def _sweep_buffers(self) -> None:
+    def sweep_buffers(self) -> None:
+        """Let every connection give back memory that it does not need; a timer calls this."""
         for connection in list(self._connections):
             connection.sweep()
 

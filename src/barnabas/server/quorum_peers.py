@@ -20,7 +20,7 @@ from typing import Any
 
 from barnabas.client.channel import Channel
 from barnabas.client.errors import BrokerNotAvailable, ConnectionRefused
-from barnabas.client.exchange import NEWEST_API_VERSIONS, SOFTWARE_VERSION
+from barnabas.client.exchange import NEWEST_API_VERSIONS
 from barnabas.metadata.features_image import KRAFT_VERSION
 from barnabas.protocol.errors import ErrorCode, KafkaError, known_code
 from barnabas.protocol.message import Message
@@ -52,6 +52,7 @@ from barnabas.raft.voter_changes import VersionRange
 from barnabas.raft.voters import VoterEndpoint, VoterSet, preferred_endpoint
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import controller_endpoints, controller_listener_name
+from barnabas.version import VERSION
 
 __all__ = ["ChannelPeers", "peers_of"]
 
@@ -159,7 +160,7 @@ class ChannelPeers:
             self._loop, endpoint.host, endpoint.port, client_id=self._client_id, timeout_ms=self._timeout_ms
         )
         try:
-            asked = ApiVersionsRequest(client_software_name="barnabas", client_software_version=SOFTWARE_VERSION)
+            asked = ApiVersionsRequest(client_software_name="barnabas", client_software_version=VERSION)
             response = await channel.request(asked, highest=NEWEST_API_VERSIONS)
         finally:
             channel.close()

@@ -57,7 +57,8 @@ def decode(
         df: of a batch or of a stream.
         column: the name of a column of bytes or text.
         format: json, avro or protobuf.
-        schema: the schema of the decoded column, see the table above. Text that names an existing file is read from it.
+        schema: the schema of the decoded column, in one of the forms that `docs/schemas.md` lists. Text that names an existing
+            file is read from it.
         message: protobuf: the message's full name; None for the first of the compiled file.
         framing: plain, or confluent: a zero byte and four bytes of schema id are in front of each value.
         schemas: avro with framing confluent: the folder of the writers' schemas, a file ID.avsc for each id.

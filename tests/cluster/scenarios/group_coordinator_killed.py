@@ -52,9 +52,12 @@ class Members:
             ends: dict[int, int] = {}
             for message in member.consume(500, timeout=0.2):
                 if message.error() is None:
-                    number = int(message.value())
-                    self.read[number] = self.read.get(number, 0) + 1
-                    ends[message.partition()] = message.offset() + 1
+                    value, partition, offset = message.value(), message.partition(), message.offset()
+                    assert value is not None
+                    assert partition is not None
+                    assert offset is not None
+                    self.read[int(value)] = self.read.get(int(value), 0) + 1
+                    ends[partition] = offset + 1
             if ends:
                 self._commit(member, ends)
 

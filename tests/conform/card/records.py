@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from tests.conform.card.stage import CODECS, STEP_SECONDS, Stage, digest, numbered, read, record, send
 
@@ -109,7 +110,7 @@ def compaction(stage: Stage) -> None:
         nudges += 1
         reader = stage.reader(topic)
         end = reader("bounds", topic=topic, partition=0)[1]
-        found = []
+        found: list[Any] = []
         while not found or found[-1][2] < end - 1:
             found += reader("poll", max=500, timeout_ms=500)
             assert time.monotonic() < deadline, f"{len(found)} records, the end is {end}"

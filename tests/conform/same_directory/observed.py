@@ -155,7 +155,7 @@ def _quotas(bootstrap: str) -> list[Any]:
 
 
 def _passwords(bootstrap: str) -> list[Any]:
-    described = admin(bootstrap).describe_user_scram_credentials()
+    described: Any = admin(bootstrap).describe_user_scram_credentials()
     return sorted(
         (user, [(str(info.mechanism), info.iterations) for info in found.scram_credential_infos])
         for user, found in described.result(60).items()

@@ -98,7 +98,7 @@ def consume(bootstrap: str, group: str, protocol: str, topic: str, count: int) -
         if message is not None and not message.error():
             seen += 1
             if seen == count:
-                reader.commit(message, asynchronous=False)
+                reader.commit(message=message, asynchronous=False)
     reader.close()
 
 

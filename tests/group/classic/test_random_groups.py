@@ -14,6 +14,7 @@ import pytest
 
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
 from barnabas.protocol.errors import ErrorCode
+from tests.coordinator.shards import context_of, runtime_of
 from tests.group.script import ScriptRunner
 
 CLIENTS = ("a", "b", "c", "d", "e")
@@ -89,13 +90,13 @@ class RandomRunner(ScriptRunner):
 
 
 def check(runner: RandomRunner) -> None:
-    shard = runner._shard()
-    if shard is None or runner.coordinator._runtime.state(0) is None:
+    shard = runner.shard()
+    if shard is None or runtime_of(runner.coordinator).state(0) is None:
         return
     watched = {key for key in shard.environment.timer._timers if key.startswith("heartbeat-")}
     expected = set()
     for group in shard.groups.values():
-        check_group(group, writing=bool(runner.coordinator._runtime._contexts[0].pending))
+        check_group(group, writing=bool(context_of(runner.coordinator).pending))
         expected |= {f"heartbeat-{group.group_id}-{m}" for m in (*group.members, *group.pending_join_members)}
         for timer, state in (("join", ClassicGroupState.PREPARING_REBALANCE),):
             assert (f"{timer}-{group.group_id}" in shard.environment.timer) == (group.state is state), group
@@ -136,15 +137,15 @@ def test_random_groups(seed: int) -> None:
         check(runner)
     runner.settle()
     assert [future for future in runner.futures if not future.done()] == [], "someone waits for ever"
-    groups = runner._shard().groups.values()
+    groups = runner.shard().groups.values()
     before = [(g.group_id, g.generation_id, g.state, g.protocol_name, g.leader_id, list(g.members)) for g in groups]
     assert all(group.is_empty for group in groups), "all are gone, so the last generation is empty"
     runner.do_failover()
     runner.loop.run_ready()
-    groups = runner._shard().groups.values()
+    groups = runner.shard().groups.values()
     after = [(g.group_id, g.generation_id, g.state, g.protocol_name, g.leader_id, list(g.members)) for g in groups]
     assert after == before
-    offsets = runner._shard()._store.offsets
+    offsets = runner.shard()._store.offsets
     for partition, acknowledged in runner.acknowledged.items():
         committed = offsets.get("g", "t", partition)
         assert committed is not None

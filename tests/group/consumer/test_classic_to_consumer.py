@@ -37,7 +37,7 @@ MIXED = """\
 
 
 def group_of(runner: ConsumerScriptRunner) -> Any:
-    return runner._shard().groups["g"]
+    return runner.shard().groups["g"]
 
 
 def join(runner: ConsumerScriptRunner) -> KafkaError | None:
@@ -58,7 +58,7 @@ def test_a_classic_member_keeps_all_in_a_consumer_group() -> None:
     assert join(runner) is None
     group = group_of(runner)
     assert isinstance(group, ConsumerGroup)
-    t = runner._topic_id("t")
+    t = runner.topic_id("t")
     member = group.members[runner.clients["a"].member_id]
     assert (member.instance_id, member.rack_id, member.client_id, member.client_host) == ("ia", None, "a", "/127.0.0.1")
     assert (member.member_epoch, member.previous_member_epoch, member.state) == (1, 1, MemberState.STABLE)
@@ -161,7 +161,7 @@ def test_a_member_of_a_group_that_has_become_classic_has_one_session_the_classic
 def test_a_group_that_has_become_classic_has_no_timers_of_the_consumer_group() -> None:
     runner = ConsumerScriptRunner()
     runner.run(MIXED)
-    timer, member_id = runner._shard().environment.timer, runner.clients["a"].member_id
+    timer, member_id = runner.shard().environment.timer, runner.clients["a"].member_id
     assert f"session-timeout-g-{member_id}" in timer
     runner.run("> beat n epoch=-1\n")
     assert f"session-timeout-g-{member_id}" not in timer
@@ -193,7 +193,7 @@ def test_a_fenced_member_that_the_log_keeps_is_fenced_every_half_second(caplog: 
 def test_a_removed_member_has_no_timers() -> None:
     runner = ConsumerScriptRunner()
     runner.run(MIXED.replace("> sync a\n", "", 1))
-    timer, member_id = runner._shard().environment.timer, runner.clients["a"].member_id
+    timer, member_id = runner.shard().environment.timer, runner.clients["a"].member_id
     assert f"session-timeout-g-{member_id}" in timer
     runner.run("> leave a\n")
     kinds = ("session-timeout", "rebalance-timeout", "consumer-join", "consumer-sync")

@@ -172,7 +172,7 @@ class World(ConsumerScriptRunner):
         assert self.picture(self.group()) == before
 
     def group(self) -> ConsumerGroup | None:
-        group = self._shard().groups.get("g")
+        group = self.shard().groups.get("g")
         assert not isinstance(group, ClassicGroup)
         assert group is None or isinstance(group, ConsumerGroup)
         return group

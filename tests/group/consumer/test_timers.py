@@ -22,7 +22,7 @@ def test_script(path: Path) -> None:
 def test_a_timer_fences_only_a_member_that_is_still_there_and_still_late() -> None:
     runner = ConsumerScriptRunner()
     runner.run("> topic t 1\n> beat a\n")
-    environment = runner._shard().environment
+    environment = runner.shard().environment
     member = environment.groups["g"].members["a"]
     timers, fenced = ConsumerGroupTimers(environment), []
 

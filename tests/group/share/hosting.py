@@ -20,7 +20,8 @@ from barnabas.server.config_table import config_schema
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
+from tests.coordinator.shards import shard_of
 from tests.coordinator.virtual_loop import VirtualLoop
 from tests.group.cluster_metadata import ClusterMetadata
 
@@ -85,13 +86,13 @@ class Host:
 
     def __init__(self, **topics: int) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.metadata = ClusterMetadata()
         for name, partitions in (topics or {"q": 2}).items():
             self.metadata.set_topic(name, partitions)
         self.persister = FakePersister(self.loop)
         self.end_offset: Callable[[str, int], int] = lambda topic, index: 25
-        self.settings: dict[str, int] = {}
+        self.settings: dict[str, Any] = {}
         self.epoch = 0
         self.fail_over()
 
@@ -139,7 +140,7 @@ class Host:
 
     @property
     def group(self) -> ShareGroup:
-        found = self.coordinator._runtime._contexts[0].shard.groups["g"]
+        found = shard_of(self.coordinator).groups["g"]
         assert isinstance(found, ShareGroup)
         return found
 

@@ -7,6 +7,7 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest
 from barnabas.steps import start
+from tests.coordinator.shards import shard_of
 from tests.group.share.hosting import INTERVAL_MS, SESSION_MS, FakePersister, Host
 
 
@@ -188,7 +189,7 @@ def test_why_did_it_rebalance() -> None:
     host.join("a")
     host.join("b")
     host.heartbeat("a", -1)
-    history = host.coordinator._runtime._contexts[0].shard.environment.history
+    history = shard_of(host.coordinator).environment.history
     causes = [record.cause for record in history.of("g")]
     assert [(record.member_id, record.client_id) for record in history.of("g") if "joined" in record.cause] == [
         ("a", "client"),

@@ -27,7 +27,7 @@ from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGrou
 from barnabas.records.record import iter_records
 from barnabas.server.config_table import config_schema
 from barnabas.steps import start
-from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop
 
 Request = StreamsGroupHeartbeatRequest
@@ -59,7 +59,7 @@ class StreamsHost:
 
     def __init__(self, topics: Mapping[str, int] | None = None, **settings: Any) -> None:
         self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
+        self.log = InternalTopic(self.loop)
         self.settings = {"streams.initial.rebalance.delay.ms": "0", "streams.assignment.interval.ms": "0"}
         self.config = GroupCoordinatorConfig(offsets_topic_num_partitions=1, **settings)
         self.image = MetadataImage()

@@ -5,7 +5,7 @@ Nothing is judged after a power cut that took unflushed writes, because a commit
 
 from __future__ import annotations
 
-from tests.simulation.history import History, Transaction
+from tests.simulation.history import History, Partition, Transaction
 
 
 def check(history: History) -> list[str]:
@@ -17,8 +17,8 @@ def check(history: History) -> list[str]:
         by_name.setdefault(transaction.producer, []).append(transaction)
         seen = {where for where, values in history.final_committed.items() if transaction.value in values}
         found += judge(transaction, seen)
-    for where, values in history.seen_committed.items():
-        gone = values - set(history.final_committed.get(where, ()))
+    for where, seen_values in history.seen_committed.items():
+        gone = seen_values - set(history.final_committed.get(where, ()))
         found += [f"{value!r} was seen in {where} and is not committed" for value in sorted(gone)]
     for values in history.final_committed.values():
         found += [f"{value!r} is there twice" for value in {*values} if values.count(value) > 1]
@@ -33,7 +33,7 @@ def check(history: History) -> list[str]:
     return found
 
 
-def judge(transaction: Transaction, seen: set[tuple[str, int]]) -> list[str]:
+def judge(transaction: Transaction, seen: set[Partition]) -> list[str]:
     what = f"transaction {transaction.value!r}"
     whole = set(transaction.partitions)
     if seen and seen != whole:
