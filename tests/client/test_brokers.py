@@ -66,9 +66,15 @@ def test_a_broker_is_unregistered_by_the_controller(
         return code if isinstance(code, Exception) else messages.UnregisterBrokerResponse(error_code=code)
 
     memory.handlers["UnregisterBrokerRequest"] = answer
+    described = messages.DescribeClusterResponse
+    # A broker learns of it a moment after the controller's answer.
+    fenced = [described.DescribeClusterBroker(broker_id=5, host="h", port=5, is_fenced=True)]
+    shown = iter([fenced, fenced, []])
+    memory.handlers["DescribeClusterRequest"] = lambda *_: described(brokers=next(shown))
     found = admin.unregister_broker(5)
     assert (None if found is None else found.code) == error
     assert [each.broker_id for each in memory.asked("UnregisterBrokerRequest")] == [5] * asked
+    assert len(memory.asked("DescribeClusterRequest")) == (3 if error is None else 0)
 
 
 @pytest.mark.parametrize("version", every_version(messages.DescribeLogDirsRequest))

@@ -168,7 +168,7 @@ def describe_producers(
 
 
 def unregister_broker(cluster: Cluster, broker_id: int) -> KafkaError | None:
-    """Remove a broker that is gone for good from the cluster's metadata; return the error, if there is one.
+    """Remove a broker that is gone for good from the cluster's metadata; return when a broker shows it, or the error if there is one.
 
     The controller asks neither whether the broker serves nor whether it holds replicas: the caller does. A broker that starts again
     registers again.
@@ -178,4 +178,7 @@ def unregister_broker(cluster: Cluster, broker_id: int) -> KafkaError | None:
         answers = {each: connection.request(messages.UnregisterBrokerRequest(broker_id=each)) for each in batch}
         return {each: outcome_of(answer.error_code, answer.error_message) for each, answer in answers.items()}
 
-    return cluster.ask_each([broker_id], cluster.to_controller, ask, repeatable=False)[broker_id]
+    error = cluster.ask_each([broker_id], cluster.to_controller, ask, repeatable=False)[broker_id]
+    if error is None:
+        cluster.await_change(lambda: broker_id not in [node.id for node in describe_cluster(cluster).fenced])
+    return error

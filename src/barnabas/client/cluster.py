@@ -266,22 +266,26 @@ class Cluster(Closeable):
                 self._leaders[TopicPartition(topic.name, partition.partition)] = partition.leader
         return metadata
 
-    def await_topics(self, topics: Iterable[str], visible: Callable[[ClusterMetadata], bool]) -> bool:
-        """Wait until the metadata shows a change.
+    def await_change(self, is_visible: Callable[[], bool]) -> bool:
+        """Wait until brokers show a change.
 
         A controller answers when the change is committed; brokers learn of it a moment later.
 
         Returns:
-            Whether the metadata showed it within the cluster's `timeout_ms`, at most five seconds.
+            Whether it was visible within the cluster's `timeout_ms`, at most five seconds.
         """
-        wanted = list(topics)
         deadline = min(self.deadline(), self._clock() + 5)
         attempt = -3
-        while not visible(self.metadata(wanted)):
+        while not is_visible():
             if not self.pause(attempt, deadline):
                 return False
             attempt += 1
         return True
+
+    def await_topics(self, topics: Iterable[str], visible: Callable[[ClusterMetadata], bool]) -> bool:
+        """Wait until the metadata of topics shows a change; as `await_change`."""
+        wanted = list(topics)
+        return self.await_change(lambda: visible(self.metadata(wanted)))
 
     def nodes(self) -> dict[int, Node]:
         """Return the brokers by id; ask for them once."""
