@@ -67,7 +67,7 @@ chaos: install java  ## kill broker, driver and executors under the shop's pipel
 	PYTHONPATH=tools:pipelines/shop $(BIN)/python -m tests.chaos $(ARGS)
 
 kills: install java  ## kill Spark's driver in every window of the sink's protocol, then count; ARGS="--seeds 1-10 --on kafka"
-	PYTHONPATH=tools $(BIN)/python -m tests.spark.kill_matrix $(ARGS)
+	PYTHONPATH=tools $(BIN)/python -m tests.spark.sink.kill_matrix $(ARGS)
 
 faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1"
 	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.fault_run $(ARGS)

@@ -23,14 +23,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 from barnabas.api import APIS
 from barnabas.metadata.topics_image import TopicImage
+from barnabas.node.full_collections import FullCollections
 from barnabas.protocol import messages
 from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
-from barnabas.server.full_collections import FullCollections
 from bench.sampled_turns import SAMPLE_SECONDS, SampledTurns
 
 OTHERS = (101, 102, 103)
@@ -68,7 +68,7 @@ class Phases:
         return self.serving.server.services.image()
 
     def start(self) -> None:
-        from barnabas.api.dispatch import Dispatcher
+        from barnabas.api.serving.dispatch import Dispatcher
 
         self.loop.run_until_complete(self.serving.node.start())
         self.serving.dispatcher = Dispatcher(self.serving.server.services)

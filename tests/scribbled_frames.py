@@ -8,8 +8,8 @@ This reaches the nodes of this process alone, not the brokers that tests start a
 
 from __future__ import annotations
 
+from barnabas.net.listener import Listener
 from barnabas.protocol.framing import FrameBuffer
-from barnabas.server.listener import Listener
 
 SCRIBBLE = b"\xdd"
 

@@ -10,7 +10,7 @@ from barnabas.turns import new_budget
 
 LEAST = {
     "barnabas.turns": 1,
-    "barnabas.api.dispatch": 5,
+    "barnabas.api.serving.dispatch": 5,
     "barnabas.group.parts": 5,
     "barnabas.metadata.batches": 16,
     "barnabas.metadata.metadata_loader": 16,

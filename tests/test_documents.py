@@ -19,7 +19,7 @@ from barnabas.cli.commands import COMMANDS
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
 from tests.documents import Block, Typist, blocks, indented_commands, typist
-from tests.server.process import pid_of
+from tests.process.process import pid_of
 from tests.verify import model
 
 ROOT = Path(__file__).parent.parent

@@ -84,8 +84,8 @@ main(sys.argv[2:])
 @pytest.mark.parametrize(
     ("imported", "arguments"),
     [
-        ("barnabas.server.commands", ["start", "--data-dir", "data"]),
-        ("barnabas.server.node", ["start", "--data-dir", "data"]),
+        ("barnabas.process.commands", ["start", "--data-dir", "data"]),
+        ("barnabas.node.node", ["start", "--data-dir", "data"]),
         ("click", ["topic", "list"]),
     ],
 )

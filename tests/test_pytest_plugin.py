@@ -50,7 +50,7 @@ def test_a_failed_test_shows_the_brokers_log_of_that_test(options: tuple[str, ..
     done = run_pytest(tmp_path, *options)
     assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     _, own, section = done.stdout.split("Captured barnabas log call")
-    assert "INFO barnabas.server.node: Stopped" in own
+    assert "INFO barnabas.node.node: Stopped" in own
     assert "INFO barnabas.group.classic.rebalance: group group-of-the-second: generation 1" in section
     assert "group-of-the-first" not in done.stdout
     assert "Captured stderr" not in done.stdout

@@ -16,7 +16,7 @@ from tests.scheduling import FileScheduling, slow_first
     [
         ("tests/raft/test_log.py::test_append", "tests/raft/test_log.py"),
         ("tests/raft/test_log.py::TestLog::test_append[a::b@c]", "tests/raft/test_log.py"),
-        ("tests/spark/test_sink.py::test_append[a@b]@spark", "spark"),
+        ("tests/spark/sink/test_writers.py::test_append[a@b]@spark", "spark"),
     ],
 )
 def test_a_piece_is_a_file_or_a_group(name: str, piece: str) -> None:

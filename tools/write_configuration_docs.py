@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from barnabas.config.config_table import DEFAULTS, EMBEDDED_DEFAULTS, IMPLIED, config_schema
 from barnabas.metadata.config_schema import ConfigKey, ConfigResourceType
-from barnabas.server.config_table import DEFAULTS, EMBEDDED_DEFAULTS, IMPLIED, config_schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 INTRODUCTION = """# Configuration

@@ -85,12 +85,12 @@ SECTIONS: list[Section] = [
         "Spark",
         '`format("barnabas")` needs no import; its options are in [Spark](spark.md) and [writing from Spark](spark-sink.md).',
         [
-            ("barnabas.spark.", "spark/query_start", "start"),
-            ("barnabas.spark.", "spark/query_listener", "serve_metrics"),
-            ("barnabas.spark.", "spark/decoding", "decode"),
+            ("barnabas.spark.", "spark/queries/start", "start"),
+            ("barnabas.spark.", "spark/queries/query_listener", "serve_metrics"),
+            ("barnabas.spark.", "spark/decoding/decode", "decode"),
             ("barnabas.spark.retries.", "spark/retries", "read"),
             ("barnabas.spark.retries.", "spark/retries", "attempt"),
-            ("barnabas.spark.lake.", "spark/lake", "delta_writer"),
+            ("barnabas.spark.lake.", "spark/lake/delta_table", "delta_writer"),
         ],
     ),
 ]

@@ -21,20 +21,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.config.cannot_start import CannotStart as CannotStart
+    from barnabas.config.config import ConfigError as ConfigError
     from barnabas.embedded.broker import Broker as Broker
     from barnabas.embedded.cluster import Cluster as Cluster
     from barnabas.embedded.fault_tickets import InjectedFault as InjectedFault
     from barnabas.protocol.errors import KafkaError as KafkaError
-    from barnabas.server.cannot_start import CannotStart as CannotStart
-    from barnabas.server.config import ConfigError as ConfigError
 
 __all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError"]
 
 _MODULES = {
     "Broker": "barnabas.embedded.broker",
-    "CannotStart": "barnabas.server.cannot_start",
+    "CannotStart": "barnabas.config.cannot_start",
     "Cluster": "barnabas.embedded.cluster",
-    "ConfigError": "barnabas.server.config",
+    "ConfigError": "barnabas.config.config",
     "InjectedFault": "barnabas.embedded.fault_tickets",
     "KafkaError": "barnabas.protocol.errors",
 }

@@ -1,6 +1,6 @@
 """The `barnabas` command: finds the command that was named and imports little else.
 
-`start` and `storage` go straight to `server.commands`, past click and rich: a broker is started often, and these two libraries
+`start` and `storage` go straight to `process.commands`, past click and rich: a broker is started often, and these two libraries
 would take a third of its start. Every other command is imported when it is called; `--help` and completion list the commands from
 a table (`cli.commands`, and `demo`), so a command's own module imports what it needs at its top.
 
@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
-from barnabas.error_lines import error_line
 from barnabas.version import VERSION, commit
+from barnabas.words.error_lines import error_line
 
 if TYPE_CHECKING:
     import argparse
@@ -35,8 +35,8 @@ _SERVER = {
 }
 _INTERRUPTED = 130
 _PARSERS = {
-    "start": "barnabas.server.commands:_start_parser",
-    "storage": "barnabas.server.storage_commands:_parser",
+    "start": "barnabas.process.commands:_start_parser",
+    "storage": "barnabas.process.storage_commands:_parser",
 }
 
 
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given = [*given[1:], "--help"]
     if given and given[0] in _SERVER:
         _end_quietly_when_interrupted()
-        from barnabas.server import commands
+        from barnabas.process import commands
 
         if given[1:] == ["help"] and not os.path.exists("help"):
             given[1] = "--help"

@@ -1,7 +1,7 @@
 """The table of settings, `settings.tsv`: every topic, broker, group and client-metrics setting, once.
 
 One setting a line; the columns are the fields of `Row`, as text. `tools/read_configs.py` refreshes everything but the sentences from
-Kafka's published classes. The broker makes its schema of it (`server.config_table`); the tools look up names and meanings here.
+Kafka's published classes. The broker makes its schema of it (`config.config_table`); the tools look up names and meanings here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.nearest import did_you_mean
+from barnabas.words.nearest import did_you_mean
 
 __all__ = ["TABLE", "Row", "Setting", "near_setting", "rows", "setting_names", "settings_of", "suggestion"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from barnabas.requirements import needed_by
 from barnabas.spark.plain_errors import plain_errors
+from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -84,7 +84,7 @@ class DefaultSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns, with `headers` if `includeHeaders` is true."""
-        from barnabas.spark.options import check_options, includes_headers
+        from barnabas.spark.source.options import check_options, includes_headers
 
         with plain_errors():
             check_options(dict(self.options))
@@ -93,8 +93,8 @@ class DefaultSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
         _check_installation()
-        from barnabas.spark.options import parse_batch_options
-        from barnabas.spark.source import BatchReader, FilteringBatchReader
+        from barnabas.spark.source.batch import BatchReader, FilteringBatchReader
+        from barnabas.spark.source.options import parse_batch_options
 
         with plain_errors():
             self._check_schema(schema)
@@ -104,8 +104,8 @@ class DefaultSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of `spark.readStream`."""
         _check_installation()
-        from barnabas.spark.options import parse_stream_options
-        from barnabas.spark.stream import StreamReader
+        from barnabas.spark.source.options import parse_stream_options
+        from barnabas.spark.source.stream import StreamReader
 
         # Not plain: Spark stops the reader also if there is none, and shows only that error without the traceback of ours.
         self._check_schema(schema)
@@ -124,7 +124,7 @@ class DefaultSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of `df.write`."""
         _check_installation()
-        from barnabas.spark.sink import batch_sink
+        from barnabas.spark.sink.writers import batch_sink
 
         with plain_errors():
             return batch_sink(dict(self.options), _columns(schema), overwrite=overwrite)
@@ -132,7 +132,7 @@ class DefaultSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Return the writer of `df.writeStream`. In complete mode every result is appended, as in Spark's own sink."""
         _check_installation()
-        from barnabas.spark.sink import stream_sink
+        from barnabas.spark.sink.writers import stream_sink
 
         with plain_errors():
             return stream_sink(dict(self.options), _columns(schema))

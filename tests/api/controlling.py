@@ -6,9 +6,10 @@ import asyncio
 import random
 from typing import Any
 
-from barnabas.api.context import ConnectionInfo, ControllerServices
 from barnabas.api.controller_apis import CONTROLLER_APIS
-from barnabas.api.dispatch import Dispatcher
+from barnabas.api.serving.context import ConnectionInfo, ControllerServices
+from barnabas.api.serving.dispatch import Dispatcher
+from barnabas.config.config import BrokerConfig
 from barnabas.protocol.messages import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
@@ -16,11 +17,10 @@ from barnabas.protocol.messages import (
 )
 from barnabas.protocol.primitives import Uuid
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
-from barnabas.server.config import BrokerConfig
 from tests.api.quiet_clock import QuietClock
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.metadata.controller_harness import CLUSTER_ID
-from tests.server.only_voter import opened_quorum
+from tests.node.only_voter import opened_quorum
 
 NODE_ID = 1
 
@@ -69,7 +69,7 @@ class Controlling(Serving):
         self.loop.close()
 
     def heard(self, broker_id: int, broker_epoch: int, connection: ConnectionInfo) -> None:
-        """Note a heartbeat, as `server.failure_probes` does."""
+        """Note a heartbeat, as `quorum.failure_probes` does."""
         self.heard_from.append((broker_id, broker_epoch, connection.connection_id))
 
     def resign(self) -> None:

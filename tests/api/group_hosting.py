@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.api import APIS
-from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.group.group_config import GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator

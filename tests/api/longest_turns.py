@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.api import APIS
+from barnabas.node.full_collections import FullCollections
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.server.full_collections import FullCollections
 from tests.api.filled_requests import Values
 from tests.api.long_requests import LongArray, arrays, long_request
 from tests.api.test_every_request_is_answered import SPECIAL, Late

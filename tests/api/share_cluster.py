@@ -20,7 +20,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.records.builder import build_batch
 from tests.api.quiet_clock import QuietClock
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.at_once import at_once
 from tests.coordinator.shards import runtime_of, shard_of
 

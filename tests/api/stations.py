@@ -1,4 +1,8 @@
-"""Follows one request through the modules: each call that takes the request, or a part of it, into another module is a station."""
+"""Follows one request through the modules.
+
+A station is a visit of a module: a call from another module that passes the request, or a part of it. The visit lasts until that call
+returns, with all that the module calls in itself. Two calls in a row into one module are one visit.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,13 @@ from typing import Any
 
 import barnabas
 from barnabas.protocol.message import Struct
-from barnabas.replication.fetch_reader import FetchPartition
+from barnabas.replication.fetch_session import FetchPartition
 
 _SOURCE = Path(barnabas.__file__).parent
 
 
 def stations(handle: Callable[[], object], request: type[Struct]) -> list[str]:
-    """Return the modules that a request visits, in order; a visit lasts until another module gets a part of the request.
+    """Return the modules that a request visits, in order.
 
     Args:
         handle: lets one request of the class `request` be handled.
@@ -31,11 +35,9 @@ def stations(handle: Callable[[], object], request: type[Struct]) -> list[str]:
         return id(value) in known or isinstance(value, memoryview | FetchPartition)
 
     def called(frame: FrameType, event: str, _: object) -> None:
-        code = frame.f_code
-        path = Path(code.co_filename)
-        if event != "call" or not path.is_relative_to(_SOURCE):
+        code, module = frame.f_code, _module(frame)
+        if event != "call" or module is None or module == _module(frame.f_back):
             return
-        module = path.relative_to(_SOURCE).with_suffix("").as_posix()
         arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if visited[-1:] != [module] and any(
             _holds(frame.f_locals.get(name), is_part) for name in arguments if name != "self"
@@ -48,6 +50,14 @@ def stations(handle: Callable[[], object], request: type[Struct]) -> list[str]:
     finally:
         sys.setprofile(None)
     return visited
+
+
+def _module(frame: FrameType | None) -> str | None:
+    """Return the module of a frame; None if it is not ours, such as the code that is compiled for messages."""
+    path = None if frame is None else Path(frame.f_code.co_filename)
+    if path is None or not path.is_relative_to(_SOURCE):
+        return None
+    return path.relative_to(_SOURCE).with_suffix("").as_posix()
 
 
 def climbs(modules: list[str], rooms: list[str]) -> int:

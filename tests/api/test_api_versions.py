@@ -12,7 +12,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ApiVersionsRequest
 from barnabas.protocol.messages import IncrementalAlterConfigsRequest as Alter
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from barnabas.protocol.messages import (
     MetadataRequest,
     ProduceRequest,
 )
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.replication.hosting import batch
 
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2

@@ -23,7 +23,7 @@ from barnabas.protocol.messages import (
     UpdateFeaturesRequest,
 )
 from barnabas.protocol.primitives import ZERO_UUID
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 Resource = DescribeConfigsRequest.DescribeConfigsResource

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.config.config_table import config_schema
 from barnabas.group.group_config import GroupConfigs, assignor_names
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.features_image import FeaturesImage
@@ -15,7 +16,6 @@ from barnabas.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
     DescribeConfigsRequest,
 )
-from barnabas.server.config_table import config_schema
 from tests.api.group_hosting import GroupHosting
 from tests.coordinator.shards import context_of
 from tests.replication.hosting import Hosting

@@ -9,7 +9,7 @@ import pytest
 
 from barnabas.api import APIS
 from barnabas.api.controller_apis import CONTROLLER_APIS
-from barnabas.api.dispatch import RefusedRequest
+from barnabas.api.serving.dispatch import RefusedRequest
 from barnabas.protocol.api_keys import ApiKey, api, descriptions
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (

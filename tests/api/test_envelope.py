@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.api.envelope import FORWARDABLE, handle
+from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.envelope import unwrapped, wrapped
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -20,7 +20,7 @@ from barnabas.protocol.messages import (
     EnvelopeResponse,
     ListGroupsRequest,
 )
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 ALICE = "User:alice"
 

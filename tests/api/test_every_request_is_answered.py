@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS
-from barnabas.api.dispatch import Output
+from barnabas.api.serving.dispatch import Output
 from barnabas.protocol.api_keys import ApiKey, api, request_header_version, response_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -38,7 +38,7 @@ from barnabas.records.builder import build_batch
 from barnabas.turns import new_budget
 from tests.api.filled_requests import Values, filled
 from tests.api.quiet_clock import QuietClock
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 SETTINGS: dict[str, Any] = {
     # The broker's heartbeats are kept back as well, for as long as the longest request.

@@ -30,7 +30,7 @@ from barnabas.protocol.messages import (
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
 )
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 COMMITTED = OffsetCommitRequest.OffsetCommitRequestTopic(
     name="t",

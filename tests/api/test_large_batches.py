@@ -21,7 +21,7 @@ from barnabas.protocol.messages import (
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from tests.api.held_executor import HeldExecutor
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 MANY = 600
 NOW_MS = 1_700_000_000_000

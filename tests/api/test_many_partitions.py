@@ -26,7 +26,7 @@ from barnabas.protocol.messages import (
     MetadataRequest,
 )
 from barnabas.turns import ELEMENT
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.api.turn_meter import TurnMeter, counted_calls
 from tests.short_turns import set_turn
 

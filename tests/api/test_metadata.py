@@ -19,7 +19,7 @@ from barnabas.protocol.messages import (
     MetadataRequest,
 )
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from tests.api.serving import DIALLED, Serving
+from tests.api.served_node import DIALLED, Serving
 
 Topic = MetadataRequest.MetadataRequestTopic
 Asked = DescribeTopicPartitionsRequest.TopicRequest

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import RemoveRaftVoterRequest
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 
 def test_the_broker_forwards_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 SHA_256, SHA_512 = 1, 2
 _Deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion

@@ -13,7 +13,7 @@ from barnabas.protocol.messages import (
     ListGroupsRequest,
     ShareGroupHeartbeatRequest,
 )
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.api.share_cluster import (
     HEARTBEAT_MS,
     SETTINGS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (

@@ -23,7 +23,7 @@ from barnabas.protocol.messages import (
     StreamsGroupDescribeRequest,
     StreamsGroupTopologyDescriptionUpdateRequest,
 )
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.group.streams.host import GROUP, Request, info, word_count
 
 Commit = OffsetCommitRequest

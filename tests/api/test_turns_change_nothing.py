@@ -16,7 +16,7 @@ import pytest
 
 from barnabas import turns
 from barnabas.api import APIS
-from barnabas.api.dispatch import RefusedRequest
+from barnabas.api.serving.dispatch import RefusedRequest
 from barnabas.group.parts import extend_topics
 from barnabas.protocol.api_keys import ApiKey, response_header_version
 from barnabas.protocol.messages import OffsetFetchResponse

@@ -53,7 +53,7 @@ from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
 from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
-from barnabas.spark.commit_mark import CommitMark
+from barnabas.spark.source.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
 TOPIC_ID = Uuid(bytes(range(16)))

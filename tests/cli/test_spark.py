@@ -15,7 +15,7 @@ from barnabas.cli.spark import spark
 from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition, result
 from barnabas.protocol.messages import ProduceRequest
 from barnabas.records.builder import build_batch
-from barnabas.spark.commit_mark import CommitMark
+from barnabas.spark.source.commit_mark import CommitMark
 from tests.conform.brokers import await_leaders, broker
 
 NOW_MS = 1_795_000_000_000

@@ -15,7 +15,7 @@ from barnabas.client.producer_transactions import end_transactions
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import KafkaError
 from barnabas.records.builder import encode_record
-from tests.spark.sink_run import committed
+from tests.spark.sink.sink_run import committed
 
 pytestmark = pytest.mark.slow
 

@@ -12,14 +12,14 @@ import pytest
 
 from barnabas.client.admin import Admin, NewTopic
 from barnabas.clock import Clock
+from barnabas.config.config import BrokerConfig
+from barnabas.config.config_table import config_schema
 from barnabas.log.disk import OsDisk
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
-from barnabas.server.config import BrokerConfig
-from barnabas.server.config_table import config_schema
-from barnabas.server.metadata_log import DIRECTORY
-from barnabas.server.metadata_quorum import MetadataQuorum
+from barnabas.quorum.metadata_log import DIRECTORY
+from barnabas.quorum.metadata_quorum import MetadataQuorum
 from tests.conform.brokers import KafkaProcess
 from tests.conform.same_directory.nodes import Kafka
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS
-from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.log.log_config import LogConfig

@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 import barnabas
+from barnabas.config.config import ConfigError
 from barnabas.embedded import broker as broker_module
+from barnabas.node.broker import CannotStart
 from barnabas.protocol.errors import KafkaError
-from barnabas.server.broker import CannotStart
-from barnabas.server.config import ConfigError
 
 PATIENCE_SECONDS = 60
 

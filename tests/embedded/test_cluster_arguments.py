@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.embedded.cluster_arguments import (
     CLUSTER_DEFAULTS,
     checked_brokers,
@@ -11,7 +12,6 @@ from barnabas.embedded.cluster_arguments import (
     cluster_settings,
     ordered_pairs,
 )
-from barnabas.server.config import BrokerConfig, ConfigError
 
 
 def test_the_defaults_are_settings() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.client.properties import read_properties
+from barnabas.config.cannot_start import CannotStart
 from barnabas.embedded.cluster_folder import Held, open_held
-from barnabas.server.cannot_start import CannotStart
 
 
 def test_a_folder_is_made_and_held(tmp_path: Path) -> None:

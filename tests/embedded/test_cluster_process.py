@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.config.cannot_start import CannotStart
 from barnabas.embedded.cluster_process import ClusterProcess
 from barnabas.embedded.fault_plan import NO_FAULTS
-from barnabas.server.cannot_start import CannotStart
-from barnabas.server.local_cluster import LocalNode
+from barnabas.process.local_cluster import LocalNode
 
 FIRST = {"settings": {}, "peers": [], "plan": NO_FAULTS.to_json(1), "temporary": False}
 

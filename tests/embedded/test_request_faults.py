@@ -20,7 +20,7 @@ from barnabas.protocol.messages import FetchRequest, ListGroupsRequest, Metadata
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from tests.api.quiet_clock import QuietClock
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.embedded.orders_topic import PATIENCE_SECONDS, send, values
 
 

@@ -8,8 +8,8 @@ from typing import Self
 
 import pytest
 
+from barnabas.config.cannot_start import CannotStart
 from barnabas.embedded.with_statement import StartedByWith
-from barnabas.server.cannot_start import CannotStart
 
 
 class Started(StartedByWith):

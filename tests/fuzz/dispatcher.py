@@ -18,7 +18,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-from barnabas.api.dispatch import RefusedRequest
+from barnabas.api.serving.dispatch import RefusedRequest
 from barnabas.protocol.api_keys import api, response_header_version
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.message import Struct
@@ -33,7 +33,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.api.quiet_clock import QuietClock
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.fuzz.frames import MEMBER, TOPICS, Frames
 
 SETTINGS: dict[str, Any] = {

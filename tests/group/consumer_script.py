@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from barnabas.config.config_table import config_schema
 from barnabas.group.classic.consumer_protocol import read_assignment, write_assignment
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
@@ -21,7 +22,6 @@ from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
     OffsetFetchRequest,
 )
-from barnabas.server.config_table import config_schema
 from tests.group.cluster_metadata import ClusterMetadata
 from tests.group.script import Client, ScriptRunner, _options
 

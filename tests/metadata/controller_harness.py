@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas.clock import Clock
+from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.controller_view import ControllerSettings, ControllerView
 from barnabas.metadata.local_controller import LocalController
@@ -27,7 +28,6 @@ from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.record_batch import read_header
-from barnabas.server.config_table import config_schema
 
 DIRECTORY = b"d" * 16
 INCARNATION = b"i" * 16

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_entries import ConfigEntry, ConfigResolver
 from barnabas.metadata.config_schema import ConfigSource, ConfigType
 from barnabas.metadata.configs_image import ConfigurationsImage
-from barnabas.server.config_table import config_schema
 
 BROKER, TOPIC, GROUP, METRICS = 4, 2, 32, 16
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_schema import (
     ConfigError,
     ConfigResourceType,
@@ -12,7 +13,6 @@ from barnabas.metadata.config_schema import (
     format_value,
     parse_value,
 )
-from barnabas.server.config_table import config_schema
 
 TOPIC = config_schema().of(ConfigResourceType.TOPIC)
 

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
+from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.metadata.group_config_bounds import check_group_bounds
-from barnabas.server.config_table import config_schema
 
 
 def check(values: dict[str, str], **static: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.config.config_table import config_schema
 from barnabas.metadata.batches import Batches
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage
@@ -30,7 +31,6 @@ from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.topics_image import TopicImage, TopicsImage
 from barnabas.protocol import messages
-from barnabas.server.config_table import config_schema
 
 TOPIC_ID = b"a" * 16
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType, ConfigType
 from barnabas.metadata.security_settings import is_secret, shown, unserved
-from barnabas.server.config_table import config_schema
 
 KEYS = config_schema().of(ConfigResourceType.BROKER)
 

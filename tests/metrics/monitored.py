@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from barnabas.protocol.messages import FetchRequest, FindCoordinatorRequest, OffsetCommitRequest, ProduceRequest
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 from tests.replication.hosting import batch
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]

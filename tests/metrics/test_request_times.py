@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS
-from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.metrics.request_times import ApiTimes, RequestTimes, error_counter
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.messages import FetchResponse, MetadataResponse, ProduceResponse

@@ -16,12 +16,12 @@ from pathlib import Path, PurePosixPath
 import pytest
 from ruamel.yaml import YAML
 
-from barnabas.server.config import BrokerConfig
-from barnabas.server.config_sources import ConfigSources
+from barnabas.config.config import BrokerConfig
+from barnabas.config.sources import ConfigSources
 from tests.packaging.docker_context import copies, copy_into, is_ignored
 from tests.packaging.wheel_files import packaged_files
 from tests.pages import ROOT
-from tests.server.process import ENVIRONMENT
+from tests.process.process import ENVIRONMENT
 
 BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")

@@ -49,12 +49,12 @@ def test_how_floors_are_read() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("floor", "returned"), [("", 0), ("20 src/barnabas/nearest.py\n", 1)])
+@pytest.mark.parametrize(("floor", "returned"), [("", 0), ("20 src/barnabas/words/nearest.py\n", 1)])
 def test_a_module_is_measured(floor: str, returned: int, tmp_path: Path) -> None:
     """In a process of its own, as the module's tests run in a fork."""
     program = (
         "import own_coverage, pathlib, sys; own_coverage.FLOORS = pathlib.Path(sys.argv[1]);"
-        "sys.argv[1:] = ['src/barnabas/nearest.py']; sys.exit(own_coverage.main())"
+        "sys.argv[1:] = ['src/barnabas/words/nearest.py']; sys.exit(own_coverage.main())"
     )
     (tmp_path / "floors").write_text(floor)
     command = [sys.executable, "-c", program, str(tmp_path / "floors")]
@@ -62,5 +62,5 @@ def test_a_module_is_measured(floor: str, returned: int, tmp_path: Path) -> None
         command, cwd=ROOT, env={"PYTHONPATH": "tools", "PATH": ""}, capture_output=True, text=True, check=False
     )
     assert done.returncode == returned, done.stdout + done.stderr
-    assert "100.0 %  src/barnabas/nearest.py" in done.stdout
+    assert "100.0 %  src/barnabas/words/nearest.py" in done.stdout
     assert "1 modules measured, 1 of them wholly" in done.stdout

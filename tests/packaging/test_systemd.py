@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import ROOT
-from tests.server.process import ENVIRONMENT
+from tests.process.process import ENVIRONMENT
 
 FOLDER = ROOT / "packaging"
 UNIT = (FOLDER / "barnabas.service").read_text()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import barnabas
-from barnabas.requirements import install_command
+from barnabas.words.requirements import install_command
 from tests.hidden_packages import hide
 
 pytestmark = pytest.mark.slow
@@ -120,5 +120,5 @@ def test_a_command_that_needs_it_says_what_to_install(environment: dict[str, str
 def test_a_module_that_needs_it_says_what_to_install(environment: dict[str, str], code: str, what: str) -> None:
     done = run(environment, "-c", code)
     assert done.stderr.splitlines()[-1] == (
-        f"barnabas.requirements.NotInstalled: {what} needs confluent-kafka: {install_command('cli')}"
+        f"barnabas.words.requirements.NotInstalled: {what} needs confluent-kafka: {install_command('cli')}"
     )

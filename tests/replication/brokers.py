@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.api import delete_records, fetch, list_offsets, produce
-from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.client.errors import ConnectionLost
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
@@ -25,9 +25,12 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
-from barnabas.replication.fetch_session import FetchSessionCache
+from barnabas.replication.alter_partition_manager import AlterPartitionManager
+from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.partition import Partition
+from barnabas.replication.replica_changes import apply_delta
 from barnabas.replication.replica_fetcher import FetcherConfig
+from barnabas.replication.replica_fetcher_manager import ReplicaFetcherManager
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.steps import run_on_the_spot, sleep, start
@@ -86,15 +89,18 @@ class Broker:
         cluster.publish_to(self)
 
     def replicated(self, replicas: ReplicaManager) -> ReplicatedPartitions:
-        config = FetcherConfig(self.node_id, backoff_ms=BACKOFF_MS)
-        return ReplicatedPartitions(
-            replicas,
-            config,
+        loop = self.cluster.loop
+        fetchers = ReplicaFetcherManager(
+            FetcherConfig(self.node_id, backoff_ms=BACKOFF_MS),
             lambda fetcher: LeaderOverNetwork(self, self.cluster.brokers[fetcher.leader]),
-            self.cluster,
             lambda: self.epoch,
-            self.cluster.loop,
+            replicas.follower_advanced,
+            loop,
+            replicas.fetchers_per_leader,
+            replicas.follower_quota,
         )
+        isr_changes = AlterPartitionManager(self.node_id, lambda: self.epoch, self.cluster, loop)
+        return ReplicatedPartitions(fetchers, isr_changes, replicas.lag_time_max_ms, loop)
 
     def kill(self) -> None:
         self.is_up = False
@@ -310,7 +316,7 @@ class Cluster:
         if not broker.is_up or lives not in (None, broker.lives) or broker.node_id in self.is_behind:
             return
         delta, broker.image = difference(broker.image, self.image), self.image
-        run_on_the_spot(broker.replicas.apply_delta(delta, self.image), None)
+        run_on_the_spot(apply_delta(broker.replicas, delta, self.image), None)
 
     def handle(self, api_key: int, version: int, request: Any) -> asyncio.Future[Any]:
         """Answer as the controller, for the AlterPartition managers."""

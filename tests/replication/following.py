@@ -13,8 +13,9 @@ from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.records.record_batch import iter_batches
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
-from barnabas.replication.fetch_session import FetchSessionCache
+from barnabas.replication.fetch_reader import FetchParams, Reading
+from barnabas.replication.fetch_session import FetchPartition
+from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.offset_lookup import lookup_offset
 from barnabas.replication.partition import Partition
@@ -81,9 +82,8 @@ class Node:
         return found
 
     def _wake(self, partition: Partition) -> None:
-        for wanted in partition.observers or ():
-            if wanted.session is not None:
-                wanted.session.ready[wanted] = None
+        for observer in partition.observers or ():
+            observer.note_change(also_followers=True)
 
     # What a test does
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
@@ -17,7 +17,8 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.messages import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
-from barnabas.replication.fetch_session import FetchSessionCache
+from barnabas.replication.fetch_session_cache import FetchSessionCache
+from barnabas.replication.replica_changes import apply_delta
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.turns import new_budget
 from tests.at_once import at_once
@@ -71,7 +72,7 @@ class Hosting:
         for record in records:
             delta.replay(record)
         self.image = delta.apply()
-        at_once(self.replicas.apply_delta(delta, self.image))
+        at_once(apply_delta(self.replicas, delta, self.image))
 
     def reconfigure(self, name: str, config: LogConfig) -> None:
         """Give a topic other settings."""

@@ -9,7 +9,8 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
+from barnabas.replication.fetch_reader import FetchParams, Reading
+from barnabas.replication.fetch_session import FetchPartition
 from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting
 from tests.replication.test_fetch_reader import append_transaction, end_transaction

@@ -14,8 +14,8 @@ from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, PartitionLookup, Reading
-from barnabas.replication.fetch_session import FetchSession
+from barnabas.replication.fetch_reader import FetchParams, PartitionLookup, Reading
+from barnabas.replication.fetch_session import FetchPartition, FetchSession
 from barnabas.replication.partition import Partition
 from barnabas.steps import start
 from barnabas.turns import TURN

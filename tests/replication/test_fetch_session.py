@@ -13,8 +13,15 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, PartitionLookup, Reading
-from barnabas.replication.fetch_session import EVICTION_MS, SESSION_ID_MAX, FetchContext, FetchSessionCache, next_epoch
+from barnabas.replication.fetch_reader import FetchParams, PartitionLookup, Reading
+from barnabas.replication.fetch_session import FetchPartition
+from barnabas.replication.fetch_session_cache import (
+    EVICTION_MS,
+    SESSION_ID_MAX,
+    FetchContext,
+    FetchSessionCache,
+    next_epoch,
+)
 from barnabas.steps import step
 from tests.at_once import at_once
 from tests.replication.hosting import NODE, Hosting, topic_id

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
-from barnabas.replication.fetch_session import FetchSession
+from barnabas.replication.fetch_reader import FetchParams, Reading
+from barnabas.replication.fetch_session import FetchPartition, FetchSession
 from barnabas.steps import start
 from tests.at_once import at_once
 from tests.replication.brokers import Cluster

@@ -11,6 +11,7 @@ from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from barnabas.replication.partition import Partition
+from barnabas.replication.replica_changes import apply_delta
 from barnabas.steps import in_background
 from barnabas.turns import REPLICA, new_budget
 from tests.replication.hosting import NODE, Hosting, topic_id
@@ -43,7 +44,7 @@ def begin(hosting: Hosting, *records: MetadataRecord) -> asyncio.Future[None]:
     for record in records:
         delta.replay(record)
     hosting.image = delta.apply()
-    return in_background(hosting.replicas.apply_delta(delta, hosting.image), hosting.loop)
+    return in_background(apply_delta(hosting.replicas, delta, hosting.image), hosting.loop)
 
 
 def in_turns(hosting: Hosting, monkeypatch: pytest.MonkeyPatch, *records: MetadataRecord) -> list[int]:

@@ -11,6 +11,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
+from barnabas.replication.replica_changes import apply_delta
 from barnabas.steps import run_on_the_spot, step
 from tests.replication.hosting import NODE, Hosting, topic_id
 
@@ -105,7 +106,7 @@ def test_deletion_and_creation_in_one_delta(hosting: Hosting) -> None:
     ):
         delta.replay(record)
     hosting.image = delta.apply()
-    run_on_the_spot(hosting.replicas.apply_delta(delta, hosting.image), None)
+    run_on_the_spot(apply_delta(hosting.replicas, delta, hosting.image), None)
     assert hosting.replicas.topics["t"].topic_id == topic_id(50)
     assert hosting.replicas.partition("t", 0).log.log_end_offset == 0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from barnabas.server.config import BrokerConfig
-from barnabas.server.node import Node as ServerNode
+from barnabas.config.config import BrokerConfig
+from barnabas.node.node import Node as ServerNode
 from tests.simulation.disk import SimDisk
 from tests.simulation.node import Node
 

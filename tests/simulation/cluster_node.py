@@ -9,6 +9,9 @@ import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import BrokerConfig
+from barnabas.directory.storage import format_directory
 from barnabas.log.log_files import parse_file_name
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
@@ -18,9 +21,6 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.record_batch import iter_batches
-from barnabas.server.cannot_start import CannotStart
-from barnabas.server.config import BrokerConfig
-from barnabas.server.storage import format_directory
 from tests.simulation.broker_node import DATA_DIR, PORT, BrokerNode
 from tests.simulation.disk import SimDisk
 from tests.simulation.history import History, Partition

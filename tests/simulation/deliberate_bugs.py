@@ -16,9 +16,9 @@ from barnabas.log import log_appender, log_segment
 from barnabas.log.log_flusher import LogFlusher
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
+from barnabas.quorum.metadata_log import MetadataLog
 from barnabas.records import record_batch
 from barnabas.records.record_batch import BatchHeader, read_header
-from barnabas.server.metadata_log import MetadataLog
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
 Switch = AbstractContextManager[None]

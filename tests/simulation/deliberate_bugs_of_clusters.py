@@ -15,6 +15,8 @@ from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata import cluster_control, partition_leaders
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
+from barnabas.node.broker import BrokerServer
+from barnabas.quorum.metadata_log import QuorumStateFile
 from barnabas.raft import quorum, unattached
 from barnabas.raft.election_state import ElectionState
 from barnabas.replication import follower_log
@@ -23,8 +25,6 @@ from barnabas.replication.followers import Followers
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_state import CommittedPartitionState
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
-from barnabas.server.broker import BrokerServer
-from barnabas.server.metadata_log import QuorumStateFile
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 

@@ -15,8 +15,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.config.cannot_start import CannotStart
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.cannot_start import CannotStart
 from tests.simulation.client import Client
 from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS

@@ -8,8 +8,8 @@ import pytest
 
 from barnabas.client.errors import BrokerNotAvailable
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.spark.data_loss import DataLoss
 from barnabas.spark.plain_errors import HIDE_TRACEBACK, QueryError, plain_errors
+from barnabas.spark.source.data_loss import DataLoss
 
 
 @pytest.mark.parametrize(

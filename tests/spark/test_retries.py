@@ -13,7 +13,7 @@ from barnabas.retries.headers import FailureHeaders, read_failure, write_failure
 from barnabas.retries.policy import RetryPolicy
 from barnabas.retries.record import Output, Record
 from barnabas.retries.routing import Router
-from barnabas.spark.query_start import start
+from barnabas.spark.queries.start import start
 from barnabas.spark.retries import attempt, attempted, read
 from tests.spark.session import SPARK, Topics
 

@@ -8,8 +8,8 @@ Version 2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH, 3 is flexib
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.producer_errors import producer_error
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.producer_errors import producer_error
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from barnabas.protocol.topic_names import GROUP_METADATA

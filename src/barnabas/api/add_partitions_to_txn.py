@@ -12,8 +12,8 @@ TRANSACTION_ABORTABLE.
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.producer_errors import producer_error
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.producer_errors import producer_error
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from barnabas.protocol.topic_names import is_internal

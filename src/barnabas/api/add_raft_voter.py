@@ -5,6 +5,6 @@
 Version 1 may acknowledge before the commit (KIP-1186).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -6,6 +6,6 @@
 Version 1 is flexible (KIP-546, KIP-612).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

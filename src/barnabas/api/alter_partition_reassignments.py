@@ -5,6 +5,6 @@
 Version 0 is flexible (KIP-455), 1 may forbid a change of the replication factor (KIP-860).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -13,7 +13,7 @@ Sources: KIP-113; `ReplicaManager.alterReplicaLogDirs`, `AlterReplicaLogDirsRequ
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from barnabas.replication.replica_manager import ReplicaManager

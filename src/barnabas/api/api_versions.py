@@ -23,7 +23,7 @@ from functools import cache
 from typing import NamedTuple
 
 from barnabas.api import APIS, RECEIVER, TELEMETRY, max_version
-from barnabas.api.context import AnyContext
+from barnabas.api.serving.context import AnyContext
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import supported_features

@@ -8,7 +8,7 @@ Version 1 adds offline directories (KIP-858), 2 cordoned ones (KIP-1066).
 
 from __future__ import annotations
 
-from barnabas.api.context import ControllerContext
+from barnabas.api.serving.context import ControllerContext
 from barnabas.protocol.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 

@@ -10,9 +10,9 @@ Version 1 says which protocol a member speaks (KIP-1099).
 
 from __future__ import annotations
 
-from barnabas.api.authorized_operations import add_group_operations
 from barnabas.api.consumer_group_heartbeat import check_consumer_groups_enabled
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.authorized_operations import add_group_operations
+from barnabas.api.serving.context import RequestContext
 from barnabas.group.consumer import requests
 from barnabas.protocol.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 

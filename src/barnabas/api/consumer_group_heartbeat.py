@@ -10,8 +10,8 @@ Version 0 lets the coordinator make the member id; from 1 the client makes it (K
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.excess import check_subscription
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.excess import check_subscription
 from barnabas.group.consumer import requests
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse

@@ -6,6 +6,6 @@
 Version 2 is flexible, 3 may return quota errors (KIP-599).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

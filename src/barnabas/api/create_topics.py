@@ -7,6 +7,6 @@
 Version 4 adds the defaults (KIP-464), 5 the created topic's configuration (KIP-525), 7 the topic id (KIP-516).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.api.context import BrokerServices, RequestContext
+from barnabas.api.serving.context import BrokerServices, RequestContext
 from barnabas.group import requests
 from barnabas.protocol.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from barnabas.steps import shielded

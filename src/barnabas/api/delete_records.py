@@ -12,7 +12,7 @@ Version 1 adds nothing, 2 is flexible (KIP-107, KIP-482).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
 from barnabas.replication.awaited_deletion import AwaitedDeletion

@@ -8,8 +8,8 @@ Version 0 is KIP-932.
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_requests import check_share_groups_enabled
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_requests import check_share_groups_enabled
 from barnabas.protocol.messages import DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse
 
 

@@ -5,8 +5,8 @@ A share partition without state succeeds; an unknown topic or partition gets UNK
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_group_state import answer_each
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_group_state import answer_each
 from barnabas.protocol.messages import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
 
 

@@ -6,6 +6,6 @@
 Version 5 adds error messages, 6 topic ids (KIP-516).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

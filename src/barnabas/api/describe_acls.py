@@ -7,7 +7,7 @@ Version 1 adds pattern types (KIP-290), 2 is flexible, 3 adds user resources (KI
 
 from __future__ import annotations
 
-from barnabas.api.context import AnyContext
+from barnabas.api.serving.context import AnyContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
 

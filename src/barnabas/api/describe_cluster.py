@@ -9,9 +9,9 @@ Version 1 adds the endpoint type (KIP-919), 2 fenced brokers (KIP-1073).
 
 from __future__ import annotations
 
-from barnabas.api.advertised import advertised_endpoint
-from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.advertised import advertised_endpoint
+from barnabas.api.serving.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from barnabas.api.context import AnyContext, RequestContext
+from barnabas.api.serving.context import AnyContext, RequestContext
 from barnabas.coordinator.append_error import append_error
 from barnabas.metadata.config_entries import ConfigEntry
 from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType

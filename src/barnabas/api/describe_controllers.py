@@ -12,8 +12,8 @@ Source: Kafka's `ControllerApis.handleDescribeCluster`, `ControllerRegistrations
 
 from __future__ import annotations
 
-from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
-from barnabas.api.context import ControllerContext
+from barnabas.api.serving.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from barnabas.api.serving.context import ControllerContext
 from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeClusterRequest, DescribeClusterResponse

@@ -11,8 +11,8 @@ Version 3 adds authorized operations (KIP-430), 4 the group instance id (KIP-345
 
 from __future__ import annotations
 
-from barnabas.api.authorized_operations import add_group_operations
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.authorized_operations import add_group_operations
+from barnabas.api.serving.context import RequestContext
 from barnabas.group.classic import requests
 from barnabas.protocol.messages import DescribeGroupsRequest, DescribeGroupsResponse
 

@@ -9,7 +9,7 @@ Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-8
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from barnabas.turns import READ, RECORD, pace
 

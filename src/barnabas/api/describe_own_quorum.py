@@ -10,8 +10,8 @@ Source: Kafka's `KafkaRaftClient.handleDescribeQuorumRequest`.
 
 from __future__ import annotations
 
-from barnabas.api.context import ControllerContext
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.context import ControllerContext
+from barnabas.api.serving.forwarding import forward
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeQuorumRequest, DescribeQuorumResponse
 

@@ -10,7 +10,7 @@ Version 0 is flexible (KIP-664).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.protocol import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError

@@ -6,6 +6,6 @@
 Version 1 adds fetch times (KIP-836), 2 directory ids and listeners (KIP-853).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -9,8 +9,8 @@ Version 1 adds the lag (KIP-1226).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_requests import is_share_enabled
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_requests import is_share_enabled
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
 from barnabas.steps import gather

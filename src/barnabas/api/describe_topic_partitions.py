@@ -15,9 +15,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from barnabas.api.advertised import advertised_endpoint
-from barnabas.api.authorized_operations import TOPIC_OPERATIONS
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.advertised import advertised_endpoint
+from barnabas.api.serving.authorized_operations import TOPIC_OPERATIONS
+from barnabas.api.serving.context import RequestContext
 from barnabas.metadata.image import MetadataImage, TopicImage
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import topic_names

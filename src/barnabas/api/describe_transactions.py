@@ -9,7 +9,7 @@ Version 0 is flexible (KIP-664).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
 from barnabas.steps import gather

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from barnabas.api.context import AnyContext
+from barnabas.api.serving.context import AnyContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
 from barnabas.turns import ELEMENT, RECORD, pace

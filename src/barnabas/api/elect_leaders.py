@@ -6,6 +6,6 @@
 Version 1 adds the election type (KIP-460), 2 is flexible.
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from barnabas.api.context import AnyContext, ConnectionInfo, ControllerContext
-from barnabas.api.dispatch import Dispatcher, RefusedRequest
+from barnabas.api.serving.context import AnyContext, ConnectionInfo, ControllerContext
+from barnabas.api.serving.dispatch import Dispatcher, RefusedRequest
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.envelope import read_address
 from barnabas.protocol.errors import ErrorCode, KafkaError

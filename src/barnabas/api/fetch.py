@@ -20,13 +20,14 @@ Version 4 adds the isolation level, 5 the log start offset, 7 sessions (KIP-227)
 
 from __future__ import annotations
 
-from barnabas.api.advertised import name_leaders
-from barnabas.api.context import RequestContext
-from barnabas.api.throttling import fetch_bytes_limit, throttled_fetch
+from barnabas.api.serving.advertised import name_leaders
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.throttling import fetch_bytes_limit, throttled_fetch
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
+from barnabas.replication.fetch_reader import FetchParams, Reading
+from barnabas.replication.fetch_session import FetchPartition
 from barnabas.turns import ELEMENT, RECORD, is_long, pace
 
 SESSION_VERSION = 7

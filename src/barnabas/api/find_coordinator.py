@@ -12,9 +12,9 @@ Version 1 adds the key type, 3 is flexible, 4 adds several keys (KIP-699), 6 sha
 
 from __future__ import annotations
 
-from barnabas.api.advertised import advertised_endpoint
-from barnabas.api.context import RequestContext
-from barnabas.api.topic_creation import create_topics
+from barnabas.api.serving.advertised import advertised_endpoint
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.topic_creation import create_topics
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode

@@ -10,7 +10,7 @@ Version 0 is flexible (KIP-714).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse
 from barnabas.telemetry.client_metrics_manager import ACCEPTED_COMPRESSION, ClientAttributes

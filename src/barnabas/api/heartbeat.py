@@ -9,7 +9,7 @@ Version 1 adds the throttle time, 3 the group instance id (KIP-345), 4 is flexib
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group.classic import requests
 from barnabas.protocol.messages import HeartbeatRequest, HeartbeatResponse
 

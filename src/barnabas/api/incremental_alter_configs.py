@@ -7,6 +7,6 @@
 Version 1 is flexible.
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

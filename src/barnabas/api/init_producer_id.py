@@ -16,8 +16,8 @@ Version 2 is flexible, 3 adds the current id and epoch (KIP-360), 4 PRODUCER_FEN
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.producer_errors import producer_error
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.producer_errors import producer_error
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 

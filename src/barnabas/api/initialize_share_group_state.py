@@ -5,8 +5,8 @@ Start offset -1 leaves the start to the partition's leader. An older state epoch
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_group_state import answer_each
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_group_state import answer_each
 from barnabas.protocol.messages import InitializeShareGroupStateRequest, InitializeShareGroupStateResponse
 
 

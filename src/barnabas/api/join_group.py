@@ -12,7 +12,7 @@ Version 1 adds the rebalance timeout (KIP-62), 4 the required member id (KIP-394
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group.classic import requests
 from barnabas.protocol.messages import JoinGroupRequest, JoinGroupResponse
 

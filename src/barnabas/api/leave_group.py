@@ -9,7 +9,7 @@ Version 3 names members with instance ids (KIP-345), 4 is flexible, 5 adds the r
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group.classic import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import LeaveGroupRequest, LeaveGroupResponse

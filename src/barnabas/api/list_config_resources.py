@@ -10,7 +10,7 @@ Version 0 was ListClientMetricsResources (KIP-1000), 1 adds other types (KIP-114
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListConfigResourcesRequest, ListConfigResourcesResponse

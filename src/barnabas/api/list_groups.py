@@ -9,7 +9,7 @@ Version 3 is flexible, 4 adds states (KIP-518), 5 types (KIP-848).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group import requests
 from barnabas.protocol.messages import ListGroupsRequest, ListGroupsResponse
 

@@ -6,6 +6,6 @@
 Version 0 is flexible (KIP-455).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
 from barnabas.regular_expressions import InvalidExpression, RegularExpression, compiled

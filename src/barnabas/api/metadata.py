@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import Any
 
-from barnabas.api.advertised import advertised_endpoint
-from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from barnabas.api.context import RequestContext
-from barnabas.api.topic_creation import begin_creation, create_topics
+from barnabas.api.serving.advertised import advertised_endpoint
+from barnabas.api.serving.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.topic_creation import begin_creation, create_topics
 from barnabas.metadata.image import MetadataImage, TopicImage
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import topic_names

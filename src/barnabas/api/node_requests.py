@@ -14,6 +14,6 @@
 Source: Kafka's `ControllerApis`.
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

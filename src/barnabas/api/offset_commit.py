@@ -12,7 +12,7 @@ Versions 2-4 carry a retention time, 6 adds the leader epoch (KIP-320), 7 the gr
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group import requests
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode

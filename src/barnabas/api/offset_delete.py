@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group import requests
 from barnabas.group.parts import extend_topics, parts
 from barnabas.protocol.errors import ErrorCode

@@ -15,7 +15,7 @@ Version 2 adds the null list, 5 the leader epoch (KIP-320), 6 is flexible, 7 add
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group import requests
 from barnabas.group.parts import extend_topics, parts
 from barnabas.metadata.image import MetadataImage

@@ -10,7 +10,7 @@ followers (KIP-101, KIP-279).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from barnabas.turns import READ, pace

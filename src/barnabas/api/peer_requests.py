@@ -16,7 +16,7 @@ Source: Kafka's `ControllerApis.handleRaftRequest`, `KafkaRaftClient.handleReque
 
 from __future__ import annotations
 
-from barnabas.api.context import ControllerContext
+from barnabas.api.serving.context import ControllerContext
 from barnabas.protocol.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from barnabas.raft.answer_messages import NodeAddress, PeerResponse, answer_message
 from barnabas.raft.request_messages import PeerRequest, read_request

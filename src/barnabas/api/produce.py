@@ -19,18 +19,18 @@ begins transactions by producing (KIP-890), 13 adds topic ids (KIP-516).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from barnabas.api.advertised import name_leaders
-from barnabas.api.context import RequestContext
-from barnabas.api.held_order import hold_order, release_order
+from barnabas.api.serving.advertised import name_leaders
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.held_order import hold_order, release_order
 from barnabas.log.append_checks import NOT_OPENED, AppendOrigin, RecordsToOpen
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.errors import RecordsRejected
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
-from barnabas.records import record_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record_batch import (
     BATCH_OVERHEAD,
@@ -38,8 +38,9 @@ from barnabas.records.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     PREFIX_BYTES,
+    TRANSACTIONAL,
+    batch_prefix,
     length_and_magic,
-    read_header,
 )
 from barnabas.replication.awaited_commit import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
@@ -48,7 +49,7 @@ from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS, Replica
 from barnabas.turns import ELEMENT, LOG_OPENED, WRITE, next_turn, pace, spend
 
 if TYPE_CHECKING:
-    from barnabas.api.transactional_produce import Verified
+    from barnabas.api.serving.transactional_produce import Verified
 
 ACKS_ALL = -1
 TOPIC_ID_VERSION = 13
@@ -56,6 +57,9 @@ LEADER_HINT_VERSION = 10
 ZSTD_VERSION = 7
 ADMIN_CLIENT_ID = "__admin_client"
 """Kafka's own tools may write to internal topics under this client id."""
+
+Prefix = tuple[int, int, int]
+"""Length, magic and attributes of a batch."""
 
 BYTES = 8192
 """Bytes of records that are checked for the cost of one."""
@@ -76,15 +80,15 @@ async def handle(context: RequestContext, request: ProduceRequest) -> ProduceRes
     verified = None
     # A long request's records are copies, which another thread may read.
     run = context.services.loop.run_in_executor
-    is_transactional = await run(None, _is_transactional, request) if context.is_long else _is_transactional(request)
+    prefixes, is_transactional = await run(None, _prefixes, request) if context.is_long else _prefixes(request)
     if is_transactional:
         if request.transactional_id is None:
             return await _all_refused(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         # A broker without transactions does not import their code.
-        from barnabas.api import transactional_produce
+        from barnabas.api.serving import transactional_produce
 
         verified = await transactional_produce.verify(context, request, _find)
-    response, failed, commits = await _append(context, request, verified)
+    response, failed, commits = await _append(context, request, iter(prefixes), verified)
     release_order(context)
     if request.acks == 0:
         context.close_connection = context.close_connection or failed
@@ -97,11 +101,12 @@ async def handle(context: RequestContext, request: ProduceRequest) -> ProduceRes
 
 
 async def _append(
-    context: RequestContext, request: ProduceRequest, verified: Verified | None
+    context: RequestContext, request: ProduceRequest, prefixes: Iterator[Prefix | None], verified: Verified | None
 ) -> tuple[ProduceResponse, bool, list[tuple[AwaitedCommit, Any]]]:
     """Append the batches that pass the checks.
 
     Args:
+        prefixes: of the partitions' records, in order.
         verified: the outcome for transactional batches; None if the request has none, or none that need verification.
 
     Returns:
@@ -121,13 +126,13 @@ async def _append(
                 hold_order(context, request)
                 await next_turn()
                 topic = _topic(replicas, version, data)
-            index, cost = wanted.index, ELEMENT
+            index, prefix, cost = wanted.index, next(prefixes), ELEMENT
             partition = reached = None
             try:
                 partition = topic.partitions.get(index) if topic is not None else None
                 if partition is None:
                     partition = _missing(context, data, topic, index)
-                records = _checked(version, wanted.records)
+                records = _checked(version, wanted.records, prefix)
                 if partition.topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
                 guard = None
@@ -205,19 +210,19 @@ def _find(context: RequestContext, data: Any, index: int) -> Partition | None:
     return None if topic is None else topic.partitions.get(index)
 
 
-def _checked(version: int, records: Any) -> memoryview:
+def _checked(version: int, records: Any, prefix: Prefix | None) -> memoryview:
     """Return the only batch of a partition's records, without a fragment of a batch behind it, as Kafka does."""
     size = 0 if records is None else len(records)
-    if size < BATCH_OVERHEAD:
+    if prefix is None:
         raise _no_batch(records, size)
-    length, magic = length_and_magic(records)
+    length, magic, attributes = prefix
     end = length + LOG_OVERHEAD
     if magic != MAGIC or length < _MIN_BATCH_LENGTH or end > size:
         raise _no_batch(records, size)
     if end != size:
         _check_rest(records[end:])
         records = records[:end]
-    if version < ZSTD_VERSION and read_header(records).attributes & COMPRESSION_MASK == Compression.ZSTD:
+    if version < ZSTD_VERSION and attributes & COMPRESSION_MASK == Compression.ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     checked: memoryview = records
     return checked
@@ -248,13 +253,19 @@ def _check_rest(rest: memoryview) -> None:
         raise KafkaError(ErrorCode.INVALID_RECORD)
 
 
-def _is_transactional(request: ProduceRequest) -> bool:
+def _prefixes(request: ProduceRequest) -> tuple[list[Prefix | None], bool]:
+    """Return how each partition's records begin, and whether any are of a transaction."""
+    prefixes: list[Prefix | None] = []
+    is_transactional = False
     for topic in request.topic_data:
         for partition in topic.partition_data:
             records: Any = partition.records
-            if records is not None and record_batch.is_transactional(records):
-                return True
-    return False
+            prefix = batch_prefix(records)
+            prefixes.append(prefix)
+            # Formats before v2 have no transactions.
+            if prefix is not None and prefix[2] & TRANSACTIONAL and prefix[1] == MAGIC:
+                is_transactional = True
+    return prefixes, is_transactional
 
 
 async def _wrong_acks(context: RequestContext, request: ProduceRequest) -> ProduceResponse:

@@ -10,8 +10,8 @@ Version 0 is flexible (KIP-714).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
 from barnabas.api.get_telemetry_subscriptions import client_attributes
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import PushTelemetryRequest, PushTelemetryResponse
 

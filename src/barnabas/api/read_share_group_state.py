@@ -6,8 +6,8 @@ epoch is written, which fences older leaders.
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_group_state import answer_each
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_group_state import answer_each
 from barnabas.protocol.messages import ReadShareGroupStateRequest, ReadShareGroupStateResponse
 from barnabas.share.state_records import ShareGroupOffset
 

@@ -6,8 +6,8 @@ records (KIP-1226).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_group_state import answer_each
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_group_state import answer_each
 from barnabas.protocol.messages import ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse
 from barnabas.share.share_coordinator_shard import StateSummary
 

@@ -3,6 +3,6 @@
 - The broker forwards the request to the active controller, which leads the quorum; `voter_changes` is the controller's side.
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -7,7 +7,7 @@ Version 1 adds the session lifetime (KIP-368), 2 is flexible.
 
 from __future__ import annotations
 
-from barnabas.api.context import AnyContext
+from barnabas.api.serving.context import AnyContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
 

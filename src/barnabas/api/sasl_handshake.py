@@ -7,7 +7,7 @@ Version 1 announces SaslAuthenticate (KIP-152). Never flexible.
 
 from __future__ import annotations
 
-from barnabas.api.context import AnyContext
+from barnabas.api.serving.context import AnyContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslHandshakeRequest, SaslHandshakeResponse
 

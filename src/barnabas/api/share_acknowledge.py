@@ -11,8 +11,8 @@ Version notes: 1 KIP-932 (0 was early access), 2 renew and the lock's duration i
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_requests import (
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_requests import (
     acknowledge,
     check_member,
     check_share_groups_enabled,
@@ -21,7 +21,7 @@ from barnabas.api.share_requests import (
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
-from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
+from barnabas.replication.fetch_session_cache import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
 from barnabas.turns import ELEMENT, pace
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_requests import (
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_requests import (
     RENEW_VERSION,
     acknowledge,
     check_member,
@@ -26,11 +26,11 @@ from barnabas.api.share_requests import (
     lead_hints,
     read_acknowledgements,
 )
-from barnabas.api.throttling import fetch_bytes_limit
+from barnabas.api.serving.throttling import fetch_bytes_limit
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchRequest, ShareFetchResponse
-from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_epoch
+from barnabas.replication.fetch_session_cache import FINAL_EPOCH, INITIAL_EPOCH, next_epoch
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.sessions import ShareSession, TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer

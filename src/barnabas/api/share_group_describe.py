@@ -8,9 +8,9 @@ Version 1 is KIP-932; version 0, its early access, is not served.
 
 from __future__ import annotations
 
-from barnabas.api.authorized_operations import add_group_operations
-from barnabas.api.context import RequestContext
-from barnabas.api.share_requests import check_share_groups_enabled
+from barnabas.api.serving.authorized_operations import add_group_operations
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_requests import check_share_groups_enabled
 from barnabas.protocol.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
 

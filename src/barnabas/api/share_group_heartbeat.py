@@ -10,9 +10,9 @@ Version 1 is KIP-932; version 0, its early access, is not served.
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.excess import check_subscription
-from barnabas.api.share_requests import check_member, check_share_groups_enabled
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.excess import check_subscription
+from barnabas.api.serving.share_requests import check_member, check_share_groups_enabled
 from barnabas.protocol.messages import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 

@@ -11,8 +11,8 @@ Version 1 adds the assignor's name and the topology description.
 
 from __future__ import annotations
 
-from barnabas.api.authorized_operations import add_group_operations
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.authorized_operations import add_group_operations
+from barnabas.api.serving.context import RequestContext
 from barnabas.api.streams_group_heartbeat import check_streams_enabled
 from barnabas.group.streams import requests
 from barnabas.protocol.errors import ErrorCode

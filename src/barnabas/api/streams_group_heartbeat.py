@@ -10,9 +10,9 @@ Version 1 reports missing client tags and can ask for a topology description, wh
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.excess import check_elements
-from barnabas.api.streams_internal_topics import create_internal_topics
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.excess import check_elements
+from barnabas.api.serving.streams_internal_topics import create_internal_topics
 from barnabas.group.streams import requests
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse

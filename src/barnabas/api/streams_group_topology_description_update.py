@@ -8,7 +8,7 @@ Version 0 is new in Kafka 4.4 (KIP-1331).
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.api.streams_group_heartbeat import check_streams_enabled
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (

@@ -8,7 +8,7 @@ Version 3 adds the group instance id (KIP-345), 4 is flexible, 5 adds protocol t
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.group.classic import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SyncGroupRequest, SyncGroupResponse

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.coordinator.append_error import append_error
 from barnabas.group import requests
 from barnabas.group.parts import extend_topics, parts

@@ -5,6 +5,6 @@
 Version 0 is flexible (KIP-631).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

@@ -5,6 +5,6 @@
 Version 1 adds the upgrade type (KIP-584, KIP-778), 2 returns one error for the whole request (KIP-1022).
 """
 
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.forwarding import forward
 
 handle = forward

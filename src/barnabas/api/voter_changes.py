@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.api.context import ControllerContext
-from barnabas.api.forwarding import forward
+from barnabas.api.serving.context import ControllerContext
+from barnabas.api.serving.forwarding import forward
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 

@@ -6,8 +6,8 @@ with more than `BATCHES_MAX` batches, because to combine them holds the loop. Ve
 
 from __future__ import annotations
 
-from barnabas.api.context import RequestContext
-from barnabas.api.share_group_state import answer_each
+from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.share_group_state import answer_each
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteShareGroupStateRequest, WriteShareGroupStateResponse
 from barnabas.share.share_coordinator_shard import StateWrite

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterator
 from typing import NamedTuple
 
-from barnabas.api.context import RequestContext
+from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from barnabas.protocol.topic_names import GROUP_METADATA

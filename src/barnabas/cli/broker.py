@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import click
 
-from barnabas.byte_sizes import format_bytes
 from barnabas.cli.changed_settings import SHORT_SOURCES
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import Admin, ConfigEntry, ConfigResource, LogDir, Node, ResourceType, result
 from barnabas.protocol.errors import KafkaError
+from barnabas.words.byte_sizes import format_bytes
 
 
 @click.group()

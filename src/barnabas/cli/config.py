@@ -15,10 +15,10 @@ from barnabas.cli.session import Session, complete_groups, complete_topics, pars
 from barnabas.cli.wording import as_typed
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
-from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
 from barnabas.protocol.errors import KafkaError
 from barnabas.settings_table import near_setting, setting_names
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import printable
 
 _NAMED_MAX = 5
 _TYPES = {

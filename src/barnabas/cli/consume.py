@@ -19,8 +19,8 @@ from barnabas.cli.session import Session, complete_topics, session_options_of_co
 from barnabas.cli.wording import as_typed, counted
 from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
 from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
-from barnabas.printable import printable
 from barnabas.protocol.errors import KafkaError
+from barnabas.words.printable import printable
 
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:

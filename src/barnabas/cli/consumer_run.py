@@ -25,7 +25,7 @@ from barnabas.cli.watched_topics import GONE, WatchedTopics
 from barnabas.cli.wording import as_typed
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.library_message import fields_of
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 _BATCH_RECORDS = 1000
 _POLL_SECONDS = 0.5

@@ -13,8 +13,8 @@ from barnabas.cli.session import Session, complete_cuts, complete_topics, sessio
 from barnabas.cli.times import format_time_ms, parse_time_ms
 from barnabas.client.admin import EARLIEST, Admin, Cut, TopicPartition, results
 from barnabas.client.cuts import is_valid_cut_name
-from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import printable
 
 _ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
 

@@ -12,12 +12,12 @@ from confluent_kafka.admin import AdminClient
 from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.session import Session, parse_pairs
 from barnabas.client.admin import Admin, NewTopic, TopicMetadata, result
-from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.headers import FailureHeaders
 from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic, transactional_id
 from barnabas.retries.redriven import STATE_TOPIC
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import printable
 
 Chosen = Callable[[DeadLetter], bool]
 

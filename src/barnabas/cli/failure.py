@@ -17,12 +17,12 @@ import click
 from barnabas.cli.layout import width_of
 from barnabas.cli.wording import as_typed, in_lower_case
 from barnabas.client.errors import OtherProtocol
-from barnabas.error_lines import error_line
-from barnabas.kafka_words import in_plain_words
-from barnabas.nearest import did_you_mean
-from barnabas.printable import on_one_line
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.settings_table import suggestion
+from barnabas.words.error_lines import error_line
+from barnabas.words.kafka_words import in_plain_words
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import on_one_line
 
 _NO_CONTROLLER = (
     "a majority of the controllers must run: `barnabas cluster status` says which do; --timeout-ms waits longer"

@@ -23,8 +23,8 @@ from barnabas.client.admin import (
     TopicMetadata,
     TopicPartition,
 )
-from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.words.printable import printable
 
 _STATES = (
     "PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling", "NotReady",

@@ -19,10 +19,10 @@ from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import parse_time_ms
 from barnabas.cli.wording import counted
 from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, TopicPartition, result
-from barnabas.durations import parse_duration_ms
-from barnabas.nearest import did_you_mean
-from barnabas.printable import on_one_line
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.words.durations import parse_duration_ms
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import on_one_line
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET", "STATUS")
 

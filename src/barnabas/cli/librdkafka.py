@@ -16,9 +16,9 @@ from barnabas.cli.client_settings import client_settings as known_settings
 from barnabas.cli.client_settings import is_librdkafkas
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import PLAINTEXT_ONLY, Session, check_is_plaintext, parse_pairs
-from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, error_for
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import printable
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError as LibraryError

@@ -23,7 +23,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.cli.times import parse_time_ms
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 
 class Anchor(Enum):

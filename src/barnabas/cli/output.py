@@ -20,8 +20,8 @@ import click
 
 from barnabas.cli.layout import ABSENT, Grid, Layout, lay_out, lay_out_vertically, width_of
 from barnabas.cli.wording import counted
-from barnabas.error_lines import at_spaces
-from barnabas.printable import printable
+from barnabas.words.error_lines import at_spaces
+from barnabas.words.printable import printable
 
 
 class Table(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from barnabas.cli.failure import Failure
 from barnabas.client.admin import Admin, TopicPartition, result
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 
 def partitions_of(admin: Admin, texts: Iterable[str]) -> list[TopicPartition]:

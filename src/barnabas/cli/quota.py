@@ -12,7 +12,7 @@ from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs, session_options
 from barnabas.client.admin import Quota
 from barnabas.client.quotas import Entity
-from barnabas.nearest import did_you_mean
+from barnabas.words.nearest import did_you_mean
 
 _TYPES = ("user", "client-id", "ip")
 _OF_CLIENTS = ("consumer_byte_rate", "controller_mutation_rate", "producer_byte_rate", "request_percentage")

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from barnabas.cli.output import printable_json
 from barnabas.cli.times import format_time_ms
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 Headers = Sequence[tuple[str, bytes | None]]
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from barnabas.cli.record_format import ENCODINGS, Headers, Verb, split_format
 from barnabas.cli.times import parse_time_ms
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 _T = TypeVar("_T")
 

@@ -24,10 +24,10 @@ from barnabas.cli.usage import check_utf8, not_utf8
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.properties import read_properties
-from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
 from barnabas.protocol.errors import KafkaError
 from barnabas.settings_table import setting_names
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import printable
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"

@@ -14,7 +14,7 @@ from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import format_time_ms
 from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
-from barnabas.spark.commit_mark import parse_mark
+from barnabas.spark.source.commit_mark import parse_mark
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITIONS", "LAG", "LAG-SECONDS", "LAST-COMMIT")
 _NO_QUERY = "no query commits its progress: set the source's option kafka.group.id, a group for each query"

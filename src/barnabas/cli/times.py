@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from barnabas.durations import parse_duration_ms
-from barnabas.printable import printable
+from barnabas.words.durations import parse_duration_ms
+from barnabas.words.printable import printable
 
 
 def parse_time_ms(text: str, now_ms: int) -> int:

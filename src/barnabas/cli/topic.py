@@ -41,9 +41,9 @@ from barnabas.client.admin import (
     result,
 )
 from barnabas.client.configs import ConfigOperation
-from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
+from barnabas.words.printable import printable
 
 _MIN_ISR = "min.insync.replicas"
 _NAMED_MAX = 5

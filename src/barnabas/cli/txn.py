@@ -23,8 +23,8 @@ from barnabas.client.admin import (
     result,
 )
 from barnabas.client.offsets import READ_COMMITTED
-from barnabas.durations import parse_duration_ms
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.words.durations import parse_duration_ms
 
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 _PARTITION = re.compile(r"(?P<topic>.+):(?P<partition>\d+)")

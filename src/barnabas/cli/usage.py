@@ -5,7 +5,7 @@
     error: no such option: --wid; did you mean --wide?
 
 click finds the mistakes; the words here begin in lower case and end without a full stop, and the exit code is 2. `barnabas start` and
-`barnabas storage`, which are parsed without click, say the same (`server.arguments`).
+`barnabas storage`, which are parsed without click, say the same (`process.arguments`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import click
 from barnabas.cli.help_text import Voice
 from barnabas.cli.layout import width_of
 from barnabas.cli.wording import in_lower_case
-from barnabas.error_lines import error_line
-from barnabas.nearest import did_you_mean
-from barnabas.requirements import NotInstalled, needed_by
+from barnabas.words.error_lines import error_line
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.requirements import NotInstalled, needed_by
 
 _INTERRUPTED = 130
 _OF_COMMANDS = frozenset(

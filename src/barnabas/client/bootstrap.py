@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 DEFAULT_PORT = 9092
 

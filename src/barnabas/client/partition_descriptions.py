@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import ClusterMetadata, TopicPartition
-from barnabas.leaderless import Leaderless, why_leaderless
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
+from barnabas.words.leaderless import Leaderless, why_leaderless
 
 _PAGE = 2000
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 _WHITE = " \t\f"
 _LINE_END = re.compile(r"\r\n|\n|\r")

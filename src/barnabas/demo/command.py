@@ -33,7 +33,7 @@ from barnabas.demo.feeder import Feed, FeederProcess, FeedError, FeedProgress, c
 from barnabas.demo.java import JavaMissing, check_java
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
 from barnabas.demo.shop_process import ShopProcess, ShopStopped, copy_project
-from barnabas.requirements import needed_by
+from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.demo.results import Results

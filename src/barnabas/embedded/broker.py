@@ -33,6 +33,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from os import PathLike
 from typing import Any, Self, TypeVar
 
+from barnabas.config.cannot_start import CannotStart, check_system
+from barnabas.config.config import ConfigError
 from barnabas.embedded.broker_arguments import (
     broker_config,
     checked_path,
@@ -45,14 +47,12 @@ from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
 from barnabas.embedded.with_statement import StartedByWith
 from barnabas.log.disk import OsDisk
-from barnabas.printable import printable
+from barnabas.node.node import Node
+from barnabas.process.commands import epoch_ms, new_event_loop
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import error_for
 from barnabas.protocol.messages import CreateTopicsResponse
-from barnabas.server.cannot_start import CannotStart, check_system
-from barnabas.server.commands import epoch_ms, new_event_loop
-from barnabas.server.config import ConfigError
-from barnabas.server.node import Node
+from barnabas.words.printable import printable
 
 __all__ = ["Broker"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike, fspath
 
-from barnabas.kafka_words import in_plain_words
+from barnabas.config.config import BrokerConfig, ConfigError
+from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
-from barnabas.server.config import BrokerConfig, ConfigError
-from barnabas.server.config_table import config_schema
+from barnabas.words.kafka_words import in_plain_words
+from barnabas.words.nearest import did_you_mean
 
 __all__ = ["broker_config", "checked_config", "checked_path", "checked_port", "setting_texts", "topic_request"]
 

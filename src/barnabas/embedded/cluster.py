@@ -30,6 +30,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from barnabas.config.cannot_start import CannotStart, check_system
 from barnabas.embedded.broker_arguments import checked_path, topic_request
 from barnabas.embedded.cluster_arguments import (
     both_ways,
@@ -44,8 +45,7 @@ from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
 from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
 from barnabas.embedded.fault_tickets import FaultTickets, InjectedFault
 from barnabas.embedded.with_statement import StartedByWith
-from barnabas.server.cannot_start import CannotStart, check_system
-from barnabas.server.local_cluster import HOST
+from barnabas.process.local_cluster import HOST
 
 __all__ = ["Cluster"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from barnabas.config.config import ConfigError
 from barnabas.embedded.broker_arguments import checked_config, setting_texts
-from barnabas.server.config import ConfigError
-from barnabas.server.local_cluster import NODES_MAX, OWN_SETTINGS
+from barnabas.process.local_cluster import NODES_MAX, OWN_SETTINGS
 
 __all__ = [
     "CLUSTER_DEFAULTS",

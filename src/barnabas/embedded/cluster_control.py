@@ -25,6 +25,8 @@ from barnabas.embedded.fault_tickets import FaultTickets
 from barnabas.embedded.link_faults import LinkFaults
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
 from barnabas.metadata.image import MetadataImage
+from barnabas.node.as_new import make_as_new
+from barnabas.node.node import Node
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.messages import (
@@ -32,8 +34,6 @@ from barnabas.protocol.messages import (
     CreateTopicsRequest,
     ElectLeadersRequest,
 )
-from barnabas.server.as_new import make_as_new
-from barnabas.server.node import Node
 
 __all__ = ["ClusterControl"]
 

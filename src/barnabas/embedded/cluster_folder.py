@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 from barnabas.client.properties import read_properties
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import BrokerConfig
+from barnabas.directory.storage import format_directory
 from barnabas.embedded.cluster_process import ClusterProcess
 from barnabas.log.disk import DiskLock, DiskLocked, OsDisk
 from barnabas.log.meta_properties import META_PROPERTIES
-from barnabas.server.cannot_start import CannotStart
-from barnabas.server.commands import epoch_ms
-from barnabas.server.config import BrokerConfig
-from barnabas.server.local_cluster import HOST, LocalCluster, check_folder, open_cluster
-from barnabas.server.storage import format_directory
+from barnabas.process.commands import epoch_ms
+from barnabas.process.local_cluster import HOST, LocalCluster, check_folder, open_cluster
 
 __all__ = ["PORT_TAKEN", "Held", "open_held"]
 

@@ -27,18 +27,18 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.client.properties import read_properties
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.embedded.cluster_control import ClusterControl
 from barnabas.embedded.fault_plan import FaultPlan
 from barnabas.embedded.link_faults import FaultyLoop, LinkFaults
-from barnabas.kafka_words import in_plain_words
 from barnabas.log.disk import OsDisk
-from barnabas.server.arguments import print_error
-from barnabas.server.cannot_start import CannotStart
-from barnabas.server.commands import epoch_ms
-from barnabas.server.config import BrokerConfig, ConfigError
-from barnabas.server.log_lines import LineFormatter
-from barnabas.server.node import Node
-from barnabas.server.stop_signals import StopSignals
+from barnabas.net.log_lines import LineFormatter
+from barnabas.node.node import Node
+from barnabas.process.arguments import print_error
+from barnabas.process.commands import epoch_ms
+from barnabas.process.stop_signals import StopSignals
+from barnabas.words.kafka_words import in_plain_words
 
 __all__ = ["main"]
 

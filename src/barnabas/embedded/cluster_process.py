@@ -18,10 +18,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.printable import printable
+from barnabas.config.cannot_start import CannotStart
+from barnabas.process.local_cluster import LocalNode, environment, last_error
 from barnabas.protocol.errors import error_for
-from barnabas.server.cannot_start import CannotStart
-from barnabas.server.local_cluster import LocalNode, environment, last_error
+from barnabas.words.printable import printable
 
 __all__ = ["ClusterProcess"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from barnabas.api import APIS
-from barnabas.nearest import did_you_mean
 from barnabas.protocol.api_keys import ApiKey, api
 from barnabas.protocol.errors import ErrorCode
+from barnabas.words.nearest import did_you_mean
 
 __all__ = ["api_key", "checked_times", "error_code"]
 

@@ -5,7 +5,7 @@
 An API without a fault has its ordinary route, so the faults cost it nothing.
 
 - An error is the response that Kafka gives to a request that fails as a whole: the code at the top, or on each topic, partition or group
-  of the request (`api.error_response`). Nothing of the request is carried out.
+  of the request (`api.serving.error_response`). Nothing of the request is carried out.
 - For a dropped response the request is carried out, and waits as it would (for the replicas with acks=all). If it succeeds, the node
   closes the connection instead of the response. A request that fails, or wants no response, is answered as usual and does not count.
 - Requests of other brokers meet no fault and do not count: their client ids begin with `broker-N-`, and a follower's Fetch has its
@@ -22,9 +22,9 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.api import APIS
-from barnabas.api.context import AnyContext, RequestContext
-from barnabas.api.dispatch import Dispatcher, Handle
-from barnabas.api.held_order import hold_order
+from barnabas.api.serving.context import AnyContext, RequestContext
+from barnabas.api.serving.dispatch import Dispatcher, Handle
+from barnabas.api.serving.held_order import hold_order
 from barnabas.embedded.fault_tickets import Tickets
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.message import Struct

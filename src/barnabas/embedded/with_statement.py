@@ -11,8 +11,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from barnabas.server.cannot_start import CannotStart
-from barnabas.server.config import ConfigError
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import ConfigError
 
 __all__ = ["StartedByWith"]
 

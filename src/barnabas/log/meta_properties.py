@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barnabas.log.disk import Disk
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 META_PROPERTIES = "meta.properties"
 VERSION = 1

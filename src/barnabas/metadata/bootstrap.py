@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from barnabas.log.disk import Disk
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.features_image import ELR_FEATURE, METADATA_VERSION
+from barnabas.metadata.metadata_batch_loader import load_snapshot
 from barnabas.metadata.metadata_version import FEATURES, LATEST_PRODUCTION, default_level
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
+
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
 
 def default_levels(metadata_version: int = LATEST_PRODUCTION) -> dict[str, int]:
@@ -49,3 +53,11 @@ def activation_records(bootstrap: list[MetadataRecord] | None, min_insync_replic
             )
         )
     return records
+
+
+def read_bootstrap(disk: Disk, root: str) -> list[MetadataRecord] | None:
+    """Return the first records of a new metadata log, as written when the directory was formatted; None without the file."""
+    try:
+        return list(load_snapshot(disk.read_file(f"{root}/{BOOTSTRAP_CHECKPOINT}")))
+    except FileNotFoundError:
+        return None

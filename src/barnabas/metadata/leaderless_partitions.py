@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from heapq import nsmallest
 
-from barnabas.leaderless import Leaderless, why_leaderless
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.nothing import NOTHING
 from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import has_directory_online, is_active
 from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.words.leaderless import Leaderless, why_leaderless
 
 NAMED_MAX = 5
 """How many partitions a line names; it only counts the others."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from barnabas.metadata.config_schema import ConfigKey
-from barnabas.printable import printable
+from barnabas.words.printable import printable
 
 __all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_secret", "shown", "unserved"]
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from barnabas.api.context import AnyContext
-from barnabas.api.dispatch import Output
+from barnabas.api.serving.context import AnyContext
+from barnabas.api.serving.dispatch import Output
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.schema import StructSpec, message_spec
 
@@ -101,7 +101,7 @@ class ApiTimes:
 
 
 class RequestTimes:
-    """The requests of one broker; the observer of `api.dispatch`.
+    """The requests of one broker; the observer of `api.serving.dispatch`.
 
     Args:
         now_ns: a monotonic clock.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.api.context import BrokerServices
+from barnabas.api.serving.context import BrokerServices
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metrics.exposition import labels

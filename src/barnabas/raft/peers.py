@@ -1,6 +1,6 @@
 """The seam to the other nodes of the quorum: a shell carries requests to them, and knows where they are.
 
-`server.quorum_peers` does so over the network, the tests in memory.
+`quorum.quorum_peers` does so over the network, the tests in memory.
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ _int32 = struct.Struct(">i")
 _uint32 = struct.Struct(">I")
 _int16 = struct.Struct(">h")
 _length_and_magic = struct.Struct(">8xi4xb")
+_prefix = struct.Struct(">8xi4xb4xh")
 _producer = struct.Struct(">qhi")
 
 assert BATCH_OVERHEAD == 61
@@ -168,6 +169,14 @@ def length_and_magic(buf: Buffer, pos: int = 0) -> tuple[int, int]:
     """Return batchLength and magic of the batch at `pos`, of any format; 17 bytes of it must be there."""
     length, magic = _length_and_magic.unpack_from(buf, pos)
     return length, magic
+
+
+def batch_prefix(buf: Buffer | None) -> tuple[int, int, int] | None:
+    """Return batchLength, magic and attributes of the batch that the bytes begin with; None if they are too few for its header."""
+    if buf is None or len(buf) < BATCH_OVERHEAD:
+        return None
+    length, magic, attributes = _prefix.unpack_from(buf)
+    return length, magic, attributes
 
 
 def is_transactional(buf: Buffer) -> bool:

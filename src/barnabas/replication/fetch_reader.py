@@ -22,21 +22,19 @@ Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchPa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from barnabas.log.errors import OffsetOutOfRange
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.messages import FetchResponse
-from barnabas.protocol.primitives import RecordSlice, Uuid
+from barnabas.protocol.primitives import RecordSlice
+from barnabas.replication.fetch_session import FetchPartition
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_selector import NO_REPLICA
 from barnabas.turns import LOG_OPENED, READ
 
-if TYPE_CHECKING:
-    from barnabas.replication.fetch_session import FetchSession
-
-__all__ = ["FetchParams", "FetchPartition", "PartitionLookup", "Reading"]
+__all__ = ["FetchParams", "PartitionLookup", "Reading"]
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -63,60 +61,6 @@ _PartitionData = FetchResponse.PartitionData
 _NO_EPOCH = FetchResponse.EpochEndOffset()
 _NO_LEADER = FetchResponse.LeaderIdAndEpoch()
 _NO_SNAPSHOT = FetchResponse.SnapshotId()
-
-
-class FetchPartition:
-    """One partition of a Fetch request, and in a session the offsets of its last response.
-
-    Attributes:
-        topic: None if the request has an unknown topic id.
-        partition: the replica, looked up at the first read and again after it is deleted.
-        session: the session it belongs to, which changes of the replica wake.
-        sent_high_watermark, sent_log_start_offset: from the session's last response; -1 puts the partition into the next one.
-    """
-
-    __slots__ = (
-        "current_leader_epoch",
-        "fetch_offset",
-        "index",
-        "last_fetched_epoch",
-        "log_start_offset",
-        "max_bytes",
-        "partition",
-        "sent_high_watermark",
-        "sent_log_start_offset",
-        "session",
-        "topic",
-        "topic_id",
-    )
-
-    def __init__(
-        self,
-        topic: str | None,
-        topic_id: Uuid,
-        index: int,
-        fetch_offset: int,
-        max_bytes: int,
-        current_leader_epoch: int = -1,
-        last_fetched_epoch: int = -1,
-        log_start_offset: int = -1,
-    ) -> None:
-        self.topic = topic
-        self.topic_id = topic_id
-        self.index = index
-        self.fetch_offset = fetch_offset
-        self.max_bytes = max_bytes
-        self.current_leader_epoch = current_leader_epoch
-        self.last_fetched_epoch = last_fetched_epoch
-        self.log_start_offset = log_start_offset
-        self.partition: Partition | None = None
-        self.session: FetchSession | None = None
-        self.sent_high_watermark = -1
-        self.sent_log_start_offset = -1
-
-    def __repr__(self) -> str:
-        name = f"{self.topic or self.topic_id.hex()}-{self.index}"
-        return f"<FetchPartition partition={name} fetch_offset={self.fetch_offset}>"
 
 
 class FetchParams(NamedTuple):

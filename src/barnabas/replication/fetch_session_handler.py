@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchResponse
-from barnabas.replication.fetch_session import INITIAL_EPOCH, INVALID_SESSION_ID, next_epoch
+from barnabas.replication.fetch_session_cache import INITIAL_EPOCH, INVALID_SESSION_ID, next_epoch
 from barnabas.replication.partition_fetch_state import PartitionFetchState, PartitionKey
 
 __all__ = ["FetchSessionHandler", "Requested"]

@@ -17,7 +17,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from barnabas.replication.delayed_fetch import DelayedFetch
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, PartitionLookup, Reading
+from barnabas.replication.fetch_reader import FetchParams, PartitionLookup, Reading
+from barnabas.replication.fetch_session import FetchPartition
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import Purgatory
 from barnabas.turns import next_turn, spend
@@ -53,12 +54,10 @@ class Fetches:
         watchers = self._watchers
         if partition in watchers:
             self.delayed.notify(partition, amount)
-        for wanted in partition.observers or ():
-            session = wanted.session
-            if session is not None:
-                session.ready[wanted] = None
-                if session in watchers and (also_followers or not session.is_privileged):
-                    self.delayed.notify(session, amount)
+        for observer in partition.observers or ():
+            key = observer.note_change(also_followers=also_followers)
+            if key in watchers:
+                self.delayed.notify(key, amount)
 
     async def fetch(
         self, params: FetchParams, partitions: Collection[FetchPartition], session: FetchSession | None = None

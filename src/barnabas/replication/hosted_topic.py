@@ -1,7 +1,4 @@
-"""A topic with replicas on this broker.
-
-Its settings are computed on first use and again after a change, because a broker has thousands of topics and most of them are idle.
-"""
+"""A topic with replicas on this broker."""
 
 from __future__ import annotations
 
@@ -10,42 +7,23 @@ from collections.abc import Callable
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.primitives import Uuid
 from barnabas.replication.partition import Partition
-from barnabas.replication.topic_traffic import TopicTraffic
+from barnabas.replication.topic import Topic
 
-__all__ = ["INTERNAL_TOPICS", "HostedTopic"]
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Topics that only coordinators write (Kafka's `Topic.INTERNAL_TOPICS`)."""
+__all__ = ["HostedTopic"]
 
 
-class HostedTopic:
+class HostedTopic(Topic):
     """One topic.
 
     Attributes:
         partitions: by index, only those with a replica here.
-        traffic: for the metrics.
     """
 
-    __slots__ = ("_config", "_config_of", "is_internal", "name", "partitions", "topic_id", "traffic")
+    __slots__ = ("partitions",)
 
     def __init__(self, name: str, topic_id: Uuid, config_of: Callable[[str], LogConfig]) -> None:
-        self.name = name
-        self.topic_id = topic_id
-        self.is_internal = name in INTERNAL_TOPICS
+        super().__init__(name, topic_id, config_of)
         self.partitions: dict[int, Partition] = {}
-        self.traffic = TopicTraffic()
-        self._config_of = config_of
-        self._config: LogConfig | None = None
 
     def __repr__(self) -> str:
         return f"<HostedTopic name={self.name} partitions={len(self.partitions)}>"
-
-    @property
-    def config(self) -> LogConfig:
-        if self._config is None:
-            self._config = self._config_of(self.name)
-        return self._config
-
-    def config_changed(self) -> None:
-        """Compute the settings again when they are needed; the caller tells the partitions."""
-        self._config = None

@@ -25,6 +25,7 @@ Source: Kafka's `Partition`; KIP-101, KIP-279, KIP-320, KIP-497, KIP-966.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.append_checks import Opened
@@ -43,15 +44,28 @@ from barnabas.replication.partition_state import (
 if TYPE_CHECKING:
     from barnabas.log.transaction_verification import VerificationGuard
     from barnabas.metadata.partition_registration import PartitionRegistration
-    from barnabas.replication.fetch_reader import FetchPartition
-    from barnabas.replication.hosted_topic import HostedTopic
+    from barnabas.replication.topic import Topic
 
-__all__ = ["ACKS_ALL", "Partition", "PartitionHost"]
+__all__ = ["ACKS_ALL", "Partition", "PartitionHost", "PartitionObserver"]
 
 ACKS_ALL = -1
 UNREGISTERED = CommittedPartitionState((), -1)
 NOT_OPEN = -2
 """The end of a log that is not open: no follower's log ends there."""
+
+
+class PartitionObserver:
+    """What notes the changes of a partition: its part of a fetch session."""
+
+    __slots__ = ()
+
+    def note_change(self, *, also_followers: bool) -> Hashable | None:
+        """Note a change; return the key of the purgatory that is notified of it, if any.
+
+        Args:
+            also_followers: whether a follower's wait ends too.
+        """
+        raise NotImplementedError
 
 
 class PartitionHost(BrokerStates, Protocol):
@@ -78,7 +92,7 @@ class Partition:
         state: the ISR, and a pending change of it.
         epoch_start_offset: the log end when this leader's epoch began; -1 if this replica does not lead, or its log is not open.
         leaderships: how often this replica has become the leader.
-        observers: the partitions of fetch sessions that observe this one; None until the first one.
+        observers: of this partition; None until the first one.
         is_deleted: set when the replica leaves this broker; holders of a reference must then look it up again.
     """
 
@@ -101,7 +115,7 @@ class Partition:
         "topic",
     )
 
-    def __init__(self, topic: HostedTopic, index: int, node_id: int, host: PartitionHost) -> None:
+    def __init__(self, topic: Topic, index: int, node_id: int, host: PartitionHost) -> None:
         self.topic = topic
         self.index = index
         self.leader = -1
@@ -112,7 +126,7 @@ class Partition:
         self.is_leader = False
         self.leaderships = 0
         self.is_deleted = False
-        self.observers: dict[FetchPartition, None] | None = None
+        self.observers: dict[PartitionObserver, None] | None = None
         self._node_id = node_id
         self._host = host
         self._log: PartitionLog | None = None

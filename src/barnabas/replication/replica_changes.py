@@ -18,14 +18,16 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.primitives import Uuid
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import Partition
+from barnabas.turns import REPLICA, pace
 
 if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
+    from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.partition_registration import PartitionRegistration
     from barnabas.metadata.topics_image import TopicDelta
     from barnabas.replication.replica_manager import ReplicaManager
 
-__all__ = ["changes"]
+__all__ = ["apply_delta"]
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,19 @@ TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 
 
-def changes(replicas: ReplicaManager, delta: MetadataDelta) -> Iterator[None]:
+async def apply_delta(replicas: ReplicaManager, delta: MetadataDelta, image: MetadataImage) -> None:
+    """Apply committed metadata: create, change and delete replicas, and pass on new settings.
+
+    The loop has turns meanwhile; a partition that is not reached yet is as it was before, but `image` is new.
+    """
+    replicas.image = image
+    for _ in _changes(replicas, delta):
+        await pace(REPLICA)
+        if replicas.is_closed:
+            return
+
+
+def _changes(replicas: ReplicaManager, delta: MetadataDelta) -> Iterator[None]:
     """Apply a delta to the replicas; yield after each partition, and after a topic that has none here."""
     if delta.topics is not None:
         for topic_id in delta.topics.deleted:

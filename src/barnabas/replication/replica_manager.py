@@ -1,6 +1,6 @@
 """The replicas of this broker: the entry of every read and write of records.
 
-    metadata delta ──► apply_delta ──► HostedTopic ──► Partition ──► PartitionLog
+    metadata delta ──► replica_changes ► HostedTopic ──► Partition ──► PartitionLog
     Produce        ──► append                              │
     coordinators   ──► append_internal, read_internal      ├─► new bytes notify delayed fetches
     Fetch          ──► fetch ─► long poll                  └─► a moved high watermark notifies delayed produces
@@ -8,7 +8,8 @@
 - A partition without a replica here is NOT_LEADER_OR_FOLLOWER, one that is not in the metadata UNKNOWN_TOPIC_OR_PARTITION.
 - A topic that is created again under its old name has another id. The old replica is deleted first, holders of a reference see
   `is_deleted`, and nobody reads records of the old topic from the new one.
-- A delta of many partitions is applied in slices, in the order of the topics. The requests between two slices see a part of them changed.
+- A delta is applied in the order of the topics (`replica_changes`), and the loop has its turns meanwhile: a request may see a part of the
+  partitions changed.
 - Waiting requests do not block: they are futures in a `Purgatory`, and the append that they wait for completes them.
 
 Source: Kafka's `ReplicaManager`.
@@ -32,22 +33,20 @@ from barnabas.repeated_lines import RepeatedLines
 from barnabas.replication.awaited_commit import AwaitedCommit, DelayedCommit
 from barnabas.replication.awaited_deletion import AwaitedDeletion
 from barnabas.replication.awaited_offset import all_settled
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Reading
+from barnabas.replication.fetch_reader import FetchParams, Reading
+from barnabas.replication.fetch_session import FetchPartition
 from barnabas.replication.fetches import Fetches
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
-from barnabas.replication.replica_changes import changes
 from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 from barnabas.replication.replica_selector import replica_in_rack
 from barnabas.replication.topic_traffic import TopicTraffic
-from barnabas.turns import REPLICA, pace
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
     from barnabas.log.transaction_verification import VerificationGuard
     from barnabas.metadata.cluster_image import BrokerRegistration
-    from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
     from barnabas.replication.replica_fetcher_manager import FetcherId
@@ -136,17 +135,6 @@ class ReplicaManager:
         return f"<ReplicaManager node={self.node_id} topics={len(self.topics)} partitions={partitions}>"
 
     # Metadata
-
-    async def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Apply committed metadata: create, change and delete replicas, and pass on new settings.
-
-        The loop has turns meanwhile; a partition that is not reached yet is as it was before, but `image` is new.
-        """
-        self.image = image
-        for _ in changes(self, delta):
-            await pace(REPLICA)
-            if self.is_closed:
-                return
 
     def replicate(self, partition: Partition) -> None:
         """Lead or follow a partition as its registration now says, if other brokers have replicas."""

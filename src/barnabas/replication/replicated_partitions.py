@@ -22,20 +22,14 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.replication.alter_partition_manager import AlterPartitionManager, Controller
+from barnabas.replication.alter_partition_manager import AlterPartitionManager
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_fetcher_manager import ReplicaFetcherManager
 from barnabas.steps import in_background, sleep
 from barnabas.turns import REPLICA, pace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from barnabas.replication.leader_end_point import LeaderEndPoint
     from barnabas.replication.partition_state import PendingIsrChange
-    from barnabas.replication.replica_fetcher import FetcherConfig
-    from barnabas.replication.replica_fetcher_manager import FetcherId
-    from barnabas.replication.replica_manager import ReplicaManager
 
 __all__ = ["ReplicatedPartitions"]
 
@@ -46,10 +40,8 @@ class ReplicatedPartitions:
     """Keeps replicas alike.
 
     Args:
-        config: of the fetchers.
-        connect: as `ReplicaFetcherManager`.
-        controller: answers AlterPartition.
-        broker_epoch: returns the epoch of this broker's registration.
+        isr_changes: proposes changes of the ISR to the controller.
+        lag_time_max_ms: replica.lag.time.max.ms.
 
     Attributes:
         fetchers: the partitions that this broker follows.
@@ -57,24 +49,14 @@ class ReplicatedPartitions:
 
     def __init__(
         self,
-        replicas: ReplicaManager,
-        config: FetcherConfig,
-        connect: Callable[[FetcherId], LeaderEndPoint],
-        controller: Controller,
-        broker_epoch: Callable[[], int],
+        fetchers: ReplicaFetcherManager,
+        isr_changes: AlterPartitionManager,
+        lag_time_max_ms: int,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self.fetchers = ReplicaFetcherManager(
-            config,
-            connect,
-            broker_epoch,
-            replicas.follower_advanced,
-            loop,
-            replicas.fetchers_per_leader,
-            replicas.follower_quota,
-        )
-        self._isr_changes = AlterPartitionManager(config.node_id, broker_epoch, controller, loop)
-        self._replicas = replicas
+        self.fetchers = fetchers
+        self._isr_changes = isr_changes
+        self._lag_time_max_ms = lag_time_max_ms
         self._loop = loop
         self._led: dict[Partition, None] = {}
         self._looking: asyncio.Future[None] | None = None
@@ -148,7 +130,7 @@ class ReplicatedPartitions:
 
     async def _tick(self) -> None:
         while True:
-            await sleep(self._replicas.lag_time_max_ms / 2000, self._loop)
+            await sleep(self._lag_time_max_ms / 2000, self._loop)
             self._look_at_all()
 
     def _look_at_all(self) -> None:

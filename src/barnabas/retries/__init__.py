@@ -19,7 +19,7 @@ The consumer needs confluent-kafka, the extra `cli`; a policy and records do not
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from barnabas.requirements import needed_by
+from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.retries.consumer import RetryingConsumer as RetryingConsumer

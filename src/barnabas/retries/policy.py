@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.durations import parse_duration_ms
+from barnabas.words.durations import parse_duration_ms
 
 _SUFFIXES = (".dlq", "-dlq")
 LONGEST_NAME = 249

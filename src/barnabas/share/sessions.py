@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_epoch
+from barnabas.replication.fetch_session_cache import FINAL_EPOCH, INITIAL_EPOCH, next_epoch
 
 __all__ = ["ShareSession", "ShareSessionCache", "TopicPartitionId"]
 

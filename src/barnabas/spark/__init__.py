@@ -52,16 +52,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.spark.decoding import decode as decode
-    from barnabas.spark.query_listener import serve_metrics as serve_metrics
-    from barnabas.spark.query_start import start as start
+    from barnabas.spark.decoding.decode import decode as decode
+    from barnabas.spark.queries.query_listener import serve_metrics as serve_metrics
+    from barnabas.spark.queries.start import start as start
 
 __all__ = ["decode", "serve_metrics", "start"]
 
 _MODULES = {
-    "decode": "barnabas.spark.decoding",
-    "serve_metrics": "barnabas.spark.query_listener",
-    "start": "barnabas.spark.query_start",
+    "decode": "barnabas.spark.decoding.decode",
+    "serve_metrics": "barnabas.spark.queries.query_listener",
+    "start": "barnabas.spark.queries.start",
 }
 
 

@@ -12,10 +12,10 @@ import logging
 from barnabas.client.cluster import Cluster
 from barnabas.client.patience import insist
 from barnabas.client.topics import NewTopic, brokers_create_topics, create_if_absent
-from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.spark.plain_errors import QueryError
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import printable
 
 logger = logging.getLogger("barnabas.spark")
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from barnabas.nearest import nearest
-from barnabas.printable import printable
+from barnabas.words.nearest import nearest
+from barnabas.words.printable import printable
 
 logger = logging.getLogger("barnabas.spark")
 

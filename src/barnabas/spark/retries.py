@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from barnabas.requirements import needed_by
 from barnabas.retries.policy import RetryPolicy
 from barnabas.retries.record import Output, Record
 from barnabas.retries.routing import Router
 from barnabas.retries.topics import ensure_topics
+from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

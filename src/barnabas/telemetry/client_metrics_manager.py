@@ -27,13 +27,13 @@ import crc32c
 from barnabas.metadata.client_metrics_configs import parse_match
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.configs_image import ConfigResource, ConfigurationsImage
-from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid, uuid_to_str
 from barnabas.records.compression import decompress
 from barnabas.regular_expressions import RegularExpression
 from barnabas.telemetry.otlp import BadPayload, read_metrics
 from barnabas.telemetry.pushed_metrics import PushedMetrics, Pusher
+from barnabas.words.printable import printable
 
 __all__ = ["ClientAttributes", "ClientMetricsInstance", "ClientMetricsManager"]
 

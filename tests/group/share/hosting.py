@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from barnabas.config.config_table import config_schema
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import shard_factory
@@ -16,7 +17,6 @@ from barnabas.group.share.requests import ShareGroupService
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareGroupHeartbeatRequest
-from barnabas.server.config_table import config_schema
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from barnabas.config.config_table import config_schema
 from barnabas.coordinator.coordinator_log import RecordSerde
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.group import Group
@@ -25,7 +26,6 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.protocol import messages
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from barnabas.records.record import iter_records
-from barnabas.server.config_table import config_schema
 from barnabas.steps import start
 from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.virtual_loop import VirtualLoop

@@ -14,10 +14,10 @@ from typing import Any
 
 import pyspark_barnabas
 from barnabas.client.producer import Producer
-from barnabas.spark import sink_protocol
-from barnabas.spark.decisions import DecisionLog
-from barnabas.spark.sink import StreamSink
-from barnabas.spark.sink_protocol import SinkDriver
+from barnabas.spark.sink import protocol as sink_protocol
+from barnabas.spark.sink.decisions import DecisionLog
+from barnabas.spark.sink.protocol import SinkDriver
+from barnabas.spark.sink.writers import StreamSink
 
 
 class KillingSink(StreamSink):

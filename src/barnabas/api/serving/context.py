@@ -1,0 +1,367 @@
+"""The arguments of a handler: the request's context, its connection, and the services of the broker or the controller.
+
+A handler is a function or coroutine `handle(context, request)`. It returns the response, or a future of it if it must wait for a
+commit, a high watermark or more data, or None if the client wants no response (Produce with acks=0). It never blocks and never touches
+the socket; attributes of the context are its only messages to the connection (`close_connection`, `holds_order`).
+
+- `RequestContext` and `ControllerContext` live as long as their request. Handlers of both kinds of listener take an `AnyContext`.
+- `ConnectionInfo` lives as long as the connection; ApiVersions sets the client's software.
+- `BrokerServices` and `ControllerServices` live as long as the broker and the controller of a node, which have one each.
+
+Source: Kafka's `RequestContext`, and the constructors of `KafkaApis` and `ControllerApis`, which list the same services.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+from barnabas.api import APIS, Api
+from barnabas.group.sender import Sender
+
+if TYPE_CHECKING:
+    from barnabas.api.accounting import Accounting
+    from barnabas.group.group_coordinator import GroupCoordinator
+    from barnabas.group.share.requests import ShareGroupService
+    from barnabas.metadata.config_entries import ConfigResolver
+    from barnabas.metadata.config_schema import ConfigSchema
+    from barnabas.metadata.image import MetadataImage
+    from barnabas.metadata.local_controller import LocalController
+    from barnabas.metadata.recent_deletions import RecentDeletions
+    from barnabas.quota.client_quotas import ClientQuotas
+    from barnabas.quota.quota_manager import MutationQuota
+    from barnabas.raft.raft_driver import RaftDriver
+    from barnabas.replication.fetch_session_cache import FetchSessionCache
+    from barnabas.replication.replica_manager import ReplicaManager
+    from barnabas.share.share_coordinator import ShareCoordinator
+    from barnabas.share.share_partition_manager import SharePartitionManager
+    from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
+    from barnabas.transaction.producer_id_manager import ProducerIdManager
+    from barnabas.transaction.transaction_coordinator import TransactionCoordinator
+
+__all__ = [
+    "AnyContext",
+    "BrokerServices",
+    "Client",
+    "ConnectionInfo",
+    "Controller",
+    "ControllerContext",
+    "ControllerServices",
+    "Endpoint",
+    "RequestContext",
+    "Settings",
+]
+
+
+ANONYMOUS = "User:ANONYMOUS"
+
+Creation = asyncio.Future[dict[str, int]]
+"""A creation of topics; its result has an error code for each name."""
+
+
+class Endpoint(Protocol):
+    """One entry of `advertised.listeners`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+class Settings(Protocol):
+    """The broker's configuration for handlers: properties that many requests read, and typed values by Kafka's name."""
+
+    @property
+    def advertised_listeners(self) -> tuple[Endpoint, ...] | None: ...
+    @property
+    def auto_create_topics_enable(self) -> bool: ...
+    @property
+    def delete_topic_enable(self) -> bool: ...
+    @property
+    def num_partitions(self) -> int: ...
+    @property
+    def default_replication_factor(self) -> int: ...
+    @property
+    def fetch_max_bytes(self) -> int: ...
+    @property
+    def message_max_bytes(self) -> int: ...
+    @property
+    def request_timeout_ms(self) -> int: ...
+    @property
+    def broker_rack(self) -> str | None: ...
+    @property
+    def is_alone(self) -> bool: ...
+    @property
+    def offsets_topic_num_partitions(self) -> int: ...
+    @property
+    def offsets_topic_replication_factor(self) -> int: ...
+    @property
+    def offsets_topic_segment_bytes(self) -> int: ...
+    @property
+    def offsets_topic_compression_codec(self) -> int: ...
+    def int_value(self, name: str) -> int: ...
+    def str_value(self, name: str) -> str: ...
+    def bool_value(self, name: str) -> bool: ...
+    def list_value(self, name: str) -> tuple[str, ...]: ...
+
+
+class Client(NamedTuple):
+    """The client for which a broker sends a request to the controller."""
+
+    client_id: str | None
+    host: str
+    correlation_id: int
+
+
+class Controller(Protocol):
+    """The active controller for handlers: `metadata.local_controller.LocalController`, or the way to it over the network,
+    `quorum.controller_channel.ControllerChannel`.
+    """
+
+    def handle(
+        self,
+        api_key: int,
+        version: int,
+        request: Any,
+        *,
+        principal: str = ANONYMOUS,
+        deadline_ms: int | None = None,
+        mutation_quota: MutationQuota | None = None,
+        is_long: bool = False,
+        client: Client | None = None,
+    ) -> asyncio.Future[Any]:
+        """Return the response; `client` is None if the broker asks in its own name."""
+        ...
+
+
+class Heartbeats(Protocol):
+    """What a controller does with the connections over which heartbeats come; `quorum.failure_probes.FailureProbes` is one."""
+
+    def heard(self, broker_id: int, broker_epoch: int, connection: ConnectionInfo) -> None: ...
+
+
+class ShareGroupServices(Protocol):
+    """The services of share groups, made on first use; `node.share_groups.ShareServices` is one."""
+
+    @property
+    def coordinator(self) -> ShareCoordinator: ...
+    @property
+    def partitions(self) -> SharePartitionManager: ...
+    @property
+    def groups(self) -> ShareGroupService: ...
+
+
+class ConnectionInfo:
+    """One client's connection.
+
+    Attributes:
+        local_host, local_port: the address that the client dialled; the one that `advertised.listeners=auto` means.
+        client_software_name, client_software_version: as the client says in ApiVersions.
+    """
+
+    __slots__ = (
+        "_on_close",
+        "client_software_name",
+        "client_software_version",
+        "connection_id",
+        "listener_name",
+        "local_host",
+        "local_port",
+        "peer_host",
+        "peer_port",
+        "principal",
+    )
+
+    def __init__(
+        self,
+        connection_id: str,
+        listener_name: str = "PLAINTEXT",
+        peer_host: str = "",
+        peer_port: int = 0,
+        local_host: str = "",
+        local_port: int = 0,
+        principal: str = ANONYMOUS,
+    ) -> None:
+        self.connection_id = connection_id
+        self.listener_name = listener_name
+        self.peer_host = peer_host
+        self.peer_port = peer_port
+        self.local_host = local_host
+        self.local_port = local_port
+        self.principal = principal
+        self.client_software_name = "unknown"
+        self.client_software_version = "unknown"
+        self._on_close: dict[Callable[[str], None], None] | None = None
+
+    def when_closed(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the connection's id when the connection closes; once, even if it is registered twice."""
+        if self._on_close is None:
+            self._on_close = {}
+        self._on_close[callback] = None
+
+    def closed(self) -> None:
+        """Run the callbacks: the connection has closed."""
+        callbacks, self._on_close = self._on_close, None
+        for callback in callbacks or ():
+            callback(self.connection_id)
+
+    def __repr__(self) -> str:
+        software = f"{self.client_software_name}/{self.client_software_version}"
+        return f"<ConnectionInfo id={self.connection_id} software={software}>"
+
+
+@dataclass(slots=True, kw_only=True)
+class BrokerServices:
+    """The services that handlers of a broker's listeners use.
+
+    Attributes:
+        apis: the APIs that these listeners serve.
+        image: returns the current committed metadata; call it again after a wait.
+        now_ms: wall clock, epoch milliseconds.
+        client_metrics: returns the client telemetry, made at the first call.
+        monotonic_ns: a clock for durations, in nanoseconds.
+        creating_topics: topics that Metadata, FindCoordinator or StreamsGroupHeartbeat requests are creating.
+        missing_topics: coordinators' topics that the controller could not create, and the last reason.
+        refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
+    """
+
+    listener_kind: ClassVar[str] = "broker"
+    apis: ClassVar[Mapping[int, Api]] = APIS
+    node_id: int
+    cluster_id: str
+    config: Settings
+    config_schema: ConfigSchema
+    config_resolver: ConfigResolver
+    replica_manager: ReplicaManager
+    group_coordinator: GroupCoordinator
+    transaction_coordinator: TransactionCoordinator
+    controller: Controller
+    image: Callable[[], MetadataImage]
+    now_ms: Callable[[], int]
+    loop: asyncio.AbstractEventLoop
+    random: random.Random
+    producer_ids: ProducerIdManager
+    fetch_sessions: FetchSessionCache
+    share: ShareGroupServices
+    quotas: ClientQuotas
+    client_metrics: Callable[[], ClientMetricsManager]
+    monotonic_ns: Callable[[], int]
+    recent_deletions: RecentDeletions
+    creating_topics: dict[str, Creation] = field(default_factory=dict)
+    missing_topics: dict[str, str] = field(default_factory=dict)
+    refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class ControllerServices:
+    """The services that handlers of a controller's listeners use.
+
+    Attributes:
+        apis: the APIs that these listeners serve.
+        controller: of this node, active or not.
+        driver: this node's part of the quorum.
+        heartbeats: hears of the brokers' heartbeats.
+        image: returns the current committed metadata; call it again after a wait.
+        now_ms: wall clock, epoch milliseconds.
+        monotonic_ns: a clock for durations, in nanoseconds.
+    """
+
+    listener_kind: ClassVar[str] = "controller"
+    apis: Mapping[int, Api]
+    node_id: int
+    cluster_id: str
+    config: Settings
+    config_resolver: ConfigResolver
+    controller: LocalController
+    driver: RaftDriver
+    heartbeats: Heartbeats
+    image: Callable[[], MetadataImage]
+    now_ms: Callable[[], int]
+    loop: asyncio.AbstractEventLoop
+    random: random.Random
+    quotas: ClientQuotas
+    monotonic_ns: Callable[[], int]
+
+
+Services = TypeVar("Services")
+
+
+class _Context(Generic[Services]):
+    """What belongs to one request beside its body.
+
+    Attributes:
+        accounting: the request's costs; None without quotas and metrics.
+        request: the decoded request until its response is made; an error response repeats parts of it.
+        close_connection: a handler sets it to close the connection after this request, as a failed acks=0 produce must.
+        holds_order: a handler that waits before it has done anything sets it, so that no later request overtakes this one.
+        when_released: set by the connection, to go on when the order is held no longer.
+        is_long: the request took the executor to decode; so does its response, and what the controller makes of it.
+    """
+
+    __slots__ = (
+        "accounting",
+        "api_key",
+        "client_id",
+        "close_connection",
+        "connection",
+        "correlation_id",
+        "holds_order",
+        "is_long",
+        "request",
+        "services",
+        "version",
+        "when_released",
+    )
+
+    def __init__(
+        self,
+        services: Services,
+        connection: ConnectionInfo,
+        api_key: int,
+        version: int,
+        correlation_id: int = 0,
+        client_id: str | None = None,
+    ) -> None:
+        self.services = services
+        self.connection = connection
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.close_connection = False
+        self.holds_order = False
+        self.when_released: Callable[[], object] | None = None
+        self.is_long = False
+        self.request: Any = None
+        self.accounting: Accounting | None = None
+
+    @property
+    def sender(self) -> Sender:
+        """The client, for requests of groups."""
+        return Sender(self.client_id or "", f"/{self.connection.peer_host}", self.version)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} api_key={self.api_key} version={self.version} correlation_id={self.correlation_id}"
+            f" client_id={self.client_id!r}>"
+        )
+
+
+class RequestContext(_Context[BrokerServices]):
+    """A request on a broker's listener."""
+
+    __slots__ = ()
+
+
+class ControllerContext(_Context[ControllerServices]):
+    """A request on a controller's listener."""
+
+    __slots__ = ()
+
+
+AnyContext = RequestContext | ControllerContext

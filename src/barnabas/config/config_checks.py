@@ -1,0 +1,93 @@
+"""Settings that parse, but that this node cannot honour: each check raises `ConfigError`, in one line with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.config.endpoints import PROTOCOL_MAP, security_protocols
+from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
+from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
+from barnabas.metadata.security_settings import REASON, shown, unserved
+from barnabas.words.printable import printable
+
+if TYPE_CHECKING:
+    from barnabas.config.config import BrokerConfig
+
+__all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_protection", "selects_by_rack"]
+
+Value = Callable[[str], ConfigValue]
+"""Returns a broker setting's value by Kafka's name."""
+
+ASSIGNORS = "group.consumer.assignors"
+SELECTOR = "replica.selector.class"
+SELECTORS = "org.apache.kafka.common.replica"
+
+
+def check_assignors(value: Value) -> None:
+    """Reject a list that is empty or names an unknown assignor."""
+    given = value(ASSIGNORS)
+    assert isinstance(given, tuple), given
+    unknown = [name for name in assignor_names(given) if name not in KNOWN_ASSIGNORS]
+    if unknown or not given:
+        known = ", ".join(KNOWN_ASSIGNORS)
+        raise ConfigError(f"Invalid value {','.join(given)} for configuration {ASSIGNORS}: one or more of {known}")
+
+
+def selects_by_rack(value: Value) -> bool:
+    """Return whether leaders send consumers to replicas in their own rack.
+
+    Raises:
+        ConfigError: the selector is neither of those that come with Kafka.
+    """
+    given = value(SELECTOR)
+    if given in (None, "", f"{SELECTORS}.LeaderSelector"):
+        return False
+    if given == f"{SELECTORS}.RackAwareReplicaSelector":
+        return True
+    raise ConfigError(
+        f"Invalid value {printable(str(given))} for configuration {SELECTOR}: a class of yours cannot be loaded; "
+        f"use {SELECTORS}.RackAwareReplicaSelector, or leave it out"
+    )
+
+
+def check_advertised(config: BrokerConfig) -> None:
+    """Reject advertised addresses of listeners that do not exist, as Kafka does: clients would be sent to nobody.
+
+    A node without a role ignores the addresses of that role: one file may serve several nodes.
+    """
+    names = [listener.name for listener in (*config.listeners, *config.controller_listeners)]
+    advertised = (
+        *((config.advertised_listeners or ()) if config.is_broker else ()),
+        *(config.advertised_controller_listeners if config.is_controller else ()),
+    )
+    missing = [listener.name for listener in advertised if listener.name not in names]
+    if missing:
+        raise ConfigError(
+            f"advertised.listeners names {printable(missing[0])}, which is not one of the listeners: "
+            f"{', '.join(printable(name) for name in sorted(names))}"
+        )
+
+
+def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], config: BrokerConfig) -> None:
+    """Reject settings that ask for protection, all in one line: of clients' listeners, of controllers', and on the way to controllers."""
+    asking = [shown(name, text, keys) for name, text in sorted(given.items()) if unserved(name, text, keys)]
+    setting = PROTOCOL_MAP if PROTOCOL_MAP in given else "listeners"
+    asking += [
+        f"listener {printable(name)} with {protocol} ({setting})"
+        for name, protocol in _protocols_in_use(config).items()
+        if protocol != "PLAINTEXT"
+    ]
+    if asking:
+        these = "this setting" if len(asking) == 1 else "these settings"
+        raise ConfigError(f"{', '.join(asking)}: {REASON}. Remove {these} to start without protection")
+
+
+def _protocols_in_use(config: BrokerConfig) -> dict[str, str]:
+    """Return the protocol of each listener that this node has, or dials: a broker without a controller dials one by its name."""
+    used = {each.name: each.security_protocol for each in (*config.listeners, *config.controller_listeners)}
+    if not config.is_alone:
+        mapped = security_protocols(config.str_value(PROTOCOL_MAP))
+        for name in config.list_value("controller.listener.names"):
+            used.setdefault(name.upper(), mapped.get(name.upper(), "PLAINTEXT"))
+    return used

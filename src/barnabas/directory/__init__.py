@@ -1,0 +1,1 @@
+"""The data directory of a node: its identity, its format, and what the start finds in it."""

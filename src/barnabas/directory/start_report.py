@@ -1,0 +1,151 @@
+"""What a node says about its start: the first lines of its log.
+
+    barnabas 0.1.0 starts node 1 of cluster 4L6g3nShT-eMCtK--X86sw in /data
+    The last run was killed or failed: 108 partitions to recover
+    Recovered 61 of 108 partitions in 5.0 s: 84 segments and 1.20 GB read
+    Recovered 108 partitions in 8.7 s: 131 segments and 2.14 GB read, 57 B cut off
+
+A start that fails because of its settings, its directory or its port says nothing here: its user reads one line.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.log.disk import Disk
+from barnabas.log.log_manager import Recovery
+from barnabas.net.addresses import EVERY_ADDRESS, dialable
+from barnabas.version import VERSION
+from barnabas.words.byte_sizes import format_bytes
+
+if TYPE_CHECKING:
+    from barnabas.log.meta_properties import MetaProperties
+    from barnabas.net.http_listener import HttpListener
+    from barnabas.net.listener import Listener
+
+__all__ = ["RecoveryReport", "say_start", "warn_of_onlookers", "warn_of_readers", "warn_of_strangers"]
+
+logger = logging.getLogger(__name__)
+
+_KEEP_OUT = "listen on 127.0.0.1, or let a firewall choose who connects"
+_EVERY_NS = 5_000_000_000
+
+
+def say_start(
+    meta: MetaProperties, root: str, recovery: Recovery, *, was_formatted: bool, was_used: bool, was_clean: bool
+) -> None:
+    """Name the release, the node, the cluster and the directory; say how the last run ended, and what is to be recovered."""
+    where = os.path.abspath(root)
+    logger.info("barnabas %s starts node %d of cluster %s in %s", VERSION, meta.node_id, meta.cluster_id, where)
+    partitions = _count(recovery.logs, "partition")
+    if not was_formatted:
+        logger.info("The directory was empty and is formatted now")
+    elif not was_used:
+        logger.info("This is the first run in this directory")
+    elif was_clean:
+        logger.info("The last run stopped cleanly: %s, nothing to recover", partitions)
+    else:
+        logger.info("The last run was killed or failed: %s to recover", partitions)
+
+
+class RecoveryReport:
+    """Says how far the recovery of a directory is: now and then, and at its end.
+
+    Args:
+        monotonic_ns: the clock for durations.
+    """
+
+    def __init__(self, monotonic_ns: Callable[[], int]) -> None:
+        self._monotonic_ns = monotonic_ns
+        self._began = self._said = monotonic_ns()
+        self._last: Recovery | None = None
+
+    def __repr__(self) -> str:
+        return f"<RecoveryReport {self._last!r}>"
+
+    def add(self, recovery: Recovery) -> None:
+        """Note that one more log is recovered."""
+        self._last = recovery
+        if recovery.done < recovery.logs and self._monotonic_ns() - self._said >= _EVERY_NS:
+            self._say(recovery)
+
+    def end(self) -> None:
+        """Say what the whole recovery was, if there was one."""
+        if self._last is not None:
+            self._say(self._last)
+
+    def _say(self, recovery: Recovery) -> None:
+        self._said = self._monotonic_ns()
+        cut = f", {format_bytes(recovery.bytes_cut)} cut off" if recovery.bytes_cut else ""
+        logger.info(
+            "Recovered %s%s in %.1f s: %s and %s read%s",
+            f"{recovery.done} of " if recovery.done < recovery.logs else "",
+            _count(recovery.logs, "partition"),
+            (self._said - self._began) / 1e9,
+            _count(recovery.segments, "segment"),
+            format_bytes(recovery.bytes_read),
+            cut,
+        )
+
+
+def warn_of_strangers(listener: Listener) -> None:
+    """Warn if the listener is bound to an address that other machines reach."""
+    if reach := _reach(listener):
+        logger.warning(
+            "Listener %s serves %s: anyone who reaches the port may read, write and delete, because there is no TLS"
+            " and no authentication yet (%s)",
+            listener.name,
+            reach,
+            _KEEP_OUT,
+        )
+
+
+def warn_of_onlookers(http: HttpListener) -> None:
+    """Warn if the port of the metrics is bound to an address that other machines reach."""
+    if reach := _reach(http):
+        logger.warning(
+            "/metrics serves %s: anyone who reaches the port may read the names of topics, groups and clients (%s)",
+            reach,
+            _KEEP_OUT,
+        )
+
+
+def warn_of_readers(disk: Disk, root: str, names: Sequence[str], what: str) -> None:
+    """Warn if other users of this machine can read a directory, as one that an older release or Kafka has made.
+
+    Args:
+        names: files in it; it is enough if others can read one of them, and enter the directories above.
+        what: what is in the directory.
+    """
+    if any(all(disk.is_public(path) for path in _way_to(root, name)) for name in names):
+        logger.warning("%s can be read by every user of this machine, with %s (chmod -R go-rwx %s)", root, what, root)
+
+
+def _way_to(root: str, name: str) -> Iterator[str]:
+    yield root
+    for part in name.split("/"):
+        yield (root := f"{root}/{part}")
+
+
+def _reach(listener: Listener | HttpListener) -> str:
+    """Return who reaches a listener besides this machine, and its address here; empty if nobody does."""
+    if all(_is_loopback(host) for host in listener.bound_hosts):
+        return ""
+    where = "every address of this machine" if listener.host in EVERY_ADDRESS else "the network"
+    return f"{where}, here as {dialable(listener.host, listener.port)}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        # Not an address of the Internet, so no other machine reaches it.
+        return True
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

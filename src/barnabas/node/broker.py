@@ -1,0 +1,467 @@
+"""The broker of a node: replicas, coordinators, and the listeners for clients.
+
+Start
+ 1. Bind the listeners.
+ 2. Register with the controller.
+ 3. Receive the metadata, as new as the registration: create the replicas and the coordinators that live on them.
+ 4. Be unfenced, and answer requests.
+
+Stop: listeners, partitions handed over, coordinators. The node closes the logs afterwards.
+
+Source: Kafka's `BrokerServer`, `BrokerMetadataPublisher`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.api.serving.context import BrokerServices
+from barnabas.api.serving.dispatch import Dispatcher
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import BrokerConfig, log_config, quota_windows
+from barnabas.config.config_checks import selects_by_rack
+from barnabas.config.config_table import config_schema
+from barnabas.config.runtime import Runtime
+from barnabas.config.timers import Timers
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_manager import LogManager
+from barnabas.log.meta_properties import MetaProperties
+from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.recent_deletions import RecentDeletions
+from barnabas.net.addresses import dialable
+from barnabas.net.connections import Connections
+from barnabas.net.listener import Listener
+from barnabas.net.listeners import bind_listeners
+from barnabas.node.broker_lifecycle import BrokerLifecycle
+from barnabas.node.coordinators import Coordinators
+from barnabas.node.log_cleaning import cleaner_config
+from barnabas.node.replication_settings import ReplicationSettings
+from barnabas.node.share_groups import ShareServices
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import uuid_from_str
+from barnabas.quota.client_quotas import ClientQuotas
+from barnabas.replication.fetch_session_cache import FetchSessionCache
+from barnabas.replication.replica_changes import apply_delta
+from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.transaction.producer_id_manager import ProducerIdManager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from barnabas.api.serving.context import Controller
+    from barnabas.api.serving.dispatch import Observer
+    from barnabas.node.directory_assignments import DirectoryAssignments
+    from barnabas.node.inter_broker import InterBrokerChannels
+    from barnabas.node.metrics_endpoint import MetricsEndpoint
+    from barnabas.node.remote_coordinators import RemoteCoordinators
+    from barnabas.quorum.metadata_quorum import MetadataQuorum
+    from barnabas.replication.replicated_partitions import ReplicatedPartitions
+    from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
+
+__all__ = ["BrokerServer"]
+
+logger = logging.getLogger(__name__)
+
+_EXPIRE_SENSORS_MS = 30_000
+_HAND_OVER_MS = 30_000
+
+
+class BrokerServer:
+    """One broker.
+
+    Args:
+        resolver: resolves this node's settings.
+
+    Attributes:
+        image: the metadata as of now.
+        client_metrics: the client telemetry; None until a client asks for its subscription.
+        dispatcher: of the listeners, once this broker answers requests.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        resolver: ConfigResolver,
+        on_fault: Callable[[BaseException], None],
+    ) -> None:
+        self.config = config
+        self.image = MetadataImage()
+        self.listeners: list[Listener] = []
+        self.log_manager: LogManager
+        self.controller: Controller
+        self.lifecycle: BrokerLifecycle
+        self.replica_manager: ReplicaManager
+        self.coordinators: Coordinators
+        self.quotas: ClientQuotas
+        self.client_metrics: ClientMetricsManager | None = None
+        self.services: BrokerServices
+        self.dispatcher: Dispatcher
+        self.connections = Connections(config, self.listeners, runtime.loop, runtime.disk.max_open_files())
+        self._quorum: MetadataQuorum
+        self._runtime = runtime
+        self._resolver = resolver
+        self._on_fault = on_fault
+        self._timers = Timers(runtime.loop)
+        self._channels: InterBrokerChannels | None = None
+        self._controller_for: Callable[[str], Controller]
+        self._assignments: DirectoryAssignments | None = None
+        self._replication: ReplicationSettings | None = None
+        # Done when the metadata of this broker has it as unfenced for the first time.
+        self._has_seen_itself: asyncio.Future[None] = runtime.loop.create_future()
+
+    def __repr__(self) -> str:
+        return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self.image!r}>"
+
+    @property
+    def addresses(self) -> list[str]:
+        """HOST:PORT of each listener, as a client can dial it."""
+        return [dialable(listener.host, listener.port) for listener in self.listeners]
+
+    # Start
+
+    def check(self) -> None:
+        """Find what would fail the start, without a change of anything.
+
+        Raises:
+            CannotStart: something would.
+        """
+        try:
+            self.connections.configure()
+        except ValueError as error:
+            raise CannotStart(str(error)) from None
+
+    async def bind(self) -> None:
+        """Bind the listeners; early connections wait.
+
+        Raises:
+            CannotStart: an address cannot be bound.
+        """
+        await bind_listeners(
+            self.config.listeners,
+            self.listeners,
+            self.connections,
+            self.config,
+            loop=self._runtime.loop,
+            now_ms=self._runtime.now_ms,
+        )
+
+    async def register(
+        self,
+        meta: MetaProperties,
+        quorum: MetadataQuorum,
+        log_manager: LogManager,
+        controller_for: Callable[[str], Controller],
+    ) -> None:
+        """Register with the controller.
+
+        Args:
+            log_manager: of the logs that this broker has; recovered.
+            controller_for: returns the way to the active controller for one purpose.
+
+        Raises:
+            CannotStart: the controller rejects this broker.
+        """
+        self.log_manager = log_manager
+        self.controller = controller_for("forwarding")
+        self._quorum = quorum
+        self._controller_for = controller_for
+        self._make_services(meta)
+        try:
+            await self.lifecycle.register(self.listeners, log_manager.broker_epoch)
+        except KafkaError as error:
+            if error.code == ErrorCode.REQUEST_TIMED_OUT:
+                setting = "voters" if self.config.quorum_voters else "bootstrap.servers"
+                remedy = f"start the controllers that controller.quorum.{setting} names, or correct their addresses"
+                raise CannotStart(f"cannot register this broker: {error.message} ({remedy})") from None
+            raise CannotStart(f"the controller rejects this broker: {error.message}") from None
+        log_manager.broker_epoch = self.lifecycle.epoch
+
+    async def enter_service(self, observer: Observer | None) -> None:
+        """Apply the metadata, be unfenced, and answer requests.
+
+        Args:
+            observer: counts requests, for metrics.
+        """
+        if not self.config.is_alone:
+            # Older metadata may say that this broker leads as in its last run. A crash may have taken records of that epoch; it would
+            # append others at their offsets.
+            await self.lifecycle.catch_up()
+        await self._quorum.loader.add_late_publisher(self._on_metadata)
+        if not self.config.can_be_joined:
+            await self._be_unfenced()
+        self.dispatcher = Dispatcher(self.services, observer, self.connections.lines)
+        for listener in self.listeners:
+            listener.serve(self.dispatcher)
+        self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
+        if self.config.can_be_joined:
+            # Last, because it may lead partitions from then on, and the other brokers fetch at once.
+            await self._be_unfenced()
+
+    async def _be_unfenced(self) -> None:
+        await self.lifecycle.unfence()
+        # The controller may answer before the change is here; a client that asks this broker for the brokers must find it among them.
+        await self._has_seen_itself
+
+    def measured_by(self, metrics: MetricsEndpoint) -> None:
+        """Show this broker on `/metrics`."""
+        metrics.measure(
+            services=self.services,
+            share=self._share,
+            quorum=self._quorum,
+            listeners=self.listeners,
+            connection_quotas=self.connections.quotas,
+            client_metrics=lambda: self.client_metrics,
+        )
+
+    def not_ready(self) -> str:
+        """Return why this broker does not serve requests; empty if it does."""
+        broker = self.image.cluster.brokers.get(self.config.node_id)
+        return "the broker is fenced" if broker is None or broker.fenced else ""
+
+    def _make_services(self, meta: MetaProperties) -> None:
+        config, runtime = self.config, self._runtime
+        self.lifecycle = BrokerLifecycle(
+            config,
+            meta,
+            self._controller_for("heartbeat"),
+            lambda: self._quorum.loader.image.provenance.offset,
+            runtime.random,
+            runtime.loop,
+        )
+        self.quotas = ClientQuotas(quota_windows(config), runtime.now_ms)
+        self.replica_manager = ReplicaManager(
+            self.log_manager,
+            runtime.loop,
+            runtime.now_ms,
+            config.node_id,
+            self._log_config,
+            config.replica_lag_time_max_ms,
+        )
+        self.replica_manager.own_broker_epoch = lambda: self.lifecycle.epoch
+        self.replica_manager.on_disk_failure = self._on_fault
+        self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
+        self.replica_manager.make_replicated = self._make_replicated
+        self._replication = self._make_replication_settings()
+        self._assignments = self._make_assignments(meta)
+        remote = self._remote_coordinators()
+        self.coordinators = Coordinators(
+            config,
+            self.replica_manager,
+            image=lambda: self.image,
+            resolver=self._resolver,
+            loop=runtime.loop,
+            now_ms=runtime.now_ms,
+            random=runtime.random,
+            producer_ids=ProducerIdManager(runtime.loop, lambda: self.lifecycle.allocate_producer_ids(self.controller)),
+            remote=remote,
+        )
+        self._share = ShareServices(
+            self.coordinators.share, self.coordinators.group_configs, lambda: self.services, remote
+        )
+        self.services = BrokerServices(
+            node_id=config.node_id,
+            cluster_id=meta.cluster_id,
+            config=config,
+            config_schema=config_schema(),
+            config_resolver=self._resolver,
+            replica_manager=self.replica_manager,
+            group_coordinator=self.coordinators.group,
+            transaction_coordinator=self.coordinators.transaction,
+            controller=self.controller,
+            image=lambda: self.image,
+            now_ms=runtime.now_ms,
+            loop=runtime.loop,
+            random=runtime.random,
+            producer_ids=self.coordinators.producer_ids,
+            fetch_sessions=FetchSessionCache(config.max_incremental_fetch_session_cache_slots, runtime.random),
+            share=self._share,
+            quotas=self.quotas,
+            client_metrics=self._make_client_metrics,
+            monotonic_ns=runtime.monotonic_ns,
+            recent_deletions=RecentDeletions(runtime.now_ms),
+        )
+
+    def _remote_coordinators(self) -> RemoteCoordinators | None:
+        config, loop = self.config, self._runtime.loop
+        if not config.can_be_joined:
+            return None
+        # A node alone does not pay for connections to others.
+        from barnabas.node.remote_coordinators import RemoteCoordinators
+
+        return RemoteCoordinators(config.node_id, lambda: self.image, self.channels(), loop)
+
+    def _make_replication_settings(self) -> ReplicationSettings | None:
+        if not self.config.can_be_joined:
+            return None  # It has nothing to replicate.
+        return ReplicationSettings(self.config, self.replica_manager, self._runtime.now_ms)
+
+    def _make_assignments(self, meta: MetaProperties) -> DirectoryAssignments | None:
+        if meta.directory_id is None or not self.config.can_be_joined:
+            return None
+        # The disk of a node alone is never replaced under its replicas.
+        from barnabas.node.directory_assignments import DirectoryAssignments
+
+        return DirectoryAssignments(
+            self.config.node_id,
+            uuid_from_str(meta.directory_id),
+            lambda: self.lifecycle.epoch,
+            self._controller_for("assignments"),
+            self._runtime.loop,
+        )
+
+    def log_config_of(self, topic: str) -> LogConfig:
+        """Return a topic's settings as of now."""
+        return self._log_config(topic, self.image)
+
+    def _log_config(self, topic: str, image: MetadataImage) -> LogConfig:
+        configs = image.configs
+        return log_config(
+            self.config,
+            configs.for_resource(ConfigResourceType.TOPIC, topic),
+            configs.for_resource(ConfigResourceType.BROKER, ""),
+            configs.for_resource(ConfigResourceType.BROKER, str(self.config.node_id)),
+        )
+
+    # Metadata
+
+    async def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Apply a commit: to the replicas first, then to the coordinators that live on them."""
+        is_first = self.image.provenance.offset < 0
+        self.image = image
+        if self._channels is not None and delta.cluster is not None:
+            self._channels.drop_outdated()
+        self.services.recent_deletions.apply(delta)
+        if self._replication is not None and delta.configs is not None:
+            self._replication.apply_delta(delta.configs, image.configs)
+        await apply_delta(self.replica_manager, delta, image)
+        if self._assignments is not None:
+            await self._assignments.apply_delta(delta)
+        if self.replica_manager.is_closed:
+            return  # This broker has stopped meanwhile.
+        self.coordinators.apply_delta(delta)
+        self._share.apply_delta(delta, image)
+        if delta.client_quotas is not None:
+            self.quotas.apply(delta.client_quotas.changed)
+        if delta.configs is not None:
+            self.log_manager.cleaner.config = cleaner_config(self.config, image.configs)
+        self.connections.apply_delta(delta, image)
+        if self.client_metrics is not None and delta.configs is not None:
+            self.client_metrics.apply(delta.configs.changed.keys(), image.configs)
+        if is_first:
+            # Not before the first image: it has everything that the quorum had committed.
+            await self.replica_manager.set_strays_aside()
+        if not self._has_seen_itself.done() and not self.not_ready():
+            self._has_seen_itself.set_result(None)
+
+    # Timers
+
+    def _expire_quota_sensors(self) -> None:
+        self.quotas.expire(self._runtime.now_ms())
+        self.connections.quotas.expire(self._runtime.now_ms())
+        if self.client_metrics is not None:
+            self.client_metrics.expire(self._runtime.now_ms())
+
+    def _make_client_metrics(self) -> ClientMetricsManager:
+        """Return the client telemetry; create it at the first client's request."""
+        if self.client_metrics is None:
+            # 20 ms of a start, which a broker without subscriptions does not pay.
+            from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
+
+            self.client_metrics = ClientMetricsManager(
+                self.config.int_value("telemetry.max.bytes"), self._runtime.random
+            )
+            self.client_metrics.configure(self.image.configs)
+            for listener in self.listeners:
+                listener.on_disconnected = self.client_metrics.disconnected
+        return self.client_metrics
+
+    # Other brokers
+
+    def channels(self) -> InterBrokerChannels:
+        """Return the connections to the other brokers; made at the first call."""
+        if self._channels is None:
+            # A node alone does not import it.
+            from barnabas.node.inter_broker import InterBrokerChannels
+
+            self._channels = InterBrokerChannels(lambda: self.image, self.config, self._runtime.loop)
+        return self._channels
+
+    def _make_replicated(self, replicas: ReplicaManager) -> ReplicatedPartitions:
+        # A node alone does not import it.
+        from barnabas.node.replica_fetching import replicated_partitions
+
+        controller = self._controller_for("alter-partition")
+        return replicated_partitions(
+            replicas, self.config, self.channels(), controller, lambda: self.lifecycle.epoch, self._runtime.loop
+        )
+
+    # Reset
+
+    async def reset(self) -> None:
+        """Delete every topic, record, group, session and dynamic setting; connections stay open.
+
+        For a broker inside a test. Durable state is deleted by requests to the controller, as a client would; what is only in
+        memory is replaced.
+        """
+        # Only a test calls this: a start does not pay for the module.
+        from barnabas.node.as_new import make_as_new
+
+        await make_as_new(self.controller, lambda: self.image)
+        self.forget_sessions()
+
+    def forget_sessions(self) -> None:
+        """Replace what is only in memory: the sessions of fetches and of share groups, and the topics that were just deleted."""
+        self._share.reset()
+        self.services.fetch_sessions = FetchSessionCache(
+            self.config.max_incremental_fetch_session_cache_slots, self._runtime.random
+        )
+        self.services.recent_deletions = RecentDeletions(self._runtime.now_ms)
+
+    # The end
+
+    async def stop(self, *, is_in_order: bool) -> None:
+        """Serve no more.
+
+        Args:
+            is_in_order: whether to hand the partitions over; not after a fault.
+        """
+        self.lifecycle.close()
+        self._has_seen_itself.cancel()
+        self._timers.cancel()
+        if is_in_order and self.config.can_be_joined:
+            # Clients and followers are served until other brokers lead.
+            await self._hand_over()
+        for listener in self.listeners:
+            await listener.stop()
+        if is_in_order and not self.config.can_be_joined:
+            await self._hand_over()
+        self._share.close()
+        self.coordinators.close()
+        self.replica_manager.close()
+        self._leave_replication()
+
+    def _leave_replication(self) -> None:
+        if self._assignments is not None:
+            self._assignments.close()
+        if self._channels is not None:
+            self._channels.close()
+
+    async def abandon(self) -> None:
+        """Release what a start has made that failed part of the way."""
+        self._leave_replication()
+        for listener in self.listeners:
+            await listener.stop()
+
+    async def _hand_over(self) -> None:
+        """Give up what this broker leads, so that another replica leads at once, or this one after the next start."""
+        try:
+            await asyncio.wait_for(self.lifecycle.shut_down(), _HAND_OVER_MS / 1000)
+        except (KafkaError, TimeoutError) as error:
+            reason = error.message if isinstance(error, KafkaError) else "it takes too long"
+            logger.warning("This broker stops without handing over its partitions: %s", reason)

@@ -1,0 +1,269 @@
+"""`barnabas start --nodes N`: a cluster on this machine, one process a node, and this one that starts, watches and stops them.
+
+- A node is `barnabas start --config`; it counts as serving when it has printed its line `barnabas ready on HOST:PORT`. When all
+  serve, the supervisor prints one such line with the addresses of all.
+- A node that ends before it has served once ends the start: the error that it logged is the supervisor's.
+- A node that ends later is one line on standard error. With `--restart` it is started again: at once, and after a short life with a
+  delay that doubles. A node that was stopped in order is not: its operator may want to retire it.
+- A signal stops all side by side, in two steps (`stop_signals`). First every broker leaves: the controller takes over what it leads,
+  so that the last broker in sync has every record. Only then, when no broker needs a controller any more, do the voters stop.
+- Nodes have a session of their own, so that Ctrl-C reaches the supervisor alone. If the supervisor is killed, their standard
+  input ends, and they stop by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas.config.cannot_start import CannotStart
+from barnabas.directory.start_report import warn_of_readers
+from barnabas.log.disk import DiskLocked, OsDisk
+from barnabas.process.arguments import print_error
+from barnabas.process.local_cluster import LocalCluster, LocalNode, check_folder, environment, last_error, open_cluster
+from barnabas.process.stop_signals import LEAVE, LEFT, StopSignals
+
+__all__ = ["Supervisor", "run_cluster"]
+
+PROGRAM = (sys.executable, "-m", "barnabas")
+
+_READY = b"barnabas ready on "
+_LEAVE_SECONDS = 10
+"""How long the others wait for a node that does not leave, because it hangs."""
+_STOP_SECONDS = 60
+_SHORT_LIFE_SECONDS = 10
+_DELAY_SECONDS_MAX = 30
+_LOG_TAIL_BYTES = 64 * 1024
+
+
+def run_cluster(folder: str, nodes: int, port: int | None, *, restart: bool, arguments: Sequence[str]) -> int:
+    """Run a cluster in a folder until a signal arrives, and return the exit code.
+
+    Args:
+        port: the first port; None for the default, or for the ports that the cluster has.
+        arguments: what every node's command line has besides its file.
+
+    Raises:
+        CannotStart: the folder cannot be used, or a node does not start.
+    """
+    root = Path(folder).absolute()
+    try:
+        check_folder(root, nodes)
+        OsDisk().mkdir(str(root))
+        lock = OsDisk().lock(f"{root}/.lock")
+        try:
+            cluster = open_cluster(root, nodes, port)
+            warn_of_readers(OsDisk(), str(root), cluster.written(root), "its nodes' settings and logs")
+            return _run(cluster, restart, arguments)
+        finally:
+            lock.release()
+    except DiskLocked:
+        raise CannotStart(f"{folder} is in use by another cluster (stop it, or pass another --data-dir)") from None
+    except OSError as error:
+        raise CannotStart(f"cannot use {folder}: {error.strerror or error} (pass another --data-dir)") from None
+
+
+def _run(cluster: LocalCluster, restart: bool, arguments: Sequence[str]) -> int:
+    loop = asyncio.new_event_loop()
+    try:
+        supervisor = Supervisor(cluster, loop, restart=restart, arguments=arguments)
+        signals = StopSignals(loop, supervisor.kill)
+        code = loop.run_until_complete(supervisor.run(signals.asked))
+        signals.ignore()
+        return code
+    finally:
+        loop.close()
+
+
+class NodeProcess:
+    """The process of one node, which may end and be started again."""
+
+    def __init__(self, node: LocalNode, program: Sequence[str], arguments: Sequence[str]) -> None:
+        self.node = node
+        self.address = ""
+        self._program = program
+        self._arguments = arguments
+        self._process: asyncio.subprocess.Process | None = None
+        self._serves = False
+
+    def __repr__(self) -> str:
+        return f"<NodeProcess {self.node.node_id} running={self.is_running} on {self.address or '-'}>"
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> bool:
+        """Start the process; return whether it serves, or has ended before."""
+        node, self._serves = self.node, False
+        options = ["--config", str(node.properties), "--data-dir", str(node.data), "--stop-at-end-of-input"]
+        with node.open_log() as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *(*self._program, "start", *options, *self._arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env=environment(os.environ),
+                start_new_session=True,
+            )
+        assert self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            if line.startswith(_READY):
+                self.address = line.removeprefix(_READY).decode().strip()
+                self._serves = True
+                return True
+        return False
+
+    async def wait(self) -> int:
+        """Return the exit code, negative for the signal that killed the process."""
+        assert self._process is not None
+        return await self._process.wait()
+
+    async def leave(self) -> None:
+        """Let the node's broker leave the cluster, and return when it has; its controller goes on."""
+        process = self._process
+        if process is None or not self.is_running or not self._serves:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(LEAVE)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                while await process.stdout.readline() not in (LEFT, b""):
+                    pass
+
+    async def stop(self) -> None:
+        """Stop the process in order; kill it if that takes too long."""
+        if self._process is None or not self.is_running:
+            return
+        if self._serves:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        else:
+            self.send(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(self._process.wait(), _STOP_SECONDS)
+        except TimeoutError:
+            print_error(f"node {self.node.node_id} does not stop, and is killed (its log: {self.node.log})")
+            self.send(signal.SIGKILL)
+            await self._process.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        if self._process is not None and self.is_running:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    def last_error(self) -> str:
+        """Return the last error in the node's log; empty without one."""
+        with open(self.node.log, "rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+            return last_error(log.read().decode(errors="replace").splitlines())
+
+
+class Supervisor:
+    """Runs the nodes of a cluster.
+
+    Args:
+        arguments: what every node's command line has besides its file.
+        program: the command of which `start` is a part.
+    """
+
+    def __init__(
+        self,
+        cluster: LocalCluster,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        restart: bool,
+        arguments: Sequence[str],
+        program: Sequence[str] = PROGRAM,
+    ) -> None:
+        self.nodes = [NodeProcess(node, program, arguments) for node in cluster.nodes]
+        self._loop = loop
+        self._restart = restart
+        self._ready: dict[int, asyncio.Future[None]] = {each.node.node_id: loop.create_future() for each in self.nodes}
+        self._stopping = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Supervisor {self.nodes!r}>"
+
+    async def run(self, asked: asyncio.Future[None]) -> int:
+        """Start the nodes, wait until somebody asks for a stop, stop them, and return the exit code.
+
+        Raises:
+            CannotStart: a node ended before it served.
+        """
+        kept = asyncio.gather(*(self._keep(each) for each in self.nodes))
+        started = asyncio.gather(*self._ready.values())
+        try:
+            await asyncio.wait((asked, started), return_when=asyncio.FIRST_COMPLETED)
+            if started.done():
+                started.result()
+                print(f"barnabas ready on {','.join(each.address for each in self.nodes)}", flush=True)
+                await asyncio.wait((asked, kept), return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                print_error("all nodes have ended")
+            return 0 if asked.done() else 1
+        finally:
+            started.cancel()
+            await self._stop()
+            await kept
+
+    async def _keep(self, process: NodeProcess) -> None:
+        """Run one node, again and again with `--restart`, until the cluster stops."""
+        delay = 0.0
+        while not self._stopping.is_set():
+            began = self._loop.time()
+            if await process.start():
+                self._serves(process)
+            if self._stopping.is_set():
+                # The signal arrived before there was a process to send it to.
+                await process.stop()
+                return
+            code = await process.wait()
+            if self._stopping.is_set() or not self._has_served(process, code):
+                return
+            is_short = self._loop.time() - began < _SHORT_LIFE_SECONDS
+            starts_again = self._restart and code != 0
+            what = "starting it again" if starts_again else f"its log: {process.node.log}"
+            print_error(f"node {process.node.node_id} {_how(code)} ({what})")
+            if not starts_again:
+                return
+            if is_short:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), delay)
+            delay = min(max(1.0, delay * 2), _DELAY_SECONDS_MAX) if is_short else 0.0
+
+    def _serves(self, process: NodeProcess) -> None:
+        node, ready = process.node, self._ready[process.node.node_id]
+        print(f"node {node.node_id} ({node.roles}) on {process.address}, files in {node.folder}", flush=True)
+        if not ready.done():
+            ready.set_result(None)
+
+    def _has_served(self, process: NodeProcess, code: int) -> bool:
+        """Return whether a node that ended had served once; the start fails if not."""
+        node, ready = process.node, self._ready[process.node.node_id]
+        if not ready.done():
+            why = process.last_error() or f"it {_how(code)}"
+            ready.set_exception(CannotStart(f"node {node.node_id} does not start: {why}; its log: {node.log}"))
+        return not ready.cancelled() and ready.exception() is None
+
+    async def _stop(self) -> None:
+        self._stopping.set()
+        await asyncio.gather(*(each.leave() for each in self.nodes))
+        await asyncio.gather(*(each.stop() for each in self.nodes))
+
+    def kill(self) -> None:
+        """End all nodes at once, as a kill does."""
+        for each in self.nodes:
+            each.send(signal.SIGKILL)
+
+
+def _how(code: int) -> str:
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}" if code else "was stopped"

@@ -1,0 +1,1 @@
+"""Columns of bytes as typed columns: Avro, JSON and Protobuf, alone or in Confluent's frame."""

@@ -1,0 +1,209 @@
+"""The audit of a table that was written from a topic: has it every committed record once, and nothing else?
+
+The table must keep the columns `topic`, `partition` and `offset`. For each partition the audit reads the log once with `read_committed`
+and compares two sets of offsets:
+
+    missing       committed in the log, and not in the table although the table has a later record
+    repeated      in the table more than once
+    uncommitted   in the table, and in the log only as records of an aborted or open transaction
+    unknown       in the table, and not in the log at all
+    behind        committed after the last record of the table: not an error, because a query that runs is always a little behind
+
+Offsets before the beginning of the log cannot be compared, because retention deleted the records; they are only checked for repetitions.
+A compacted topic cannot be audited: what compaction removed is unknown.
+
+Only the offsets of the table are read, and 8 bytes of memory are needed for each.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from barnabas.spark.source.fetcher import RangeFetcher
+from barnabas.spark.source.offset_reader import Leader, OffsetReader
+from barnabas.spark.source.options import IsolationLevel, SourceOptions, parse_batch_options
+from barnabas.spark.source.ranges import OffsetRange
+
+Offsets = npt.NDArray[np.int64]
+
+_COLUMNS = ("topic", "partition", "offset")
+_NONE: Offsets = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class PartitionAudit:
+    """What was found in one partition; the arrays are sorted offsets, each once.
+
+    Attributes:
+        committed: how many records of the log were compared.
+        rows: how many rows the table has.
+        behind: how many committed records come after the table's last one.
+    """
+
+    partition: int
+    committed: int
+    rows: int
+    behind: int = 0
+    missing: Offsets = field(default_factory=lambda: _NONE)
+    repeated: Offsets = field(default_factory=lambda: _NONE)
+    uncommitted: Offsets = field(default_factory=lambda: _NONE)
+    unknown: Offsets = field(default_factory=lambda: _NONE)
+
+    @property
+    def wrong(self) -> dict[str, Offsets]:
+        """The offsets that are wrong, by the word for what is wrong."""
+        found = {name: getattr(self, name) for name in ("missing", "repeated", "uncommitted", "unknown")}
+        return {name: offsets for name, offsets in found.items() if offsets.size}
+
+
+def compare(
+    partition: int,
+    committed: Offsets,
+    table: Offsets,
+    log_start: int,
+    *,
+    from_first: bool = False,
+    to_end: bool = False,
+) -> PartitionAudit:
+    """Compare the committed offsets of a log with those of a table; what is not committed counts as unknown.
+
+    Args:
+        committed: sorted.
+        table: in any order, with repetitions.
+        log_start: the table may have offsets before it.
+        from_first: committed offsets before the table's first one are not missing.
+        to_end: committed offsets after the table's last one are missing.
+    """
+    unique, counts = np.unique(table, return_counts=True)
+    in_log = unique[unique >= log_start]
+    if from_first and unique.size:
+        committed = committed[committed >= unique[0]]
+    last = int(unique[-1]) if unique.size else -1
+    absent = np.setdiff1d(committed, in_log, assume_unique=True)
+    return PartitionAudit(
+        partition,
+        int(committed.size),
+        int(table.size),
+        behind=0 if to_end else int((absent > last).sum()),
+        missing=absent if to_end else absent[absent <= last],
+        repeated=unique[counts > 1],
+        unknown=np.setdiff1d(in_log, committed, assume_unique=True),
+    )
+
+
+def audit(
+    bootstrap: str, topic: str, table: ds.Dataset, *, from_first: bool = False, to_end: bool = False
+) -> Iterator[PartitionAudit]:
+    """Yield what is found in each partition of a topic; the arguments are those of `compare`.
+
+    Raises:
+        KafkaError: the topic does not exist, or cannot be read.
+        ValueError: the table does not keep the columns, or has a partition that the topic does not have.
+    """
+    options = parse_batch_options(
+        {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "kafka.isolation.level": "read_committed"}, 0
+    )
+    reader = OffsetReader(options)
+    try:
+        partitions = reader.partitions()
+        begin, end = reader.earliest(partitions), reader.latest(partitions)
+        high = reader.high_watermarks(partitions)
+        leaders = reader.leaders(partitions)
+    finally:
+        reader.close()
+    rows = table_offsets(table, topic)
+    if foreign := sorted(set(rows) - {partition for _, partition in partitions}):
+        raise ValueError(f"the table has rows of partition {foreign[0]}, which topic {topic} does not have")
+    for at in partitions:
+        partition, start, leader = at[1], begin[at], leaders[at]
+        committed = _log_offsets(options, OffsetRange(topic, partition, start, end[at]), leader)
+        there = rows.get(partition, _NONE)
+        found = compare(partition, committed, there, start, from_first=from_first, to_end=to_end)
+        if found.unknown.size:
+            dirty = replace(
+                options, consumer=replace(options.consumer, isolation_level=IsolationLevel.READ_UNCOMMITTED)
+            )
+            everything = _log_offsets(dirty, OffsetRange(topic, partition, start, high[at]), leader)
+            is_there = np.isin(found.unknown, everything)
+            found = replace(found, uncommitted=found.unknown[is_there], unknown=found.unknown[~is_there])
+        yield found
+
+
+def _log_offsets(options: SourceOptions, wanted: OffsetRange, leader: Leader) -> Offsets:
+    found = [np.asarray(batch.column("offset")) for batch in RangeFetcher(options, wanted, leader)]
+    return np.concatenate(found) if found else _NONE
+
+
+def table_offsets(table: ds.Dataset, topic: str) -> dict[int, Offsets]:
+    """Return the offsets of a topic's rows in a table, by partition.
+
+    Raises:
+        ValueError: the table does not keep them.
+    """
+    absent = [name for name in _COLUMNS if name not in table.schema.names]
+    if absent:
+        raise ValueError(f"the table has no column {absent[0]}: an audit needs topic, partition and offset")
+    found: dict[int, list[Offsets]] = {}
+    # The filter is not given to the reader: it would skip files by the writer's statistics, and the audit must not trust them.
+    for every in table.to_batches(columns=list(_COLUMNS)):
+        batch = every.filter(ds.field("topic") == topic)
+        partitions, offsets = (np.asarray(batch.column(name).cast(pa.int64())) for name in ("partition", "offset"))
+        for partition in np.unique(partitions).tolist():
+            found.setdefault(partition, []).append(offsets[partitions == partition])
+    return {partition: np.concatenate(parts) for partition, parts in found.items()}
+
+
+def delta_table(path: str) -> ds.Dataset:
+    """Return the rows of a Delta table.
+
+    Raises:
+        ValueError: there is none.
+    """
+    # An audit of Parquet files does without it.
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        return DeltaTable(path).to_pyarrow_dataset()
+    except TableNotFoundError:
+        raise ValueError(f"{path} is not a Delta table") from None
+
+
+def parquet_files(path: str) -> ds.Dataset:
+    """Return the rows of a folder of Parquet files; of those that the log of a streaming query names, if there is one.
+
+    Raises:
+        ValueError: there are no Parquet files.
+    """
+    folder = Path(path)
+    log = folder / "_spark_metadata"
+    try:
+        files = sorted(_logged_files(log)) if log.is_dir() else path
+        return ds.dataset(files, format="parquet")
+    except (FileNotFoundError, pa.ArrowInvalid):
+        raise ValueError(f"{path} has no Parquet files that can be read") from None
+
+
+def _logged_files(log: Path) -> Iterable[str]:
+    """Return the files that a file sink of Spark's has committed: the last compacted entry of its log, and the entries since."""
+    entries = {
+        int(found[1]): path for path in log.iterdir() if (found := re.fullmatch(r"(\d+)(\.compact)?", path.name))
+    }
+    compacted = [number for number, path in entries.items() if path.suffix]
+    files: dict[str, str] = {}
+    for number in sorted(entries):
+        if number >= max(compacted, default=0):
+            for line in entries[number].read_text().splitlines()[1:]:
+                entry = json.loads(line)
+                files[entry["path"]] = entry["action"]
+    return [unquote(urlparse(path).path) for path, action in files.items() if action == "add"]

@@ -1,0 +1,1 @@
+"""Queries while they run: their start, their progress, their metrics, retries and dead letters."""

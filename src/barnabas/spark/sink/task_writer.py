@@ -1,0 +1,104 @@
+"""Writes the rows of one task.
+
+Exactly once: the rows are in a transaction that is open when the task is done, and the driver ends it
+(`sink_protocol`). At least once: the rows are there when the task is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.spark.named_topics import partition_count
+from barnabas.spark.plain_errors import QueryError
+from barnabas.spark.sink.columns import RowRouter
+from barnabas.spark.sink.encoder import encode
+from barnabas.spark.sink.options import SinkOptions
+from barnabas.spark.sink.protocol import Prepared, SinkBatch
+from barnabas.spark.sink.task_producers import TaskProducers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from barnabas.client.producer import Producer
+
+
+def write_task(
+    producers: TaskProducers,
+    options: SinkOptions,
+    batch: SinkBatch | None,
+    task: int,
+    rows: Iterable[pa.RecordBatch],
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+) -> Prepared:
+    """Write rows and return the transaction that holds them.
+
+    Args:
+        batch: None for delivery at least once.
+        task: the number of the task, for spreading rows without keys.
+
+    Raises:
+        ValueError: a row cannot be written; the message is for the user.
+        QueryError: the broker rejects a setting or a record; the message is for the user.
+        KafkaError: a broker did not answer in time.
+    """
+    cluster = producers.cluster(options)
+    producer: Producer | None = None
+    counts: dict[str, int] = {}
+    written = 0
+
+    def count_of(topic: str) -> int:
+        if topic not in counts:
+            if producer is not None:
+                producer.settle()
+            counts[topic] = partition_count(cluster, topic, options.delivery_timeout_ms)
+        return counts[topic]
+
+    router = RowRouter(options.topic, count_of, task, now_ms)
+    try:
+        for batch_of_rows in rows:
+            for partition, records in router.route(batch_of_rows):
+                if producer is None:
+                    producer = producers.begin(options, batch)
+                for encoded in encode(records, options.max_request_bytes, options.compression):
+                    producer.send(partition, encoded)
+            written += batch_of_rows.num_rows
+        if producer is None:
+            return Prepared(None, 0)
+        producer.flush()
+    except Exception as error:
+        if producer is not None and batch is not None:
+            # Readers of committed records wait for a transaction that nobody ends.
+            with contextlib.suppress(KafkaError):
+                producer.abort()
+        raise _explained(error, options) from None
+    if batch is None:
+        return Prepared(None, written)
+    producers.keep(batch, producer)
+    assert producer.identity is not None
+    return Prepared(producer.transaction, written, producer.identity.two_phase)
+
+
+def _explained(error: Exception, options: SinkOptions) -> Exception:
+    """Return the error in words that say what to do next."""
+    if not isinstance(error, KafkaError):
+        return error
+    match error.code:
+        case ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+            return QueryError(
+                f"kafka.transaction.timeout.ms {options.transaction_timeout_ms} is above the brokers'"
+                " transaction.max.timeout.ms: lower it, or raise the brokers' limit"
+            )
+        case ErrorCode.MESSAGE_TOO_LARGE | ErrorCode.RECORD_LIST_TOO_LARGE:
+            return QueryError(
+                "a record, or a batch of them, is larger than the topic's max.message.bytes: raise it, or lower"
+                f" kafka.max.request.size ({options.max_request_bytes})"
+            )
+        case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return QueryError(
+                "a topic was deleted while rows were written to it: create it again, and restart the query"
+            )
+    return error

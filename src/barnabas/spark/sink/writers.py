@@ -1,0 +1,207 @@
+"""The writers that Spark calls: `df.writeStream.format("barnabas")` and `df.write.format("barnabas")`.
+
+Spark makes a writer in a planning process, pickles it, and calls `write` in each task. It calls `commit` or `abort` in
+a process of the driver: for a stream on a new writer, for a batch on the pickled one. So a writer holds only options,
+and the tasks' messages tell the driver the rest.
+
+A stream's ids are properties of the task. A batch write has none; its options `queryId` and `batchId` stand for them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
+from barnabas.client.outcome import result
+from barnabas.protocol.errors import KafkaError
+from barnabas.spark.named_topics import partition_count
+from barnabas.spark.plain_errors import plain_errors
+from barnabas.spark.sink.options import Delivery, SinkOptions, parse_batch_options, parse_stream_options
+from barnabas.spark.sink.protocol import Prepared, SinkBatch, SinkDriver
+from barnabas.spark.sink.schema import check_schema
+from barnabas.spark.sink.task_producers import of_this_process, open_cluster
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger("barnabas.spark")
+
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
+_RUN_ID = "spark.jobGroup.id"
+
+
+class TaskMessage(WriterCommitMessage):
+    """What a task reports: the batch it worked for, None for delivery at least once, and what it prepared."""
+
+    def __init__(self, batch: SinkBatch | None, prepared: Prepared) -> None:
+        self.batch = batch
+        self.prepared = prepared
+
+    def __repr__(self) -> str:
+        return f"<TaskMessage batch={self.batch} rows={self.prepared.rows}>"
+
+
+class StreamSink(DataSourceStreamArrowWriter):
+    """Writes the batches of a stream."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+
+    def __repr__(self) -> str:
+        return f"<StreamSink servers={self._options.bootstrap_servers} topic={self._options.topic}>"
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskMessage:
+        """Write one task's rows; on an executor."""
+        context = TaskContext.get()
+        assert context is not None, "Spark calls write in a task"
+        batch = None
+        if self._options.delivery is Delivery.EXACTLY_ONCE:
+            query = context.getLocalProperty(_QUERY_ID)
+            number = context.getLocalProperty(_BATCH_ID)
+            assert query is not None, "a stream's tasks have the query's id"
+            assert number is not None, "a stream's tasks have the batch's id"
+            run = context.getLocalProperty(_RUN_ID) or ""
+            batch = SinkBatch(self._options.sink_name(query), query, run, int(number))
+        return _write(self._options, batch, iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """Make the batch's rows visible; on the driver, when every task is done."""
+        _commit(self._options, messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """Abort the transactions of a batch that failed."""
+        _abort(self._options, messages)
+
+
+class BatchSink(DataSourceArrowWriter):
+    """Writes a DataFrame once."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._is_written = False
+        batch = self._batch
+        if batch is not None:
+            with open_cluster(options) as cluster:
+                self._is_written = SinkDriver(cluster, batch, options.delivery_timeout_ms).recover()
+            if self._is_written:
+                logger.warning("batch %d of %s was written before, nothing is written again", batch.batch, batch.name)
+
+    def __repr__(self) -> str:
+        return f"<BatchSink servers={self._options.bootstrap_servers} topic={self._options.topic}>"
+
+    @property
+    def _batch(self) -> SinkBatch | None:
+        options = self._options
+        if options.delivery is not Delivery.EXACTLY_ONCE:
+            return None
+        assert options.query is not None, "the options were checked"
+        assert options.batch is not None, "the options were checked"
+        return SinkBatch(options.sink_name(options.query), options.query, "", options.batch)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskMessage:
+        """Write one task's rows; on an executor."""
+        if self._is_written:
+            return TaskMessage(self._batch, Prepared(None, 0))
+        return _write(self._options, self._batch, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Make the rows visible; on the driver, when every task is done."""
+        if not self._is_written:
+            _commit(self._options, messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Abort the transactions of a write that failed."""
+        _abort(self._options, messages)
+
+
+def stream_sink(given: Mapping[str, str], columns: Mapping[str, str]) -> StreamSink:
+    """Return the writer of a stream.
+
+    Args:
+        given: the user's options.
+        columns: types by name, as Spark's `simpleString` writes them.
+
+    Raises:
+        ValueError: an option or a column is not right; the message is for the user.
+        QueryError: the topic does not exist, and the brokers do not create it.
+        KafkaError: no broker answers, or it does not describe the topic.
+    """
+    options = parse_stream_options(given)
+    _check(options, columns)
+    return StreamSink(options)
+
+
+def batch_sink(given: Mapping[str, str], columns: Mapping[str, str], *, overwrite: bool) -> BatchSink:
+    """Return the writer of a batch; arguments and errors as in `stream_sink`."""
+    if overwrite:
+        raise ValueError('mode("overwrite") is not supported: a topic only grows; write with mode("append")')
+    options = parse_batch_options(given)
+    _check(options, columns)
+    if options.delivery is Delivery.AT_LEAST_ONCE and "delivery" not in {name.lower() for name in given}:
+        logger.warning(
+            "this write is at least once: rows of a task that is repeated are there twice. The options queryId and"
+            " batchId make it exactly once; delivery=at-least-once silences this line"
+        )
+    return BatchSink(options)
+
+
+def _check(options: SinkOptions, columns: Mapping[str, str]) -> None:
+    check_schema(columns, options.topic)
+    with open_cluster(options) as cluster:
+        if options.topic is not None:
+            partition_count(cluster, options.topic, options.delivery_timeout_ms)
+        if options.delivery is Delivery.EXACTLY_ONCE and options.chooses_timeout:
+            _check_timeout(cluster, options)
+
+
+def _check_timeout(cluster: Cluster, options: SinkOptions) -> None:
+    name = "transaction.max.timeout.ms"
+    broker = ConfigResource(ResourceType.BROKER, str(next(iter(cluster.retry(cluster.nodes)))))
+    entries = result(describe_configs(cluster, [broker], names=[name])[broker])
+    largest = next((int(entry.value) for entry in entries if entry.name == name and entry.value), None)
+    if largest is not None and options.transaction_timeout_ms > largest:
+        raise ValueError(
+            f"kafka.transaction.timeout.ms {options.transaction_timeout_ms} is above the brokers' {name} {largest}:"
+            " lower it, or raise the brokers' limit"
+        )
+
+
+def _write(options: SinkOptions, batch: SinkBatch | None, rows: Iterator[pa.RecordBatch]) -> TaskMessage:
+    # Only executors need pyarrow and numpy, not the process that plans a query.
+    from barnabas.spark.sink.task_writer import write_task
+
+    context = TaskContext.get()
+    task = 0 if context is None else context.partitionId()
+    with plain_errors():
+        return TaskMessage(batch, write_task(of_this_process(), options, batch, task, rows))
+
+
+def _commit(options: SinkOptions, messages: Sequence[Any]) -> None:
+    with open_cluster(options) as cluster:
+        for driver, prepared in _drivers(options, cluster, messages):
+            driver.commit(prepared)
+
+
+def _abort(options: SinkOptions, messages: Sequence[Any]) -> None:
+    with open_cluster(options) as cluster:
+        for driver, prepared in _drivers(options, cluster, messages):
+            try:
+                driver.abort(prepared)
+            except KafkaError as error:
+                logger.warning("transactions of a failed batch stay open until the next batch: %s", error)
+
+
+def _drivers(options: SinkOptions, cluster: Any, messages: Sequence[Any]) -> list[tuple[SinkDriver, list[Prepared]]]:
+    """Return the batch's driver with what its tasks prepared; none if no task reported an exactly-once batch."""
+    known = [message for message in messages if message is not None and message.batch is not None]
+    if not known:
+        return []
+    driver = SinkDriver(cluster, known[0].batch, options.delivery_timeout_ms)
+    return [(driver, [message.prepared for message in known])]

@@ -1,0 +1,102 @@
+"""Replicas that the metadata has in another directory than this broker's: told to the controller, again and again until it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.node.directory_assignments import PARTITIONS_PER_REQUEST, RETRY_MS, DirectoryAssignments
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import AssignReplicasToDirsRequest, PartitionRecord, TopicRecord
+from barnabas.protocol.primitives import Uuid
+from tests.simulation.world_loop import WorldLoop
+
+OURS, OTHER = Uuid(b"\7" * 16), Uuid(b"\6" * 16)
+TOPIC = Uuid(b"t" * 16)
+
+
+class Stage:
+    """Broker 2, whose requests a test answers."""
+
+    def __init__(self) -> None:
+        self.loop = WorldLoop()
+        self.asked: list[list[int]] = []
+        self.answers: list[asyncio.Future[Any]] = []
+        self.assignments = DirectoryAssignments(2, OURS, lambda: 9, self, self.loop)  # type: ignore[arg-type]
+
+    def handle(self, api_key: int, version: int, request: AssignReplicasToDirsRequest) -> asyncio.Future[Any]:
+        assert (api_key, version) == (ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0)
+        assert (request.broker_id, request.broker_epoch) == (2, 9)
+        (directory,) = request.directories
+        assert directory.id == OURS
+        self.asked.append([each.partition_index for topic in directory.topics for each in topic.partitions])
+        self.answers.append(self.loop.create_future())
+        return self.answers[-1]
+
+    def apply(self, *partitions: tuple[tuple[int, ...], tuple[Uuid, ...]]) -> None:
+        """Apply metadata with a partition for each pair of replicas and directories."""
+        delta = MetadataDelta(MetadataImage())
+        delta.replay(TopicRecord(name="t", topic_id=TOPIC))
+        for index, (replicas, directories) in enumerate(partitions):
+            delta.replay(
+                PartitionRecord(
+                    topic_id=TOPIC,
+                    partition_id=index,
+                    replicas=list(replicas),
+                    isr=list(replicas),
+                    leader=replicas[0],
+                    directories=list(directories),
+                )
+            )
+        self.loop.run_until_complete(self.assignments.apply_delta(delta))
+        self.run()
+
+    def run(self, ms: float = 1) -> None:
+        self.loop.run_until_complete(asyncio.sleep(ms / 1000))
+
+    def answer(self, error: KafkaError | None = None) -> None:
+        if error is None:
+            self.answers[-1].set_result(None)
+        else:
+            self.answers[-1].set_exception(error)
+        self.run()
+
+
+def test_only_replicas_of_this_broker_in_another_directory_are_named() -> None:
+    stage = Stage()
+    stage.apply(((1, 2), (OURS, OTHER)), ((1, 2), (OTHER, OURS)), ((1, 3), (OTHER, OTHER)), ((2,), (OTHER,)))
+    assert stage.asked == [[0, 3]]
+    stage.answer()
+    stage.run(2 * RETRY_MS)
+    assert stage.asked == [[0, 3]]
+
+
+def test_a_request_that_fails_is_sent_again_without_what_has_been_settled() -> None:
+    stage = Stage()
+    stage.apply(((2,), (OTHER,)), ((2,), (OTHER,)))
+    stage.answer(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
+    stage.apply(((2,), (OURS,)), ((2,), (OTHER,)))
+    assert stage.asked == [[0, 1]]
+    stage.run(RETRY_MS)
+    assert stage.asked == [[0, 1], [1]]
+    stage.answer()
+    assert repr(stage.assignments) == "<DirectoryAssignments broker=2 waiting=0>"
+
+
+def test_many_replicas_go_in_several_requests() -> None:
+    stage = Stage()
+    stage.apply(*[((2,), (OTHER,))] * (PARTITIONS_PER_REQUEST + 1))
+    stage.answer()
+    assert [len(each) for each in stage.asked] == [PARTITIONS_PER_REQUEST, 1]
+
+
+def test_a_closed_one_sends_nothing_more() -> None:
+    stage = Stage()
+    stage.apply(((2,), (OTHER,)))
+    stage.assignments.close()
+    stage.run(2 * RETRY_MS)
+    stage.apply()
+    assert stage.asked == [[0]]

@@ -1,0 +1,218 @@
+"""The supervisor of a local cluster, over small programs in place of nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import pytest
+
+from barnabas.config.cannot_start import CannotStart
+from barnabas.process.local_cluster import LocalCluster, LocalNode
+from barnabas.process.supervisor import NodeProcess, Supervisor
+
+NODE = """
+import os, pathlib, signal, sys
+folder = pathlib.Path(sys.argv[sys.argv.index("--config") + 1]).parent
+lives = folder / "lives"
+lives.write_text((lives.read_text() if lives.exists() else "") + "x")
+def note(what):
+    with open(folder.parent / "ended", "a") as ended:
+        ended.write(what + folder.name[-1] + " ")
+def stop(*_):
+    note("terminated-")
+    sys.exit()
+signal.signal(signal.SIGTERM, stop)
+if (folder / "broken").exists():
+    sys.exit("INFO\\nerror: port taken (try another)\\nbye")
+print("starting", flush=True)
+print("barnabas ready on h:" + folder.name[-1], flush=True)
+if "--die" in sys.argv and lives.read_text() == "x":
+    os._exit(7)
+for line in sys.stdin:
+    assert line == "leave\\n"
+    note("left-")
+    print("barnabas left", flush=True)
+note("stopped-")
+"""
+"""A node that is ready at once and lives until a signal arrives or its input ends."""
+
+Run = Callable[[Supervisor, "asyncio.Future[None]"], Coroutine[None, None, None]]
+
+
+class Cluster:
+    """A supervisor over the nodes of a folder, and what happens while it runs."""
+
+    def __init__(self, folder: Path, nodes: int, *, restart: bool = False, arguments: tuple[str, ...] = ()) -> None:
+        self.folder, self.restart, self.arguments = folder, restart, arguments
+        self.cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= 3) for n in range(1, nodes + 1)))
+        for node in self.cluster.nodes:
+            node.folder.mkdir()
+        self.program = folder / "node.py"
+        self.program.write_text(NODE)
+
+    def run(self, meanwhile: Run) -> int:
+        """Run the cluster until `meanwhile` has ended, and return the exit code."""
+
+        async def both() -> int:
+            loop = asyncio.get_running_loop()
+            asked: asyncio.Future[None] = loop.create_future()
+            supervisor = Supervisor(
+                self.cluster,
+                loop,
+                restart=self.restart,
+                arguments=self.arguments,
+                program=(sys.executable, "-S", str(self.program)),
+            )
+            other = asyncio.ensure_future(meanwhile(supervisor, asked))
+            try:
+                return await supervisor.run(asked)
+            finally:
+                other.cancel()
+                await asyncio.wait((other,))
+
+        return asyncio.run(both())
+
+    @property
+    def ended(self) -> list[str]:
+        return (self.folder / "ended").read_text().split()
+
+    def lives(self, node_id: int) -> int:
+        return len((self.folder / f"node-{node_id}" / "lives").read_text())
+
+
+async def printed(capsys: pytest.CaptureFixture[str], pattern: str, so_far: list[str]) -> None:
+    """Wait until the supervisor has printed a line."""
+    while not re.search(pattern, "".join(so_far)):
+        await asyncio.sleep(0)
+        out, err = capsys.readouterr()
+        so_far += [out, err]
+
+
+def processes(supervisor: Supervisor) -> dict[int, NodeProcess]:
+    return {each.node.node_id: each for each in supervisor.nodes}
+
+
+@pytest.mark.slow
+def test_all_serve_and_no_node_stops_before_every_broker_has_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    so_far: list[str] = []
+
+    async def stop(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 5)
+    assert cluster.run(stop) == 0
+    assert sorted(cluster.ended[:5]) == [f"left-{n}" for n in range(1, 6)]
+    assert sorted(cluster.ended[5:]) == [f"stopped-{n}" for n in range(1, 6)]
+    lines = "".join(so_far).splitlines()
+    assert sorted(lines[:5]) == [
+        f"node {n} ({'broker and controller' if n < 4 else 'broker'}) on h:{n}, files in {tmp_path}/node-{n}"
+        for n in range(1, 6)
+    ]
+    assert lines[5:] == ["barnabas ready on h:1,h:2,h:3,h:4,h:5"]
+
+
+@pytest.mark.slow
+def test_a_crash_is_one_line_and_the_others_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    so_far: list[str] = []
+
+    async def crash(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        processes(supervisor)[2].send(9)  # type: ignore[arg-type]
+        await printed(capsys, "error: ", so_far)
+        assert processes(supervisor)[1].is_running
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 2)
+    assert cluster.run(crash) == 0
+    assert f"error: node 2 was killed by SIGKILL (its log: {tmp_path}/node-2/node.log)\n" in "".join(so_far)
+    assert (cluster.ended, cluster.lives(2)) == (["left-1", "stopped-1"], 1)
+
+
+@pytest.mark.slow
+def test_a_crash_is_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    so_far: list[str] = []
+
+    async def crash(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        await printed(
+            capsys, r"node 1 .*(\n.*)*node 1 ended with exit code 7 \(starting it again\)(\n.*)*node 1 ", so_far
+        )
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 1, restart=True, arguments=("--die",))
+    assert cluster.run(crash) == 0
+    assert (cluster.ended, cluster.lives(1)) == (["left-1", "stopped-1"], 2)
+
+
+@pytest.mark.slow
+def test_a_node_that_was_stopped_in_order_stays_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    so_far: list[str] = []
+
+    async def stop_one(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        processes(supervisor)[2].send(signal.SIGTERM)
+        await printed(capsys, "error: ", so_far)
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 2, restart=True)
+    assert cluster.run(stop_one) == 0
+    assert f"error: node 2 was stopped (its log: {tmp_path}/node-2/node.log)\n" in "".join(so_far)
+    assert (cluster.ended, cluster.lives(2)) == (["terminated-2", "left-1", "stopped-1"], 1)
+
+
+async def nothing(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.slow
+def test_a_node_that_does_not_start_ends_the_start(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 2, restart=True)
+    (tmp_path / "node-2" / "broken").touch()
+    with pytest.raises(CannotStart) as caught:
+        cluster.run(nothing)
+    assert str(caught.value) == (
+        f"node 2 does not start: port taken (try another); its log: {tmp_path}/node-2/node.log"
+    )
+    assert cluster.lives(2) == 1
+
+
+@pytest.mark.slow
+def test_a_cluster_without_nodes_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert Cluster(tmp_path, 1, arguments=("--die",)).run(nothing) == 1
+    assert capsys.readouterr().err.endswith("error: all nodes have ended\n")
+
+
+@pytest.mark.slow
+def test_a_stop_before_all_serve_is_a_stop(tmp_path: Path) -> None:
+    async def stop(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        asked.set_result(None)
+
+    assert Cluster(tmp_path, 2).run(stop) == 0
+
+
+@pytest.mark.slow
+def test_a_node_that_hangs_does_not_keep_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.process.supervisor._LEAVE_SECONDS", 0.2)
+    monkeypatch.setattr("barnabas.process.supervisor._STOP_SECONDS", 0.2)
+    so_far: list[str] = []
+
+    async def pause_one(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        processes(supervisor)[2].send(signal.SIGSTOP)
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 2)
+    assert cluster.run(pause_one) == 0
+    assert cluster.ended == ["left-1", "stopped-1"]
+    killed = f"error: node 2 does not stop, and is killed (its log: {tmp_path}/node-2/node.log)\n"
+    assert capsys.readouterr().err == killed

@@ -1,0 +1,103 @@
+"""The topic of decisions: what is found in it, and who may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import barnabas
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
+from barnabas.client.producer import EncodedRecords, Producer
+from barnabas.client.producer_transactions import Transaction
+from barnabas.protocol.errors import KafkaError
+from barnabas.records.builder import encode_record
+from barnabas.spark.sink import decisions
+from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[barnabas.Broker]:
+    with barnabas.Broker() as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(broker: barnabas.Broker) -> Iterator[Cluster]:
+    with Cluster(broker.bootstrap_servers) as found:
+        yield found
+
+
+def claimed(cluster: Cluster, name: str) -> DecisionLog:
+    log = DecisionLog(cluster, name, 10_000)
+    log.claim()
+    return log
+
+
+def decision(batch: int) -> Decision:
+    return Decision("q", batch, "run", 5, (Transaction("s/1/0", 7, 3), Transaction("s/2/0", 8, 0)))
+
+
+def test_the_last_one_of_each_sink(cluster):
+    assert claimed(cluster, "a").read() is None
+    for batch in range(3):
+        claimed(cluster, "a").write(decision(batch))
+        claimed(cluster, "b").write(decision(10 * batch))
+    assert claimed(cluster, "a").read() == decision(2)
+    assert claimed(cluster, "b").read() == decision(20)
+    assert claimed(cluster, "c").read() is None
+
+
+def test_far_back(cluster, monkeypatch):
+    claimed(cluster, "far").write(decision(1))
+    for batch in range(5):
+        claimed(cluster, "near").write(decision(batch))
+    monkeypatch.setattr(decisions, "_LOOK_BACK", (1, 3))
+    assert claimed(cluster, "far").read() == decision(1)
+
+
+def test_a_claim_fences_the_one_before(cluster):
+    first = claimed(cluster, "fenced")
+    claimed(cluster, "fenced").write(decision(1))
+    with pytest.raises(KafkaError, match=r"PRODUCER_FENCED|INVALID_PRODUCER_EPOCH"):
+        first.write(decision(2))
+    assert claimed(cluster, "fenced").read() == decision(1)
+
+
+def test_a_record_whose_transaction_was_aborted_does_not_count(cluster):
+    claimed(cluster, "aborted").write(decision(1))
+    producer = Producer(cluster, transactional_id="aborted")
+    producer.begin()
+    body = encode_record(0, 0, b"aborted", decision(2).to_json())
+    producer.send(TopicPartition(TOPIC, 0), EncodedRecords(body, 1, 0, 0))
+    producer.flush()
+    # Nobody ends it: the next claim aborts it.
+    assert claimed(cluster, "aborted").read() == decision(1)
+
+
+def test_another_sinks_open_transaction_hides_nothing(cluster):
+    claimed(cluster, "hidden").write(decision(1))
+    producer = Producer(cluster, transactional_id="open")
+    producer.begin()
+    producer.send(TopicPartition(TOPIC, 0), EncodedRecords(encode_record(0, 0, b"open", b"{}"), 1, 0, 0))
+    producer.flush()
+    claimed(cluster, "hidden").write(decision(2))
+    assert claimed(cluster, "hidden").read() == decision(2)
+    producer.abort()
+
+
+def test_the_topic_is_compacted(cluster):
+    claimed(cluster, "any")
+    resource = ConfigResource(ResourceType.TOPIC, TOPIC)
+    found = describe_configs(cluster, [resource], names=["cleanup.policy"])[resource]
+    assert not isinstance(found, KafkaError)
+    assert [entry.value for entry in found] == ["compact"]
+
+
+def test_a_record_of_a_newer_release():
+    with pytest.raises(ValueError, match="upgrade barnabas"):
+        Decision.from_json(b'{"version":2}')

@@ -1,0 +1,366 @@
+"""The sink without Spark: killed or cut off at every request that it sends, and with other drivers beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+import barnabas
+from barnabas.client.admin import Admin, NewTopic
+from barnabas.client.outcome import result
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.spark.sink import protocol as sink_protocol
+from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+from barnabas.spark.sink.protocol import QueryError, SinkDriver
+from barnabas.spark.sink.task_producers import TaskProducers, open_cluster
+from tests.spark.sink.sink_run import Fault, Killed, Query, Split, Watched, committed, random_split
+
+pytestmark = pytest.mark.slow
+
+BATCHES = [[f"{batch}-{row}" for row in range(8)] for batch in range(3)]
+EVERY_ROW = Counter(value for batch in BATCHES for value in batch)
+SEEDS = 4
+CONFIG = {"transaction.two.phase.commit.enable": True, "transaction.state.log.num.partitions": 2}
+
+
+@pytest.fixture(scope="module", params=["barnabas", pytest.param("kafka", marks=pytest.mark.conform)])
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker: barnabas with two-phase commit, and in `make conform` Apache Kafka without."""
+    if request.param == "barnabas":
+        with barnabas.Broker(config=CONFIG) as running:
+            yield running.bootstrap_servers
+        return
+    import apache_kafka
+
+    if not apache_kafka.home().exists():
+        pytest.skip("Apache Kafka is not here: python tools/apache_kafka.py install")
+    with apache_kafka.ApacheKafka(tmp_path_factory.mktemp("broker")) as running:
+        yield running.bootstrap_servers
+
+
+@pytest.fixture
+def admin(servers: str) -> Iterator[Admin]:
+    with Admin(servers) as found:
+        yield found
+
+
+def query(servers: str, seed: int = 0, split: Split | None = None, **options: str) -> Query:
+    topic = f"out-{uuid.uuid4().hex[:8]}"
+    with Admin(servers) as admin:
+        result(admin.create_topics([NewTopic(topic, 2, 1)])[topic])
+    return Query(servers, topic, BATCHES, split or random_split(seed), uuid.uuid4().hex, **options)
+
+
+def check(servers: str, ran: Query, times: int = 1) -> None:
+    assert ran.options.topic is not None
+    assert committed(servers, ran.options.topic) == dict.fromkeys(EVERY_ROW, times)
+
+
+def test_every_row_once(servers, admin):
+    ran = query(servers)
+    ran.run()
+    check(servers, ran)
+    ours = [each for each in admin.list_transactions() if ran.query in each.transactional_id]
+    assert {each.transactional_id.split("/")[0] for each in ours} == {f"barnabas-sink-{ran.query}"}
+    assert {each.state for each in ours} == {"CompleteCommit"}
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER])
+def test_killed_at_every_request(servers, seed, fault):
+    watched = Watched()
+    query(servers, seed).run(watched.connect)
+    numbers = range(seed, len(watched.seen), SEEDS)
+    killed = 0
+    for number in numbers:
+        ran = query(servers, seed)
+        try:
+            ran.run(Watched(number, fault).connect)
+        except Killed:
+            killed += 1
+        ran.run()
+        check(servers, ran)
+    # How often a broker answers CONCURRENT_TRANSACTIONS varies, and with it the number of requests.
+    assert killed > len(numbers) // 2
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("fault", [Fault.LOST_BEFORE, Fault.LOST_AFTER])
+def test_a_connection_lost_at_any_request_is_no_reason_to_stop(servers, seed, fault):
+    watched = Watched()
+    query(servers, seed).run(watched.connect)
+    # The first request of a connection is ApiVersions.
+    for number in range(1 + seed, len(watched.seen), SEEDS):
+        ran = query(servers, seed)
+        ran.run(Watched(number, fault).connect)
+        check(servers, ran)
+
+
+@pytest.mark.parametrize("ends", [0, 1, 2, 4])
+def test_a_broker_that_restarts_while_transactions_end(tmp_path, ends):
+    """Before the n-th EndTxn: the first is that of the decision."""
+    with barnabas.Broker(tmp_path, config=CONFIG) as broker:
+        servers = broker.bootstrap_servers
+        watched = Watched()
+        ran = query(servers, split=lambda values: [values[:3], values[3:]])
+
+        class Restarting(BlockingConnection):
+            def send(self, message, version=None, *, highest=None):
+                if watched.seen.count("EndTxn") == ends and type(message).__name__ == "EndTxnRequest":
+                    broker.stop()
+                    broker.start()
+                watched.count(type(message).__name__.removesuffix("Request"))
+                return super().send(message, version, highest=highest)
+
+        ran.run(Restarting)
+        assert watched.seen.count("EndTxn") > 5
+        check(servers, ran)
+
+
+def test_killed_again_and_again(servers):
+    ran = query(servers)
+    for number in range(8, 400, 7):
+        try:
+            ran.run(Watched(number).connect)
+            break
+        except Killed:
+            continue
+    check(servers, ran)
+
+
+def test_the_decision_is_carried_out_after_a_failed_commit(servers, monkeypatch):
+    ran = query(servers)
+    with _commits_that_fail(monkeypatch), pytest.raises(KafkaError):
+        ran.run()
+    ran.run()
+    check(servers, ran)
+
+
+@contextlib.contextmanager
+def _commits_that_fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let drivers decide, and fail before they commit."""
+
+    def fail(driver: SinkDriver, transactions: object) -> None:
+        raise KafkaError(15, "the test fails it")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SinkDriver, "_commit", fail)
+        yield
+
+
+def test_a_decision_whose_answer_is_lost(servers, monkeypatch):
+    """The driver looks again, and finds its own."""
+    ran = query(servers)
+    write = DecisionLog.write
+
+    def write_and_fail(log: DecisionLog, decision: Decision) -> None:
+        write(log, decision)
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+
+    monkeypatch.setattr(DecisionLog, "write", write_and_fail)
+    ran.run()
+    check(servers, ran)
+
+
+def test_two_drivers_at_one_batch(servers):
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    first, second = ran.run_tasks(batch), ran.run_tasks(batch)
+    ran.commit(batch, second)
+    ran.commit(batch, first)
+    ran.done = 1
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_driver_that_wakes_up_late(servers):
+    """It stopped before its commit; another one has gone on meanwhile."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    late = ran.run_tasks(ran.batch(0))
+    ran.run()
+    with pytest.raises(QueryError, match=r"batch 0 of query .* is older than batch 2"):
+        ran.commit(ran.batch(0), late)
+    check(servers, ran)
+
+
+def test_a_driver_that_is_fenced_while_it_decides(servers, monkeypatch):
+    """Between its claim and its decision another driver decides the same batch."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    first, second = ran.run_tasks(batch), ran.run_tasks(batch)
+    open_transactions = SinkDriver._open_transactions
+
+    def overtaken(driver, mine):
+        monkeypatch.setattr(SinkDriver, "_open_transactions", open_transactions)
+        found = open_transactions(driver, mine)
+        ran.commit(batch, second)
+        return found
+
+    monkeypatch.setattr(SinkDriver, "_open_transactions", overtaken)
+    ran.commit(batch, first)
+    ran.done = 1
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_second_attempt_of_a_task_is_left_out(servers):
+    """A speculative attempt, or one on an executor that was taken for lost: only one of the two is reported."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    ran.run_tasks(batch)
+    ran.commit(batch, ran.run_tasks(batch))
+    ran.done = 1
+    ran.run()
+    check(servers, ran)
+
+
+def test_another_query_with_a_similar_name_is_left_alone(servers):
+    one, other = query(servers), query(servers)
+    other.query = one.query + "-b"
+    other.workers = [TaskProducers()]
+    batch = other.batch(0)
+    prepared = other.run_tasks(batch)
+    one.run()
+    other.commit(batch, prepared)
+    other.done = 1
+    other.run()
+    check(servers, one)
+    check(servers, other)
+
+
+def test_a_failed_batch_leaves_nothing_open(servers):
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+    with open_cluster(ran.options) as cluster:
+        SinkDriver(cluster, batch, 20_000).abort(prepared)
+    assert committed(servers, ran.options.topic) == {}
+    ran.run()
+    check(servers, ran)
+
+
+def test_without_the_topic_of_decisions_the_last_batch_may_be_there_twice(servers, admin, caplog):
+    ran = query(servers)
+    ran.run()
+    admin.delete_topics([TOPIC])
+    ran.done = 2
+    with caplog.at_level(logging.WARNING):
+        ran.run()
+    assert "may be written twice" in caplog.text
+    found = committed(servers, ran.options.topic)
+    assert found == EVERY_ROW + Counter(BATCHES[2])
+
+
+def test_a_query_that_begins_without_rows_is_not_taken_for_one_whose_decisions_are_gone(servers, admin, caplog):
+    ran = query(servers)
+    ran._batches = [[], [], *BATCHES]
+    with caplog.at_level(logging.WARNING, "barnabas.spark"):
+        ran.run()
+    check(servers, ran)
+    assert "no decision of" not in caplog.text
+    # The first batch is on record, though it is empty; a batch that is repeated has no second record.
+    ran.done = 4
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_deleted_checkpoint_is_another_query(servers):
+    ran = query(servers)
+    ran.run()
+    ran.query, ran.done = uuid.uuid4().hex, 0
+    ran.run()
+    check(servers, ran, times=2)
+
+
+def test_a_prefix_of_its_own_for_a_copied_checkpoint(servers):
+    ran = query(servers)
+    ran.run()
+    copy = query(servers, transactionalIdPrefix="copy")
+    copy.query = ran.query
+    copy.run()
+    check(servers, copy)
+
+
+def test_a_transaction_that_timed_out_before_the_decision(servers, admin, caplog):
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+    first = next(each.transaction for each in prepared if each.transaction is not None)
+    admin.fence_producers([first.transactional_id])
+    with pytest.raises(QueryError, match="ended before the batch was complete"):
+        ran.commit(batch, prepared)
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_list_without_an_open_transaction_proves_nothing(servers, monkeypatch):
+    """When a coordinator has died, the next one may not have begun to load: it lists nothing, and means it."""
+    listed = []
+
+    def list_nothing(cluster, **how):
+        listed.append(sink_protocol_list(cluster, **how))
+        return []
+
+    sink_protocol_list = sink_protocol.list_transactions
+    monkeypatch.setattr(sink_protocol, "list_transactions", list_nothing)
+    ran = query(servers)
+    ran.run()
+    assert any(listed)
+    check(servers, ran)
+
+
+def test_a_decided_transaction_that_is_lost_is_an_error(servers, admin, monkeypatch):
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+    with _commits_that_fail(monkeypatch), pytest.raises(KafkaError):
+        ran.commit(batch, prepared)
+    first = next(each.transaction for each in prepared if each.transaction is not None)
+    admin.fence_producers([first.transactional_id])
+    with pytest.raises(QueryError, match="rows are lost: 1 of"):
+        ran.run()
+
+
+def test_brokers_without_two_phase_commit_are_warned_of_once(caplog):
+    with barnabas.Broker() as plain, caplog.at_level(logging.WARNING):
+        ran = query(plain.bootstrap_servers)
+        ran.run()
+        check(plain.bootstrap_servers, ran)
+    assert caplog.text.count("restart it within kafka.transaction.timeout.ms") == 1
+
+
+def test_a_repeated_batch_write_is_skipped_or_finished(servers, monkeypatch):
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+
+    def recover(number):
+        with open_cluster(ran.options) as cluster:
+            return SinkDriver(cluster, ran.batch(number), 20_000).recover()
+
+    assert not recover(0)
+    with _commits_that_fail(monkeypatch), pytest.raises(KafkaError):
+        ran.commit(batch, prepared)
+    # The program ignored the error, and goes on.
+    assert not recover(1)
+    assert committed(servers, ran.options.topic) == Counter(BATCHES[0])
+    assert recover(0)
+    ran.done = 1
+    ran.run()
+    check(servers, ran)
+    with pytest.raises(QueryError, match="is older than batch 2"):
+        recover(1)
