@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from barnabas.turns import READ, RECORD, pace
 
@@ -33,6 +33,7 @@ __all__ = [
     "gather",
     "in_background",
     "observe",
+    "run",
     "run_on_the_spot",
     "shielded",
     "sleep",
@@ -123,6 +124,24 @@ def step(coroutine: Coroutine[Any, Any, R], loop: Loop) -> R | asyncio.Future[R]
     except asyncio.CancelledError:
         return _cancelled(loop)
     return Waiting(coroutine, awaited, loop)
+
+
+_ENDED = object()
+
+
+def run(coroutine: Coroutine[Any, Any, R | None], loop: Loop) -> asyncio.Future[R] | None:
+    """As `step`, for a coroutine that returns None if it ends before its first wait: that end costs no exception.
+
+    Returns: a future, or None if the coroutine has ended.
+    """
+    try:
+        awaited = next(coroutine.__await__(), _ENDED)
+    except asyncio.CancelledError:
+        return _cancelled(loop)
+    if awaited is _ENDED:
+        return None
+    waiting: asyncio.Future[Any] = Waiting(coroutine, cast("asyncio.Future[Any] | None", awaited), loop)
+    return waiting
 
 
 def start(coroutine: Coroutine[Any, Any, R], loop: Loop) -> asyncio.Future[R]:

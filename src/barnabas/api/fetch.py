@@ -46,11 +46,12 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
     if version >= REPLICA_STATE_VERSION:
         replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
     rack = _rack(context, request, replica_id)
+    run = services.loop.run_in_executor
     session_epoch = request.session_epoch
     session = await services.fetch_sessions.context(
         request.session_id,
         session_epoch,
-        await _wanted(context, request),
+        await run(None, _wanted, context, request) if context.is_long else _wanted(context, request),
         _forgotten(request, uses_topic_ids) if request.forgotten_topics_data else (),
         uses_topic_ids=uses_topic_ids,
         is_follower=replica_id >= 0,
@@ -95,9 +96,8 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
     return response
 
 
-async def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
-    """Return the partitions that a request names."""
-    has_many = context.is_long
+def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
+    """Return the partitions that a request names; any thread may call this."""
     uses_topic_ids = context.version >= TOPIC_ID_VERSION
     by_id = context.services.replica_manager.topics_by_id
     wanted = []
@@ -109,8 +109,6 @@ async def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchP
         else:
             topic_id, name = ZERO_UUID, topic.topic
         for asked in topic.partitions:
-            if has_many:
-                await pace(ELEMENT)
             wanted.append(
                 FetchPartition(
                     name,

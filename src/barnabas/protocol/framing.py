@@ -24,7 +24,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.protocol.api_keys import request_header_version
+from barnabas.protocol.api_keys import api
 from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
 from barnabas.protocol.primitives import skip_tags
 
@@ -155,6 +155,11 @@ class FrameBuffer:
         self._small_reads = 0
 
 
+_NEVER = 1 << 15
+_flexible_from: dict[int, int] = {}
+"""The first flexible version of each API that has been asked for."""
+
+
 class RequestHeader(NamedTuple):
     """The header of a request; its tagged fields are skipped, Kafka defines none."""
 
@@ -191,7 +196,11 @@ def parse_request_header(frame: memoryview | bytes | bytearray) -> tuple[Request
         pos = stop
     elif length < -1:
         raise MalformedMessage(f"a client id of {length} bytes")
-    if request_header_version(api_key, api_version) >= 2:
+    flexible_from = _flexible_from.get(api_key)
+    if flexible_from is None:
+        first = api(api_key).flexible_from
+        flexible_from = _flexible_from[api_key] = _NEVER if first is None else first
+    if api_version >= flexible_from:
         if pos < len(view) and view[pos] == 0:
             pos += 1
         else:

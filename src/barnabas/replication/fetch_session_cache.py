@@ -92,17 +92,17 @@ class FetchContext:
             if session is not None:
                 await session.update(self.partitions, ())
                 session.cached_size = len(session.partitions)
-        if session is not None:
-            has_many = is_long(len(read.results) * RECORD)
-            for wanted, data in read.results:
-                if has_many:
-                    await pace(RECORD)
+        topics: list[FetchResponse.FetchableTopicResponse] = []
+        has_many = is_long(len(read.results) * RECORD)
+        for wanted, data in read.results:
+            if has_many:
+                await pace(RECORD)
+            if session is not None:
                 records = data.records
                 has_records = records is not None and not isinstance(records, bytes)
                 session.note_sent(wanted, data, has_records and is_incremental)
-        return FetchResponse(
-            session_id=INVALID_SESSION_ID if session is None else session.session_id, responses=await grouped(read)
-        )
+            _add(topics, wanted, data)
+        return FetchResponse(session_id=INVALID_SESSION_ID if session is None else session.session_id, responses=topics)
 
     def respond_empty(self, request_epoch: int) -> FetchResponse:
         """Make a response without partitions, for a client over its quota; the next request reads the same records.
@@ -118,25 +118,22 @@ class FetchContext:
         return FetchResponse(session_id=session.session_id)
 
 
-async def grouped(read: Reading) -> list[FetchResponse.FetchableTopicResponse]:
+def grouped(read: Reading) -> list[FetchResponse.FetchableTopicResponse]:
     """Group neighbouring results of one topic, in their order."""
     topics: list[FetchResponse.FetchableTopicResponse] = []
-    heading: tuple[str | None, bytes] | None = None
-    has_many = is_long(len(read.results) * RECORD)
     for wanted, data in read.results:
-        if has_many:
-            await pace(RECORD)
-        here = (wanted.topic, wanted.topic_id)
-        if here != heading:
-            heading = here
-            topics.append(
-                FetchResponse.FetchableTopicResponse(
-                    topic=wanted.topic or "", topic_id=wanted.topic_id, partitions=[data]
-                )
-            )
-        else:
-            topics[-1].partitions.append(data)
+        _add(topics, wanted, data)
     return topics
+
+
+def _add(
+    topics: list[FetchResponse.FetchableTopicResponse], wanted: FetchPartition, data: FetchResponse.PartitionData
+) -> None:
+    name, topic_id = wanted.topic or "", wanted.topic_id
+    if topics and (topics[-1].topic, topics[-1].topic_id) == (name, topic_id):
+        topics[-1].partitions.append(data)
+    else:
+        topics.append(FetchResponse.FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[data]))
 
 
 class FetchSessionCache:

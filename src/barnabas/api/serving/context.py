@@ -298,6 +298,7 @@ class _Context(Generic[Services]):
         accounting: the request's costs; None without quotas and metrics.
         request: the decoded request until its response is made; an error response repeats parts of it.
         close_connection: a handler sets it to close the connection after this request, as a failed acks=0 produce must.
+        has_waited, output: whether the response had to wait; its bytes if it had not.
         holds_order: a handler that waits before it has done anything sets it, so that no later request overtakes this one.
         when_released: set by the connection, to go on when the order is held no longer.
         is_long: the request took the executor to decode; so does its response, and what the controller makes of it.
@@ -310,8 +311,10 @@ class _Context(Generic[Services]):
         "close_connection",
         "connection",
         "correlation_id",
+        "has_waited",
         "holds_order",
         "is_long",
+        "output",
         "request",
         "services",
         "version",
@@ -334,6 +337,8 @@ class _Context(Generic[Services]):
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.close_connection = False
+        self.has_waited = False
+        self.output: Any = None
         self.holds_order = False
         self.when_released: Callable[[], object] | None = None
         self.is_long = False

@@ -51,7 +51,7 @@ from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import UNLIMITED, Struct
 from barnabas.protocol.primitives import RecordSlice
 from barnabas.repeated_lines import RepeatedLines
-from barnabas.steps import step
+from barnabas.steps import run
 from barnabas.turns import ELEMENT, REQUEST, TURN, is_long, next_turn, spend
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
@@ -229,16 +229,19 @@ class Dispatcher:
             raise RefusedRequest(f"{route.name} version {version} is not served")
         if is_counted:
             context.accounting = Accounting(started_ns, len(frame))
-        output = step(self._answer(context, route, frame, position), self._loop)
-        if context.accounting is not None and isinstance(output, asyncio.Future) and not output.done():
+        waiting: asyncio.Future[Output | None] | None = run(self._answer(context, route, frame, position), self._loop)
+        if waiting is None:
+            return context, context.output
+        context.has_waited = True
+        if context.accounting is not None:
             context.accounting.busy_ns = self._monotonic_ns() - started_ns
-        return context, output
+        return context, waiting
 
     async def _answer(self, context: AnyContext, route: Route, frame: memoryview, position: int) -> Output | None:
-        """Return the bytes of the response."""
+        """Return the bytes of the response if it has waited, else put them into the context."""
         request = None
         # A Produce is all records, which stay as they are.
-        if not is_long(len(frame) // BYTES) or route.key == _PRODUCE:
+        if len(frame) <= TURN or route.key == _PRODUCE or not is_long(len(frame) // BYTES):
             try:
                 request = _decode(route, context.version, frame, position, TURN // ELEMENT)
             except LongMessage:
@@ -271,7 +274,10 @@ class Dispatcher:
         if has_long_response:
             await let_go(response)
             await let_go(request)
-        return output
+        if context.has_waited:
+            return output
+        context.output = output
+        return None
 
     def _apart(self, function: Callable[..., R], *args: Any) -> Awaitable[R]:
         """Run in the executor what takes longer than a turn of the loop may."""

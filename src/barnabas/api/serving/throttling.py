@@ -22,6 +22,7 @@ KIP-219, KIP-599.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.protocol.api_keys import ApiKey
@@ -132,9 +133,9 @@ async def throttled_fetch(
     throttle_ms = quotas.request.record_and_throttle(user, client_id, accounting.busy_ns * NANOS_TO_PERCENT, now_ms)
     by = quotas.request
     if quotas.fetch.is_enabled:
-        encode = FetchResponse(responses=await grouped(read)).encode_parts
         run = services.loop.run_in_executor
-        parts = await run(None, encode, context.version) if context.is_long else encode(context.version)
+        measure = partial(_response_parts, read, context.version)
+        parts = await run(None, measure) if context.is_long else measure()
         size = _FETCH_SIZE_FIELD + sum(len(part) if isinstance(part, bytearray) else part.size for part in parts)
         bytes_ms = quotas.fetch.record_and_throttle(user, client_id, size, now_ms)
         if bytes_ms > throttle_ms:
@@ -148,6 +149,10 @@ async def throttled_fetch(
     response = session.respond_empty(epoch)
     response.throttle_time_ms = throttle_ms
     return response
+
+
+def _response_parts(read: Reading, version: int) -> list[Any]:
+    return FetchResponse(responses=grouped(read)).encode_parts(version)
 
 
 def mutation_quota(context: AnyContext) -> MutationQuota | None:
