@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.pause import Pause
 from barnabas.steps import start
+from tests.api.quiet_clock import QuietClock
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
@@ -64,14 +65,18 @@ def test_a_wake_that_comes_before_a_pause_ends_the_next_one_and_no_other(times: 
 
 
 def test_a_wake_between_the_end_of_a_pause_and_the_next_step_of_the_coroutine_counts_for_this_pause() -> None:
-    loop = VirtualLoop()
-    pause = Pause(loop)
-    resting = start(pause.or_woken(1), loop)
-    pause._end()  # As its timer does; the coroutine goes on in the next turn.
-    pause.wake()
-    loop.run_ready()
-    assert resting.result() is True
-    assert not start(pause.or_woken(1), loop).done()
+    loop = QuietClock()
+
+    async def story() -> tuple[bool, bool]:
+        pause = Pause(loop)
+        resting = start(pause.or_woken(1), loop)
+        # Due in the same turn as the end of the pause, and after it: the coroutine goes on in the next one.
+        loop.call_later(1, pause.wake)
+        return await resting, await pause.or_woken(1)
+
+    assert loop.run_until_complete(story()) == (True, False)
+    assert loop.time() == pytest.approx(2)
+    loop.close()
 
 
 def test_a_pause_that_is_cancelled_takes_its_timer_along_and_another_may_begin() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from barnabas import turns
 from barnabas.steps import start
 from barnabas.turns import ELEMENT, RECORD, TURN, is_long, new_budget, next_turn, next_turn_of, pace, spend
 from tests.coordinator.virtual_loop import VirtualLoop
@@ -309,7 +308,6 @@ def test_each_loop_has_a_queue_of_its_own() -> None:
     for each in (second, second):
         run_one_turn(each)
     assert [place.done() for place in places] == [False, True]
-    assert repr(turns._queues[id(first)]) == "<_Queue waiting=1>"
     first.close()
     second.close()
 
@@ -328,7 +326,6 @@ def test_a_loop_that_is_gone_is_not_kept(has_run: bool) -> None:
     del loop, place
     gc.collect()
     assert gone() is None
-    assert not turns._queues
 
 
 def test_outside_of_a_running_loop_each_coroutine_has_its_turn_when_it_is_stepped() -> None:

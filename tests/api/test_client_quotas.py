@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from barnabas.api import APIS
+from barnabas.api.dispatch import Dispatcher
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -36,9 +37,14 @@ Entity = dict[str, str | None]
 def serving(tmp_path: Path) -> Iterator[Serving]:
     node = Serving(tmp_path)
     node.monotonic_ns = 0  # type: ignore[attr-defined]
-    node.dispatcher._monotonic_ns = lambda: node.monotonic_ns  # type: ignore[attr-defined]
+    set_clock(node, lambda: node.monotonic_ns)  # type: ignore[attr-defined]
     yield node
     node.close()
+
+
+def set_clock(node: Serving, monotonic_ns: Callable[[], int]) -> None:
+    node.server.services.monotonic_ns = monotonic_ns
+    node.dispatcher = Dispatcher(node.server.services)
 
 
 def entry(entity: Entity, **limits: float | None) -> AlterClientQuotasRequest.EntryData:
@@ -300,7 +306,7 @@ def test_the_throttle_time_of_a_controller_on_another_node_throttles_the_client(
 def test_every_request_is_charged_with_time_and_throttled_for_a_window_at_most(serving: Serving) -> None:
     alter(serving, {"client-id": "test"}, request_percentage=1.0)
     step = iter([0, 2_000_000_000])
-    serving.dispatcher._monotonic_ns = lambda: next(step, 4_000_000_000)
+    set_clock(serving, lambda: next(step, 4_000_000_000))
     assert serving.ask(MetadataRequest(topics=[])).throttle_time_ms == 1000
 
 
@@ -363,7 +369,7 @@ def test_every_response_encodes_with_a_throttle_time(key: int) -> None:
 def test_a_response_without_the_field_is_sent_all_the_same(serving: Serving) -> None:
     alter(serving, {"client-id": "test"}, request_percentage=1.0)
     step = iter([0, 2_000_000_000])
-    serving.dispatcher._monotonic_ns = lambda: next(step, 4_000_000_000)
+    set_clock(serving, lambda: next(step, 4_000_000_000))
     topic = DescribeQuorumRequest.TopicData(
         topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.PartitionData(partition_index=0)]
     )

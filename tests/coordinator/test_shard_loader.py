@@ -39,7 +39,7 @@ def test_resignation_while_loading() -> None:
     host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
     new_budget()
-    host.loop.run_one()
+    host.loop.run_one_turn()
     assert 0 < len(host.shards[1].replayed) <= IN_A_TURN
     host.runtime.on_resigned(0, 1)
     host.elect(epoch=2)

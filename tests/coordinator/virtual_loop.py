@@ -86,6 +86,16 @@ class VirtualLoop:
         """How many timers have neither fired nor been cancelled."""
         return sum(handle.is_set for _, _, handle in self._timers)
 
+    @property
+    def ready(self) -> int:
+        """How many things are ready."""
+        return len(self._ready)
+
+    @property
+    def due_in_ms(self) -> list[int]:
+        """When the timers fire, those that are cancelled too."""
+        return [due_ms - self.now_ms for due_ms, *_ in self._timers]
+
     def run_one(self) -> None:
         """Run the first thing that is ready."""
         self._ready.popleft().run()

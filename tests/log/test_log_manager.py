@@ -15,6 +15,7 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.housekeeping import INDEX_WRITE_INTERVAL_MS
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
 from barnabas.turns import ELEMENT, READ, REPLICA
 from tests.at_once import at_once
@@ -143,10 +144,19 @@ def test_log_that_cannot_be_closed_prevents_the_marker() -> None:
 def test_few_logs_are_closed_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = manager(SimDisk())
     logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(5)]
+    closed = 0
+    close = PartitionLog.close
+
+    def counted(log: PartitionLog, *, clean: bool = True) -> None:
+        nonlocal closed
+        closed += 1
+        close(log, clean=clean)
+
+    monkeypatch.setattr(PartitionLog, "close", counted)
     set_turn(monkeypatch, 2 * READ)
     closed_then = []
     for _ in turn_by_turn(opened.close()):
-        closed_then.append(sum(log._local.is_closed for log in logs))
+        closed_then.append(closed)
         with pytest.raises(KafkaStorageError):
             append(logs[0], 1)
     assert closed_then[:3] == [2, 4, 5]
@@ -183,15 +193,16 @@ def test_a_log_that_opens_while_the_others_are_closed_is_closed_too(monkeypatch:
 
 
 def test_a_clean_stop_has_written_its_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another write that begins ends the one under way: without its checkpoints a directory must not be marked as clean."""
+    """What happens meanwhile may end their write: without them a directory must not be marked as clean."""
 
-    def begin_a_write(opened: LogManager) -> None:
-        at_once(opened._checkpoints.write_high_watermarks({}, ()))
+    def create_and_delete(opened: LogManager) -> None:
+        opened.get_or_create(TOPIC, 9, TOPIC_ID, LogConfig())
+        opened.delete(TOPIC, 9)
 
     lines = b"".join(b"\norders %d 2" % partition for partition in range(5))
-    _, turns = closed(monkeypatch, begin_a_write, 0)
+    _, turns = closed(monkeypatch, create_and_delete, 0)
     for at in range(1, turns + 1):
-        disk, _ = closed(monkeypatch, begin_a_write, at)
+        disk, _ = closed(monkeypatch, create_and_delete, at)
         assert disk.exists(MARKER)
         assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == b"0\n5" + lines + b"\n"
 

@@ -9,13 +9,58 @@ import pytest
 
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_manager import LogManager
+from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
+from barnabas.log.partition_log import PartitionLog
 from barnabas.turns import ELEMENT, new_budget
 from tests.at_once import at_once
-from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, now_ms, read_all
 from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
 from tests.turn_by_turn import turn_by_turn
+
+
+class Checkpointed:
+    """Logs of one directory and their checkpoints, without the manager that brings them together."""
+
+    def __init__(self, logs: int = 1, config: LogConfig = CONFIG) -> None:
+        self.disk = SimDisk()
+        self.disk.mkdir(ROOT)
+        self.checkpoints = OffsetCheckpoints(self.disk, ROOT)
+        self.config = config
+        self.logs: dict[Key, PartitionLog] = {}
+        for index in range(logs):
+            self.add(index)
+
+    def add(self, index: int) -> PartitionLog:
+        directory = f"{ROOT}/{TOPIC}-{index}"
+        self.disk.mkdir(directory)
+        log = self.logs[TOPIC, index] = PartitionLog(self.disk, directory, self.config, now_ms=now_ms)
+        log.on_truncate = lambda offset: self.checkpoints.lower_recovery_point((TOPIC, index), offset)
+        return log
+
+    def delete(self, index: int) -> None:
+        """Delete a log and its files."""
+        log = self.logs.pop((TOPIC, index))
+        directory = f"{log.directory}-delete"
+        self.disk.rename(log.directory, directory)
+        log.directory_renamed(directory)
+        log.close(clean=False)
+        self.disk.rmtree(directory)
+
+    def write(self) -> Generator[None, None, bool]:
+        return turn_by_turn(self.checkpoints.write(self.logs, ()))
+
+    def write_high_watermarks(self) -> Generator[None, None, bool]:
+        return turn_by_turn(self.checkpoints.write_high_watermarks(self.logs, ()))
+
+
+def rest(writing: Generator[None, None, bool]) -> bool:
+    """Take the turns that are left of a write, and return its result."""
+    while True:
+        try:
+            next(writing)
+        except StopIteration as end:
+            return bool(end.value)
 
 
 def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
@@ -36,17 +81,16 @@ def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
 
 
 def test_after_a_failed_write_an_unchanged_file_is_written_too() -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    stage = Checkpointed()
+    disk, log = stage.disk, stage.logs[TOPIC, 0]
     append(log, 12)
-    at_once(opened.checkpoint())
+    assert rest(stage.write())
     log.flush()
     disk.fail_call(1)
     with pytest.raises(OSError, match="simulated failure"):
-        at_once(opened.checkpoint())
+        rest(stage.write())
     calls = disk.calls
-    assert at_once(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
+    assert rest(stage.write_high_watermarks())
     assert disk.calls > calls, "only a write shows that the disk takes writes again"
 
 
@@ -83,55 +127,40 @@ def test_checkpointed_log_start_beyond_the_log_is_ignored() -> None:
 
 
 def test_high_watermarks_are_written_between_the_other_checkpoints() -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    stage = Checkpointed()
+    disk, log = stage.disk, stage.logs[TOPIC, 0]
     append(log, 12)
-    at_once(opened.checkpoint())
+    assert rest(stage.write())
     before = disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
     append(log, 12)
     log.high_watermark = 30
-    assert at_once(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
+    assert rest(stage.write_high_watermarks())
     assert disk.contents(f"{ROOT}/replication-offset-checkpoint") == b"0\n1\norders 0 30\n"
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == before
     calls = disk.calls
-    assert at_once(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
+    assert rest(stage.write_high_watermarks())
     assert disk.calls == calls, "nothing has changed"
 
 
-def three_logs(monkeypatch: pytest.MonkeyPatch) -> tuple[SimDisk, LogManager]:
+def three_logs(monkeypatch: pytest.MonkeyPatch) -> Checkpointed:
     """Three logs with flushed records, whose checkpoints are written; a turn of the next write looks at one of them."""
-    disk = SimDisk()
-    opened = manager(disk)
-    for index in range(3):
-        log = opened.get_or_create(TOPIC, index, TOPIC_ID, LogConfig())
+    stage = Checkpointed(3, LogConfig())
+    for log in stage.logs.values():
         append(log, 6)
         log.high_watermark = 12
         log.flush()
-    at_once(opened.checkpoint())
+    assert rest(stage.write())
     set_turn(monkeypatch, ELEMENT)
-    return disk, opened
-
-
-def rest(writing: Generator[None, None, bool]) -> bool:
-    """Take the turns that are left of a write, and return its result."""
-    while True:
-        try:
-            next(writing)
-        except StopIteration as end:
-            return bool(end.value)
-
-
-def write(opened: LogManager) -> Generator[None, None, bool]:
-    return turn_by_turn(opened._checkpoints.write(opened._logs, opened._unopened))
+    return stage
 
 
 def test_many_logs_are_written_over_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, opened = three_logs(monkeypatch)
-    for _, log in opened:
+    stage = three_logs(monkeypatch)
+    disk = stage.disk
+    for log in stage.logs.values():
         append(log, 1)
         log.flush()
-    writing = write(opened)
+    writing = stage.write()
     calls = disk.calls
     assert [next(writing) for _ in range(8)] == [None] * 8, "each of them but the first, and each line of two files"
     assert disk.calls == calls
@@ -143,11 +172,10 @@ def test_many_logs_are_written_over_many_turns(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("turns", range(1, 9))
 def test_a_truncation_during_a_write_stands(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-    disk, opened = three_logs(monkeypatch)
-    first = opened.get(TOPIC, 0)
-    assert first is not None
-    writing = write(opened)
-    watermarks = turn_by_turn(opened._checkpoints.write_high_watermarks(opened._logs, opened._unopened))
+    stage = three_logs(monkeypatch)
+    disk, first = stage.disk, stage.logs[TOPIC, 0]
+    writing = stage.write()
+    watermarks = stage.write_high_watermarks()
     for _ in range(turns):
         next(writing)
     new_budget()
@@ -158,38 +186,48 @@ def test_a_truncation_during_a_write_stands(monkeypatch: pytest.MonkeyPatch, tur
     assert not rest(writing)
     assert not rest(watermarks)
     assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == written
-    assert rest(write(opened))
+    assert rest(stage.write())
+
+
+@pytest.mark.parametrize("turns", range(1, 9))
+def test_a_write_that_is_given_up_writes_nothing(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    stage = three_logs(monkeypatch)
+    append(stage.logs[TOPIC, 0], 1)
+    stage.logs[TOPIC, 0].flush()
+    writing = stage.write()
+    for _ in range(turns):
+        next(writing)
+    stage.checkpoints.give_up()
+    calls = stage.disk.calls
+    assert not rest(writing)
+    assert stage.disk.calls == calls
 
 
 def test_a_log_that_is_forgotten_during_a_write_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, opened = three_logs(monkeypatch)
-    writing = write(opened)
+    stage = three_logs(monkeypatch)
+    writing = stage.write()
     next(writing)
-    opened.delete(TOPIC, 0)
-    opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
+    del stage.logs[TOPIC, 0]
+    stage.checkpoints.forget((TOPIC, 0))
     assert not rest(writing)
-    assert b"orders 0" not in disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
+    assert b"orders 0" not in stage.disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
 
 
 @pytest.mark.parametrize("turns", range(1, 4))
 def test_a_log_that_is_deleted_during_a_write_is_passed_over(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    for index in range(4):
-        log = opened.get_or_create(TOPIC, index, TOPIC_ID, LogConfig(file_delete_delay_ms=0))
+    stage = Checkpointed(4, LogConfig())
+    for log in stage.logs.values():
         append(log, 6)
         log.high_watermark = 12
         # A write of its start flushes it.
         log.delete_records_before(7)
     set_turn(monkeypatch, ELEMENT)
-    writing = write(opened)
+    writing = stage.write()
     for _ in range(turns):
         next(writing)
-    opened.delete(TOPIC, 3)
-    at_once(opened.housekeeping())
-    assert not [name for name in disk.listdir(ROOT) if "orders-3" in name]
+    stage.delete(3)
     assert rest(writing)
-    assert disk.contents(f"{ROOT}/log-start-offset-checkpoint") == b"0\n3\norders 0 7\norders 1 7\norders 2 7\n"
+    assert stage.disk.contents(f"{ROOT}/log-start-offset-checkpoint") == (b"0\n3\norders 0 7\norders 1 7\norders 2 7\n")
 
 
 FILES = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")

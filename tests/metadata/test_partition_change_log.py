@@ -9,7 +9,7 @@ import pytest
 from barnabas.metadata import partition_change_log
 from barnabas.metadata.partition_change_log import GROUPS_MAX, LINES_MAX, NAMED_MAX, PartitionChangeLog
 from barnabas.repeated_lines import RepeatedLines
-from barnabas.steps import run_on_the_spot
+from tests.at_once import at_once
 from tests.coordinator.virtual_loop import VirtualLoop
 from tests.metadata.script import ScriptRunner
 
@@ -37,7 +37,7 @@ class Watched:
         for delta, image in commits:
             published = self.watch.publish(delta, image)
             if published is not None:
-                run_on_the_spot(published, None)
+                at_once(published)
         commits.clear()
 
 
