@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from barnabas.api.context import AnyContext
-from barnabas.api.dispatch import Dispatcher
+from barnabas.api.serving.context import AnyContext
+from barnabas.api.serving.dispatch import Dispatcher
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
-from tests.api.serving import Serving
+from tests.api.served_node import Serving
 
 
 class Costs:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS
-from barnabas.api.dispatch import Dispatcher
+from barnabas.api.serving.dispatch import Dispatcher
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (

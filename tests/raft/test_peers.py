@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
+from barnabas.quorum.quorum_peers import ChannelPeers
 from barnabas.raft.peers import Peers
-from barnabas.server.quorum_peers import ChannelPeers
 from tests.raft.quorum_of_drivers import Member
 from tests.raft.test_raft_driver import HeldPeers
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections import Counter
 
 from barnabas.api.serving.context import AnyContext
+from barnabas.metadata.security_images import ScramImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
-from barnabas.turns import ELEMENT, RECORD, pace
+from barnabas.turns import ELEMENT, is_long
 
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 _Info = DescribeUserScramCredentialsResponse.CredentialInfo
@@ -24,19 +25,20 @@ _Info = DescribeUserScramCredentialsResponse.CredentialInfo
 async def handle(
     context: AnyContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
+    scram = context.services.image().scram
+    if context.is_long or is_long(len(scram.credentials) * ELEMENT):
+        return await context.services.loop.run_in_executor(None, _describe, scram, request)
+    return _describe(scram, request)
+
+
+def _describe(scram: ScramImage, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
     by_user: dict[str, list[_Info]] = {}
-    for (name, mechanism), credential in sorted(context.services.image().scram.credentials.items()):
-        await pace(RECORD)
+    for (name, mechanism), credential in sorted(scram.credentials.items()):
         by_user.setdefault(name, []).append(_Info(mechanism=mechanism, iterations=credential.iterations))
-    asked = Counter[str](() if request.users else by_user.keys())
-    for user in request.users or ():
-        await pace(RECORD)
-        asked[user.name] += 1
-    response = DescribeUserScramCredentialsResponse()
-    for name, times in asked.items():
-        await pace(ELEMENT)
-        response.results.append(_described(name, times, by_user))
-    return response
+    asked = Counter(user.name for user in request.users) if request.users else Counter(by_user.keys())
+    return DescribeUserScramCredentialsResponse(
+        results=[_described(name, times, by_user) for name, times in asked.items()]
+    )
 
 
 def _described(name: str, times: int, by_user: dict[str, list[_Info]]) -> _Result:

@@ -52,7 +52,7 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
         request.session_id,
         session_epoch,
         await run(None, _wanted, context, request) if context.is_long else _wanted(context, request),
-        _forgotten(request, uses_topic_ids) if request.forgotten_topics_data else (),
+        await _forgotten(context, request) if request.forgotten_topics_data else (),
         uses_topic_ids=uses_topic_ids,
         is_follower=replica_id >= 0,
         now_ms=services.now_ms(),
@@ -163,9 +163,14 @@ async def _count_bytes_out(context: RequestContext, read: Reading) -> None:
             wanted.partition.topic.traffic.bytes_out += records.size
 
 
-def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[tuple[str | bytes, int]]:
-    return [
-        (topic.topic_id if uses_topic_ids else topic.topic, index)
-        for topic in request.forgotten_topics_data
-        for index in topic.partitions
-    ]
+async def _forgotten(context: RequestContext, request: FetchRequest) -> list[tuple[str | bytes, int]]:
+    """Return the keys of the partitions that the session forgets."""
+    has_many = context.is_long
+    forgotten: list[tuple[str | bytes, int]] = []
+    for topic in request.forgotten_topics_data:
+        name = topic.topic_id if context.version >= TOPIC_ID_VERSION else topic.topic
+        for index in topic.partitions:
+            if has_many:
+                await pace(RECORD)
+            forgotten.append((name, index))
+    return forgotten

@@ -34,11 +34,13 @@ from barnabas.protocol import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from barnabas.turns import ELEMENT, pace
+from barnabas.turns import ELEMENT, RECORD, pace
+
+NULLABLE_NAME_VERSION = 12
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
-    wanted = _wanted(context, request)
+    wanted = await _wanted(context, request)
     missing = await _to_create(context, request, wanted)
     gone = {name for name in missing if name in context.services.recent_deletions}
     if gone:
@@ -47,15 +49,18 @@ async def handle(context: RequestContext, request: MetadataRequest) -> MetadataR
     return await _response(context, request, wanted, codes, gone)
 
 
-def _wanted(context: RequestContext, request: MetadataRequest) -> list[MetadataRequest.MetadataRequestTopic] | None:
+async def _wanted(
+    context: RequestContext, request: MetadataRequest
+) -> list[MetadataRequest.MetadataRequestTopic] | None:
     """Return the requested topics, None for all."""
     topics = request.topics
     if topics is None or (context.version == 0 and not topics):
         return None
-    for topic in topics:
-        if context.version < 12 and topic.name is None:
+    for topic in topics if context.version < NULLABLE_NAME_VERSION else ():
+        await pace(RECORD)
+        if topic.name is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Topic name can not be null for version {context.version}")
-        if context.version < 12 and topic.topic_id != ZERO_UUID:
+        if topic.topic_id != ZERO_UUID:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {context.version}"
             )
@@ -90,7 +95,7 @@ async def _response(
     brokers = _brokers(context, image)
     live = {broker.node_id for broker in brokers}
     found = _Topics(context, image, live, creation_codes, gone, request.include_topic_authorized_operations)
-    topics = found.of(image.topics.by_name.values()) if wanted is None else found.asked(_distinct(wanted))
+    topics = found.of(image.topics.by_name.values()) if wanted is None else found.asked(await _distinct(wanted))
     return MetadataResponse(
         brokers=brokers,
         cluster_id=context.services.cluster_id,
@@ -102,8 +107,12 @@ async def _response(
     )
 
 
-def _distinct(topics: Iterable[Any]) -> list[Any]:
-    return list({(topic.name, topic.topic_id): topic for topic in topics}.values())
+async def _distinct(topics: Iterable[Any]) -> list[Any]:
+    distinct = {}
+    for topic in topics:
+        await pace(RECORD)
+        distinct[topic.name, topic.topic_id] = topic
+    return list(distinct.values())
 
 
 def _brokers(context: RequestContext, image: MetadataImage) -> list[MetadataResponse.MetadataResponseBroker]:

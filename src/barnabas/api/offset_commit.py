@@ -17,7 +17,7 @@ from barnabas.group import requests
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
-from barnabas.turns import RECORD, pace
+from barnabas.turns import ELEMENT, RECORD, pace
 
 TOPIC_IDS_SINCE = 10
 
@@ -32,6 +32,8 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     refused: list[ResponseTopic] = []
     accepted: list[RequestTopic] = []
     for topic in request.topics:
+        if context.is_long:
+            await pace(ELEMENT)
         known, unknown = await _split(context, image, topic)
         if known.partitions:
             accepted.append(known)

@@ -119,6 +119,8 @@ async def _append(
     commits: list[tuple[AwaitedCommit, Any]] = []
     answered = []
     for data in request.topic_data:
+        if context.is_long:
+            await pace(ELEMENT)  # The order is held.
         topic = _topic(replicas, version, data)
         partitions: list[Any] = []
         for wanted in data.partition_data:
@@ -273,6 +275,7 @@ async def _wrong_acks(context: RequestContext, request: ProduceRequest) -> Produ
     response = ProduceResponse()
     for data in request.topic_data:
         answers = []
+        await pace(ELEMENT)
         for wanted in data.partition_data:
             await pace(ELEMENT)
             try:
@@ -326,6 +329,7 @@ async def _point_to_leaders(context: RequestContext, response: ProduceResponse) 
     topics = context.services.image().topics
     leaders = set()
     for topic in response.responses:
+        await pace(ELEMENT)
         by_name = context.version < TOPIC_ID_VERSION
         found = topics.by_name.get(topic.name) if by_name else topics.by_id.get(topic.topic_id)
         for answer in topic.partition_responses:
@@ -347,6 +351,7 @@ async def _all_refused(context: RequestContext, request: ProduceRequest, code: E
     response = ProduceResponse()
     for data in request.topic_data:
         answers = []
+        await pace(ELEMENT)
         for wanted in data.partition_data:
             await pace(ELEMENT)
             answers.append(_PartitionProduceResponse(index=wanted.index, error_code=int(code), base_offset=-1))

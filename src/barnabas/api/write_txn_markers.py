@@ -21,7 +21,7 @@ from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersRe
 from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.steps import gather
 from barnabas.transaction.marker_writer import Marker
-from barnabas.turns import RECORD, pace
+from barnabas.turns import RECORD, WRITE, pace
 
 TRANSACTION_VERSION_SINCE = 2
 
@@ -64,7 +64,7 @@ async def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> Wr
                 for index in topic.partition_indexes:
                     yield _write(context, marker, topic.name, index)
 
-    return await _response(await gather(writes(), context.services.loop))
+    return await _response(await gather(writes(), context.services.loop, WRITE))
 
 
 async def _write(context: RequestContext, marker: Marker, topic: str, index: int) -> _Outcome:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.api.serving.let_go import let_go
+from barnabas.api.serving.let_go import FREED, let_go
 from barnabas.protocol.messages import DescribeGroupsResponse
-from barnabas.turns import RECORD
 from tests.short_turns import set_turn
 
 PER_TURN = 20
@@ -27,7 +26,7 @@ def test_what_is_within_a_response_is_freed_in_many_turns(monkeypatch: pytest.Mo
         members: list[list[Any]] = [[Member() for _ in range(3 * PER_TURN)] for _ in range(2)]
         return DescribeGroupsResponse(groups=[DescribeGroupsResponse.DescribedGroup(members=each) for each in members])
 
-    set_turn(monkeypatch, PER_TURN * RECORD)
+    set_turn(monkeypatch, PER_TURN * FREED)
     turns = let_go(response()).__await__()
     most, is_over = 0, False
     while not is_over:

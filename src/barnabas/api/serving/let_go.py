@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.protocol.message import Struct
-from barnabas.turns import RECORD, pace
+from barnabas.turns import pace
 
 __all__ = ["let_go"]
+
+FREED = 2
+"""What it costs to free an element, with what it alone holds."""
 
 
 async def let_go(message: Any) -> None:
@@ -19,7 +22,7 @@ async def let_go(message: Any) -> None:
         for name in message.NESTED:
             setattr(message, name, None)
     while held:
-        await pace(RECORD)
+        await pace(FREED)
         each = held.pop()
         if isinstance(each, Struct) and each.NESTED:
             # What is within an element outlives it, and is freed later.
