@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +16,5 @@ __all__ = ["delta_writer"]
 
 def __getattr__(name: str) -> object:
     if name == "delta_writer":
-        from barnabas.spark.lake.delta_table import delta_writer
-
-        return delta_writer
+        return import_module("barnabas.spark.lake.delta_table").delta_writer
     raise AttributeError(f"module 'barnabas.spark.lake' has no attribute {name!r}")
