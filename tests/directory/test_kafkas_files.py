@@ -79,7 +79,7 @@ def read(consumer: Consumer, count: int) -> list[str]:
 def test_a_file_and_a_directory_serve_both(tmp_path: Path) -> None:
     """The file names a voter, as Kafka 3 does, and `--release-version` a release that Apache Kafka can read."""
     kafka = OfOneFile(tmp_path, free_port())
-    text = (Path(__file__).parent / "properties" / "kafka-3-kraft.properties").read_text()
+    text = (Path(__file__).parents[1] / "config" / "properties" / "kafka-3-kraft.properties").read_text()
     text = text.replace("/tmp/kraft-combined-logs", str(kafka.data_dir))
     file = tmp_path / "server.properties"
     file.write_text(text.replace(":9092", f":{kafka.port}").replace(":9093", f":{kafka.controller_port}"))
@@ -95,7 +95,7 @@ def test_a_file_and_a_directory_serve_both(tmp_path: Path) -> None:
 
 CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 PAIR = "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg,2@localhost:9094:MvDxzVmcRsaTz33bUuRU6A"
-PROPERTIES = Path(__file__).parent / "properties"
+PROPERTIES = Path(__file__).parents[1] / "config" / "properties"
 SERVER, BROKER = (PROPERTIES / "kafka-4.properties").read_text(), (PROPERTIES / "kafka-4-broker.properties").read_text()
 CONTROLLER = (PROPERTIES / "kafka-4-controller.properties").read_text()
 STATIC = SERVER.replace("bootstrap.servers=localhost:9093", "voters=1@localhost:9093,2@localhost:9094")

@@ -282,7 +282,7 @@ def free_port() -> int:
 @pytest.mark.parametrize("file", ["kafka-4.properties", "kafka-3-kraft.properties", "hand-made.properties"])
 def test_a_file_of_apache_kafka_starts_a_node(tmp_path: Path, file: str, formatted: bool) -> None:
     """The settings are unchanged but for the ports and the directory, which tests must not share."""
-    text = (Path(__file__).parent / "properties" / file).read_text()
+    text = (Path(__file__).parents[1] / "config" / "properties" / file).read_text()
     port = free_port()
     for number in ("9092", "19092", "29093", "9093"):
         text = re.sub(
@@ -395,7 +395,7 @@ def test_help_names_every_command() -> None:
 
 def test_a_node_of_a_cluster_starts_only_on_a_formatted_directory(tmp_path: Path) -> None:
     file = tmp_path / "broker.properties"
-    text = (Path(__file__).parent / "properties" / "kafka-4-broker.properties").read_text()
+    text = (Path(__file__).parents[1] / "config" / "properties" / "kafka-4-broker.properties").read_text()
     file.write_text(text.replace("/tmp/kraft-broker-logs", f"{tmp_path}/data"))
     result = run("start", str(file))
     assert (result.returncode, result.stdout) == (1, "")
@@ -413,7 +413,7 @@ def test_the_files_of_two_nodes_are_a_cluster(tmp_path: Path, first: str) -> Non
     nodes = []
     try:
         for file, options in ((first, ["--standalone"]), ("kafka-4-broker", [])):
-            text = (Path(__file__).parent / "properties" / f"{file}.properties").read_text()
+            text = (Path(__file__).parents[1] / "config" / "properties" / f"{file}.properties").read_text()
             text = re.sub(r":(909[23])\b", lambda found: f":{ports[found[1]]}", text)
             written = tmp_path / f"{file}.properties"
             written.write_text(re.sub(r"log\.dirs=.*", f"log.dirs={tmp_path}/{file}", text))

@@ -294,7 +294,7 @@ def test_what_cannot_be_formatted_leaves_nothing(
 
 @pytest.mark.parametrize("file", ["kafka-4.properties", "kafka-3-kraft.properties", "hand-made.properties"])
 def test_files_as_people_have_them(tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
-    text = (Path(__file__).parent / "properties" / file).read_text()
+    text = (Path(__file__).parents[1] / "config" / "properties" / file).read_text()
     config = tmp_path / "server.properties"
     config.write_text(text.replace("/tmp/kraft-combined-logs", f"{tmp_path}/data"))
     standalone = [] if "quorum.voters" in text else ["--standalone"]

@@ -15,7 +15,7 @@ from barnabas.spark.queries.progress_report import ProgressReport, Reach
 from barnabas.spark.queries.query_metrics import QueryMetrics
 from barnabas.spark.source.skipped_ranges import SkippedRanges
 
-PAGE = (Path(__file__).parents[2] / "docs" / "spark-operating.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "spark-operating.md").read_text()
 
 
 class Scraped:

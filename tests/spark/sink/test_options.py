@@ -11,7 +11,7 @@ from barnabas.records.compression import Compression
 from barnabas.spark.sink.options import Delivery, parse_batch_options, parse_stream_options
 
 SERVERS = {"kafka.bootstrap.servers": "h:9092"}
-DOCS = Path(__file__).parents[2] / "docs" / "spark-sink.md"
+DOCS = Path(__file__).parents[3] / "docs" / "spark-sink.md"
 
 
 def test_a_stream_is_exactly_once():

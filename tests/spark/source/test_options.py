@@ -322,7 +322,7 @@ def test_durations(text, ms):
 
 def documented() -> dict[str, str]:
     """The options of the table in docs/spark.md, with their defaults as written there."""
-    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
     table = page.split("## Options")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `([^`]+)` \|([^|]*)\|", table, re.MULTILINE)
     return {name: default.strip() for name, default in rows}
