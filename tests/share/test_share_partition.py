@@ -19,11 +19,11 @@ from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings, duration_ms
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.share_partition import SharePartition
-from barnabas.share.share_partition_manager import SharePartitionManager
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
 from tests.replication.hosting import Hosting, batch
+from tests.share.state_store import WatchedManager
 
 ACCEPT, RELEASE = 1, 2
 LOCK_MS = 30_000
@@ -106,7 +106,7 @@ class Sharing:
         self.topic_id = bytes(self.hosting.create_topic("q", 2))
         self.persister = Persister(self.hosting.loop)
         self.settings = Settings()
-        self.manager = SharePartitionManager(
+        self.manager = WatchedManager(
             self.hosting.replicas,
             persister=self.persister,
             settings=ShareSettings(self.settings),
@@ -156,8 +156,7 @@ class Sharing:
 
     @property
     def shared(self) -> SharePartition:
-        (found,) = self.manager._partitions.values()
-        return found
+        return self.manager.shared
 
 
 @pytest.fixture
