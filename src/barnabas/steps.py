@@ -74,7 +74,7 @@ class Waiting(asyncio.Future[R]):
     def cancel(self, msg: Any | None = None) -> bool:
         """Cancel what the coroutine waits for; returns False if the coroutine has ended."""
         if self.done():
-            return super().cancel(msg)  # An exception that nobody has asked for is dropped, as with any future.
+            return super().cancel(msg)  # The exception is dropped if it was not retrieved, as with any future.
         if self._awaited is None or not self._awaited.cancel(msg):
             self._is_cancel_requested = True
         return True
@@ -167,7 +167,7 @@ def _cancelled(loop: Loop) -> asyncio.Future[Any]:
 
 
 def observe(future: asyncio.Future[Any]) -> None:
-    """Keep the loop from reporting a failure of a future that perhaps nobody awaits to its end; who awaits it still gets the error."""
+    """Keep the loop from reporting that nothing retrieved the exception of this future. A coroutine that awaits it still gets the error."""
     future.add_done_callback(_ask_for_exception)
 
 
@@ -177,7 +177,7 @@ def _ask_for_exception(done: asyncio.Future[Any]) -> None:
 
 
 def in_background(coroutine: Coroutine[Any, Any, object], loop: Loop) -> asyncio.Future[Any]:
-    """Run a coroutine for which nobody waits; an exception is logged."""
+    """Run a coroutine without a caller that waits for it; an exception is logged."""
 
     def log_failure(done: asyncio.Future[Any]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
@@ -234,7 +234,7 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, cost:
 
 
 async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop) -> R:
-    """Wait for work that goes on to its end when the one who waits is cancelled.
+    """Wait for work that goes on to its end when the waiting coroutine is cancelled.
 
     For a coroutine that must not stop half-way because its client closed the connection, and for a future that several wait for.
     """
@@ -245,7 +245,7 @@ async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop)
     waiter: asyncio.Future[None] = loop.create_future()
 
     def wake(done: asyncio.Future[R]) -> None:
-        # Asked for here, because the one who waits may be cancelled before it asks.
+        # Asked for here, because the waiting coroutine may be cancelled before it asks.
         error = None if done.cancelled() else done.exception()
         if not waiter.done():
             waiter.set_result(None)

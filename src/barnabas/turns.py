@@ -114,7 +114,7 @@ class _Queue:
             self._loop.call_soon(self._begin_turn)
 
 
-# By the id of the loop. It must not keep a loop that is gone, nor those who waited there.
+# By the id of the loop. It must not keep a loop that is gone, nor the coroutines that waited there.
 _queues: WeakValueDictionary[int, _Queue] = WeakValueDictionary()
 
 

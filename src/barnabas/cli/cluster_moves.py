@@ -208,7 +208,7 @@ def _moved(admin: Admin, plan: Plan, at_once: int) -> dict[TopicPartition, Kafka
 
 
 def _of_lost(lost: dict[TopicPartition, PartitionDescription]) -> list[Failure]:
-    """Return a failure for each reason why partitions have no leader, and thus nobody who could copy their records."""
+    """Return a failure for each reason why partitions have no leader: without one no broker can copy their records."""
     by_remedy: dict[str, list[TopicPartition]] = {}
     for at, each in sorted(lost.items()):
         if each.why_leaderless is not None:

@@ -1,4 +1,4 @@
-"""Errors as one line with what to do next.
+"""Errors as one line that says what to do next.
 
     error: topic ordrs does not exist; did you mean orders? (`barnabas topic list` shows which exist)
 

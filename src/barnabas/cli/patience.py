@@ -72,7 +72,7 @@ class Patience:
             self._speak(f"{what}, waiting up to {self._timeout_ms / 1000:g} s …")
 
     def announced(self, address: str) -> AbstractContextManager[None]:
-        """Say that the address does not answer, if the block takes long."""
+        """Write that the address does not answer, if the block takes longer than `after_s`."""
         return if_longer_than(self._after_s, lambda: self._say(f"no answer from {address} yet"))
 
     def await_broker(self, cluster: Cluster, addresses: str) -> None:

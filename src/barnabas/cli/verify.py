@@ -39,7 +39,7 @@ _INTERLEAVED = "records of transactions may interleave in the log"
 _REBALANCED = "a rebalance may have moved the partition in between"
 _INTERRUPTED = 130
 _AFTER_WORK_S = 10
-"""What a run needs beside its work on a fast machine, if no transaction has to expire."""
+"""Seconds that a run takes after its work, on a fast machine and if no transaction has to expire."""
 
 
 @click.command()

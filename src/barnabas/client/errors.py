@@ -1,4 +1,4 @@
-"""Errors of the connection to a broker, beside those that the broker returns.
+"""Errors of the connection to a broker, in addition to the errors that the broker returns.
 
     KafkaError
     ├─ OtherProtocol             BROKER_NOT_AVAILABLE: what answers at the address is not a Kafka listener that we can use

@@ -143,7 +143,7 @@ def _check_progress(cluster: Cluster, moving: Iterable[TopicPartition]) -> None:
     for at in sorted(moving):
         if at in moves and at in described:
             found = described[at]
-            # Without a leader there is nobody to copy from.
+            # Without a leader there is no replica to copy from.
             needed = moves[at].adding if found.leader >= 0 else found.replicas
             if missing := [each for each in needed if each in found.offline]:
                 waits[at] = missing

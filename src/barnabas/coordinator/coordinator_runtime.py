@@ -24,7 +24,7 @@ disk error can refuse the batch; if the log does, the shard's operations have ba
 never share a batch if they are part of a transaction, have moved the state themselves (`replay=False`) or undo something (`on_append`).
 
 An operation without records (a read, a heartbeat) computes its answer at once, also an operation that rejects its request. The client gets
-the answer or the error when everything before it is committed, so nobody sees state that could still be lost. On one replica the log
+the answer or the error when everything before it is committed, so no client sees state that could still be lost. On one replica the log
 commits a batch as it appends it, and unless the batch is shared nothing waits.
 
 Invariants:
@@ -266,7 +266,7 @@ class CoordinatorRuntime(Generic[S]):
     def schedule_read_all(self, operation: Callable[[S], R]) -> Iterator[asyncio.Future[R]]:
         """Read from every shard that this broker should have; the reads from shards that are loading fail.
 
-        Each read begins when its future is taken: one that fails at once and is never taken would be an error that nobody sees.
+        Each read begins when its future is taken: a read that fails immediately and is never taken would be an error without a reader.
         """
         return (self.schedule_read(partition, operation) for partition in sorted(self._contexts))
 

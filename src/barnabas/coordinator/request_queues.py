@@ -10,7 +10,7 @@ to another broker.
 - When the metadata says that an item belongs to another broker now, the item fails at once, also if its request is under way
   (`reroute`). The caller retries, and reaches the new broker without waiting for an answer of the old one. So a broker may get an
   item twice, and an item must be something that can be repeated.
-- An item that nobody waits for any more is not sent.
+- An item whose future is cancelled is not sent.
 
 Invariants: at most one request is under way to each broker; two items with the same subject are never in one request.
 

@@ -132,7 +132,7 @@ def _way_to(root: str, name: str) -> Iterator[str]:
 
 
 def _reach(listener: Listener | HttpListener) -> str:
-    """Return who reaches a listener besides this machine, and its address here; empty if nobody does."""
+    """Return which other machines reach a listener, and its address here; empty if none does."""
     if all(_is_loopback(host) for host in listener.bound_hosts):
         return ""
     where = "every address of this machine" if listener.host in EVERY_ADDRESS else "the network"

@@ -222,7 +222,7 @@ class FaultyProtocol(asyncio.Protocol):
         self.protocol.connection_lost(exc)
 
     def closed_here(self) -> None:
-        """Tell the node nothing more of the connection but its end, as a closed transport does."""
+        """Call `connection_lost` and nothing else from now on, as a closed transport does."""
         self._is_closed_here = True
         self._back.close()
         self._loop.call_soon(self.protocol.connection_lost, None)

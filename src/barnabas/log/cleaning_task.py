@@ -1,6 +1,6 @@
 """A cleaning's task and its results: plain values that pass between the broker and the cleaner.
 
-A task holds everything that a cleaner needs, so that it needs no open log: sealed segments, which nobody writes to, the
+A task holds everything that a cleaner needs, so that it needs no open log: sealed segments, which no longer change, the
 offsets between which they may be cleaned, and the contents of the producers' state and of the transaction indexes.
 
     broker  -- CleaningTask -->  cleaner

@@ -128,7 +128,7 @@ class Housekeeping:
         return False
 
     async def _retain(self, now_ms: int) -> None:
-        """Apply retention to the next logs of the round; one that nobody has used since the start is opened for it."""
+        """Apply retention to the next logs of the round; a log that was not used since the start is opened for it."""
         if now_ms >= self._next_retention_ms:
             self._next_retention_ms = now_ms + self._intervals.retention_ms
             self._retention_round = [*self._logs, *self._unopened]

@@ -96,7 +96,7 @@ class _Cleaning:
         self.key = key
         self.log = log
         self.measured = measured
-        # New segments that wait, and the one that is being exchanged.
+        # New segments that wait, and the segment that is being exchanged.
         self.groups: deque[GroupCleaned] = deque()
         self.exchange: SegmentReplacement | None = None
         # The worker's last event; None while it works.
@@ -318,7 +318,7 @@ class LogCleaner:
             else:
                 self._let_rest(key, result.reason)
         if cleaning.is_cancelled or isinstance(result, CleaningFailed):
-            # Only now nobody writes these files, and no exchange renames them.
+            # Only now does no append write these files, and no exchange rename them.
             self._remove_cleaned_files(cleaning.log)
         self._on_cleaned(key)
         self.poll()

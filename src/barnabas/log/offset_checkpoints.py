@@ -121,7 +121,7 @@ class OffsetCheckpoints:
         for key, log in list(logs.items()):
             await pace(ELEMENT)
             if logs.get(key) is not log:
-                continue  # It has been deleted meanwhile, and perhaps its files too.
+                continue  # It has been deleted meanwhile, and its files may be gone.
             if log.log_start_is_inside_a_segment:
                 if log.log_start_offset > log.recovery_point:
                     log.flush()

@@ -258,7 +258,7 @@ class PartitionLog:
     # Reading
 
     def read(self, offset: int, max_bytes: int, *, max_offset: int, min_one: bool = True) -> LogSlice:
-        """Find the whole batches from the one that holds `offset`, within one segment.
+        """Find whole batches within one segment; the first of them holds `offset`.
 
         Args:
             offset: where to begin; the slice may begin with earlier records of the same batch.

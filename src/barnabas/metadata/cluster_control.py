@@ -172,7 +172,7 @@ def heartbeat(
         batches = fence_broker(view, broker)
         fenced = True
     elif not broker.fenced and broker.id not in view.sessions.settled:
-        # Its unfencing stopped half-way, perhaps in another controller.
+        # Its unfencing stopped half-way, possibly in another controller.
         batches = _settle(view, broker.id)
     view.sessions.touch(broker.id, view.now_ms, request.current_metadata_offset)
     response = messages.BrokerHeartbeatResponse(

@@ -48,7 +48,7 @@ def difference(old: MetadataImage, new: MetadataImage) -> MetadataDelta:
 
 
 def _changed(old: Mapping[Key, Value], new: Mapping[Key, Value]) -> dict[Key, Value | None]:
-    """Return what is new or different, and None for what is gone."""
+    """Return the new and the different entries, and None for each missing one."""
     changed: dict[Key, Value | None] = {key: value for key, value in new.items() if old.get(key) != value}
     changed.update((key, None) for key in old if key not in new)
     return changed

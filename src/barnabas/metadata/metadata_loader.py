@@ -257,7 +257,7 @@ class MetadataLoader:
                 await pace(REPLICA)
 
     async def _apart(self, cost: int, function: Callable[..., R], *args: Any) -> R:
-        """Make a large image or delta in the executor: both are made of what does not change."""
+        """Make a large image or delta in the executor: both are made of immutable parts."""
         if self._loop is None or not is_long(cost):
             return function(*args)
         return await self._loop.run_in_executor(None, function, *args)

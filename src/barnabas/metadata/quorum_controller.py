@@ -10,7 +10,7 @@ Invariants
 - State moves only by replaying records, in the order of their offsets.
 - A response with records is given after their commit. A response without records is given after the commit of what was
   appended before it. So no client learns of a change that could still be lost.
-- One request is answered at a time. A long one is computed in the executor, from an image that nobody changes. Until its last batch is
+- One request is answered at a time. A long one is computed in the executor, from an immutable image. Until its last batch is
   appended, other requests and the controller's own changes wait; a waiting heartbeat still prolongs its broker's session.
 - Every request is answered: by its manager, with the exception that its manager raises, with REQUEST_TIMED_OUT by the
   first `tick` after its time is over, or with NOT_CONTROLLER when the controller resigns.
@@ -266,7 +266,7 @@ class QuorumController:
         return manager
 
     async def _compute(self, is_long: bool, function: Callable[..., R], *args: Any) -> R:
-        """Compute a part of a change from what does not change; the executor does what is long.
+        """Compute a part of a change from immutable objects; in the executor if it is long.
 
         Raises:
             KafkaError: NOT_CONTROLLER, this controller has resigned meanwhile; else what `function` raises.

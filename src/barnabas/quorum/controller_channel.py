@@ -2,7 +2,7 @@
 
     this node leads the quorum     a call of its own controller, on the spot
     another node leads             a request over a `Channel` to its controller listener
-    nobody is known to lead        wait
+    no leader is known             wait
 
 - What a broker asks in its own name (registration, heartbeat, AlterPartition …) travels as it is, what a client asks in an Envelope
   (KIP-590), so that the controller sees the client's principal, client id and address.
@@ -296,7 +296,7 @@ class ControllerChannel:
 
 
 def _should_move(done: asyncio.Future[Any]) -> bool:
-    """Return whether this node's controller has lost its office before it answered."""
+    """Return whether this node's controller resigned before it answered, so that the request goes to the next one."""
     error = None if done.cancelled() else done.exception()
     return isinstance(error, KafkaError) and error.code in _RETRIED
 

@@ -1,4 +1,4 @@
-"""The leader of an epoch: what it knows of each replica, who knows of it, and whether a majority still hears it.
+"""The leader of an epoch: the state of each replica, which voters know the leader, and whether a majority still fetches from it.
 
 - A record is committed once a majority of the voters has it on disk, and only if it is of this epoch or before one that is.
 - The voters are those of the log's last voter set, committed or not (KIP-853). The leader itself may not be one of them.
@@ -69,7 +69,7 @@ class Leader:
     Attributes:
         heard_at: when each voter showed that it knows of this leader.
         begin_at_ms: when the leader informs those again that may not know of it.
-        named: the voters with what they told of themselves in this epoch; in a static quorum only the leader knows this.
+        named: the voters with the addresses and versions that they sent in this epoch; in a static quorum only the leader knows this.
     """
 
     epoch: int
@@ -142,7 +142,7 @@ class Leader:
     def unaware(self, now_ms: int) -> list[int]:
         """Return the voters that may not know of this leader: those that have not shown for some time, or never, that they do.
 
-        A voter that has lost its directory knows nobody.
+        A voter that has lost its directory knows no other node.
         """
         since_ms, others = now_ms - self.check_ms, (voter for voter in self.progress if voter != self.key.id)
         return [voter for voter in others if voter not in self.heard_at or self.heard_at[voter] < since_ms]

@@ -307,7 +307,7 @@ class RaftDriver:
     # What the node asks for
 
     def _step(self, step: Callable[[], Ready]) -> None:
-        """Carry out what a step of the node asks for. Any failure ends this node's part in the quorum: nobody else would hear of it."""
+        """Carry out the effects of a step of the node. Any failure ends this node's part in the quorum: nothing else would report it."""
         try:
             self._carry_out(step())
         except Exception as error:

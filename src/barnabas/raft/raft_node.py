@@ -279,7 +279,7 @@ class RaftNode:
         return self._take(VoteAnswer(self.epoch, self.leader_id, is_granted))
 
     def begin_epoch(self, request: BeginEpoch) -> Ready:
-        """Learn who leads an epoch."""
+        """Learn the leader of an epoch."""
         error = error_of_leader(self.quorum, request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
@@ -348,7 +348,7 @@ class RaftNode:
         if is_new and isinstance(state, Follower):
             state.refusals = state.refusals + 1 if is_refused else 0
             if not self.quorum.is_voter:
-                # An observer holds no election, so it asks another node, which perhaps knows a new leader already.
+                # An observer holds no election, so it asks another node, which may know a new leader already.
                 state.asks_others = not state.asks_others
             elif state.has_dead_leader:
                 others = [voter for voter in self.voters.ids() if voter != state.leader_id]

@@ -431,7 +431,7 @@ class Partition:
         return [each for each in self._followers.caught_up(self._log.log_end_offset) if each not in members]
 
     def prepare_shrink_isr(self) -> PendingShrinkIsr | None:
-        """Begin to remove the followers that lag from the ISR; return the change to propose, None if nobody can leave now."""
+        """Begin to remove the followers that lag from the ISR; return the change to propose, None if no follower can leave now."""
         state, followers = self.state, self._followers
         if followers is None or not isinstance(state, CommittedPartitionState):
             return None

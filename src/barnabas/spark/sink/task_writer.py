@@ -71,7 +71,7 @@ def write_task(
         producer.flush()
     except Exception as error:
         if producer is not None and batch is not None:
-            # Readers of committed records wait for a transaction that nobody ends.
+            # Readers of committed records wait for every open transaction.
             with contextlib.suppress(KafkaError):
                 producer.abort()
         raise _explained(error, options) from None

@@ -10,7 +10,7 @@ A record's key is the partition, `orders-0`, and its value is JSON:
     {"topic": "orders", "partition": 0, "from": 10, "to": 15, "reason": "orders-0 now begins at offset 15",
      "at": "2026-11-22T10:49:54.063Z", "query": "6b4f…", "batch": "7"}
 
-`to` is the first offset after the range, or null if nobody knows it any more: the partition is gone. `query` and `batch`
+`to` is the first offset after the range, or null if it is unknown because the partition is gone. `query` and `batch`
 are Spark's, and null in the driver, where Spark does not tell them. A batch that is repeated may record a range again.
 """
 
@@ -50,7 +50,7 @@ class DataLoss(QueryError):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The offsets `start <= offset < end` of a partition that the query skips; `end` is None if nobody knows it."""
+    """The offsets `start <= offset < end` of a partition that the query skips; `end` is None if it is unknown."""
 
     topic: str
     partition: int
