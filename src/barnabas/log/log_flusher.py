@@ -8,9 +8,9 @@ unclean stop recovery always reads the whole active segment.
 Invariants:
 
 - The recovery point moves only after the sync has ended, and at most to where the log ended when the sync began.
-- If the log is truncated during a sync, the recovery point stays: the bytes there now are not those that were synced.
+- If the log is truncated during a sync, the recovery point stays: its bytes are no longer the synced ones.
 - A truncation is durable before anything is written behind it (`settle`): else a power cut could bring old batches back behind new
-  ones. Its sync begins elsewhere at once; a follower's next batches arrive a round trip later, and seldom have to wait for it.
+  ones. Its sync begins elsewhere immediately; a follower's next batches arrive a round trip later, and seldom have to wait for it.
 - A failed sync does not say which writes the system has dropped, so `failure` stays set until the log is opened again. The same
   holds for a truncation that failed half way.
 """
@@ -35,7 +35,7 @@ RunBlocking = Callable[[Work, Done], None]
 
 
 def run_inline(work: Work, done: Done) -> None:
-    """Do blocking work at once: for tests, tools, and a simulated disk."""
+    """Do blocking work in the call: for tests, tools, and a simulated disk."""
     try:
         work()
     except OSError as error:
@@ -142,7 +142,7 @@ class LogFlusher:
         self._settled(self._truncations, name_changes)
 
     def settle_elsewhere(self) -> None:
-        """As `settle`, but through `run_blocking`: returns at once."""
+        """As `settle`, but through `run_blocking`: return immediately."""
         truncations, name_changes = self._truncations, self._name_changes
 
         def done(error: BaseException | None) -> None:

@@ -109,7 +109,7 @@ class OffsetCheckpoints:
         Args:
             sync: make all of them durable; log starts always are.
 
-        Returns: False if nothing was written because of what happened meanwhile.
+        Returns: False if nothing was written because another write began, or a log was deleted, meanwhile.
 
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.

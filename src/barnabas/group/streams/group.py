@@ -7,7 +7,7 @@
     Empty ──join──> NotReady ──topology and its topics are there──> Assigning ──target computed──> Reconciling ──> Stable
                                                                        ^───────── a new epoch ────────────────────────┘
 
-What is in the log moves in `replay` only, through the methods of the first half of the class. The rest may be lost: the configured
+State that is in the log moves in `replay` only, through the methods of the first half of the class. The rest may be lost: the configured
 topology, reported task offsets, a request to shut down, the epoch of the endpoints, the deadline for checking topics.
 
 Invariants:

@@ -68,7 +68,7 @@ class SinkBatch:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a task has done.
+    """The result of a task.
 
     Attributes:
         transaction: its open transaction, None if it had no rows.
@@ -112,7 +112,7 @@ class SinkDriver:
                 logger.warning("another driver works on %s; looking at its decision", self._batch.name)
 
     def abort(self, prepared: Iterable[Prepared]) -> None:
-        """Abort the transactions of a failed batch, but not those that are decided.
+        """Abort the transactions of a failed batch, except decided ones.
 
         Spark also calls this when `commit` failed, possibly after the decision.
         """
