@@ -7,7 +7,7 @@ offsets between which they may be cleaned, and the contents of the producers' st
     broker  <-- GroupCleaned --  cleaner       once for every new segment, as soon as its files are complete and synced
     broker  <-- CleaningDone --  cleaner       or CleaningFailed; nothing follows
 
-They travel as one line of JSON each (`to_line`, `from_line`).
+They travel as one line of JSON each (`task_to_line`, `event_to_line`).
 """
 
 from __future__ import annotations

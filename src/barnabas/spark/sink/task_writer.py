@@ -1,7 +1,7 @@
 """Writes the rows of one task.
 
 Exactly once: the rows are in a transaction that is open when the task is done, and the driver ends it
-(`sink_protocol`). At least once: the rows are there when the task is done.
+(`protocol`). At least once: the rows are there when the task is done.
 """
 
 from __future__ import annotations
