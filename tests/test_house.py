@@ -28,6 +28,16 @@ MODULES_WITHOUT_A_TEST_MODULE = 124
 IMPORTS_WITHIN_FUNCTIONS = 68
 SLEEPS_OUTSIDE_A_LOOP = 8
 REACHES_INTO_PRIVATE_NAMES = 147
+CADENCE = {
+    r"the ones? that": 6,
+    r"nobody": 18,
+    r"perhaps": 6,
+    r"besides?": 24,
+    r"at once": 77,
+    r"of what": 10,
+    r"(those|everybody|for|of) who": 4,
+}
+"""Phrases that hide the actor or the thing, and how often the source may still have them. Write the noun: "no leader", "the last one"."""
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
 LONGEST_MODULE = 565
@@ -129,6 +139,12 @@ def test_the_english_is_plain() -> None:
         if NOT_ENGLISH.search(line)
     ]
     assert found == []
+
+
+def test_phrases_without_an_actor_get_fewer() -> None:
+    text = "\n".join(path.read_text() for path in MODULES)
+    found = {phrase: len(re.findall(rf"\b{phrase}\b", text)) for phrase in CADENCE}
+    assert {phrase: count for phrase, count in found.items() if count > CADENCE[phrase]} == {}
 
 
 def test_modules_and_functions_stay_small() -> None:

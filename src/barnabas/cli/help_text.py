@@ -52,7 +52,7 @@ class Voice(click.Context):
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # older versions of click have no argument
-    """A number: shown as N, its bounds told only to those who overstep them."""
+    """A number: shown as N; only an error names its bounds."""
 
     name = "number"
 

@@ -54,12 +54,12 @@ class CoordinatorTimer:
         return key in self._timers
 
     def schedule(self, key: str, delay_ms: int, operation: TimerOperation) -> None:
-        """Run an operation later; it replaces the one that has the same key."""
+        """Run an operation later; it replaces an operation with the same key."""
         self.cancel(key)
         self._timers[key] = self._loop.call_later(delay_ms / 1000, self._fire, key, operation)
 
     def compute(self, key: str, work: Callable[[], T], operation: Callable[[T], CoordinatorResult[Any]]) -> None:
-        """Run `work` in the executor, and then an operation with its result; it replaces the one that has the same key.
+        """Run `work` in the executor, and then an operation with its result; it replaces an operation with the same key.
 
         Args:
             work: reads nothing that the loop changes, and does not raise.

@@ -259,7 +259,7 @@ class _Sender:
         if now_s >= self._next_report_s:
             self._next_report_s = now_s + _REPORT_EVERY_S
             self._report(FeedProgress(self.lines, self._events, self._at))
-            self._began_s += time.monotonic() - now_s  # who holds the feeder in a report changes nothing of its pace
+            self._began_s += time.monotonic() - now_s  # a report that takes long does not change the pace
 
     def begin(self) -> None:
         """Begin to spread the lines; those before are not counted."""

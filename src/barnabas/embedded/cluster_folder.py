@@ -75,7 +75,7 @@ def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
 
 
 def _hold(port: int) -> socket.socket:
-    """Bind a port without listening: the system gives it to nobody else, and a node may bind it too."""
+    """Bind a port without listening: the system gives it to no other process, and a node may bind it too."""
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -39,7 +39,7 @@ class FeatureRange(NamedTuple):
     default: int
 
 
-# The features a 4.4 node knows, besides metadata.version; kraft.version lives in control records, not in metadata records.
+# The features that a 4.4 node knows, without metadata.version; kraft.version lives in control records, not in metadata records.
 FEATURES: dict[str, FeatureRange] = {
     "eligible.leader.replicas.version": FeatureRange(0, 1, 1),
     "group.version": FeatureRange(0, 1, 1),

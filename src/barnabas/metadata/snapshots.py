@@ -27,7 +27,7 @@ from barnabas.records.control import ControlRecordType, QuorumMessage, build_con
 
 RECORDS_PER_BATCH = 1_000
 MAX_BATCH_BYTES = 8 * 1024 * 1024
-# The bytes of a record besides its value: length, attributes and two deltas, rounded up.
+# The bytes of a record around its value: length, attributes and two deltas, rounded up.
 RECORD_OVERHEAD = 16
 
 

@@ -160,7 +160,7 @@ class ConnectionInfo:
     """One client's connection.
 
     Attributes:
-        local_host, local_port: the address that the client dialled; the one that `advertised.listeners=auto` means.
+        local_host, local_port: the address that the client dialled; `advertised.listeners=auto` means this address.
         client_software_name, client_software_version: as the client says in ApiVersions.
     """
 
@@ -292,7 +292,7 @@ Services = TypeVar("Services")
 
 
 class _Context(Generic[Services]):
-    """What belongs to one request beside its body.
+    """The parts of a request around its body, and what its handler may use.
 
     Attributes:
         accounting: the request's costs; None without quotas and metrics.

@@ -7,11 +7,11 @@
     Empty ──join──> NotReady ──topology and its topics are there──> Assigning ──target computed──> Reconciling ──> Stable
                                                                        ^───────── a new epoch ────────────────────────┘
 
-What is in the log moves in `replay` only, through the methods of the first half of the class. The rest may be lost: the configured
+State that is in the log moves in `replay` only, through the methods of the first half of the class. The rest may be lost: the configured
 topology, reported task offsets, a request to shut down, the epoch of the endpoints, the deadline for checking topics.
 
 Invariants:
-- the owners of tasks (`active_owner` and its kin) are those of `members`, assigned and pending revocation;
+- the owners of tasks (`owners`) are those of `members`, assigned and pending revocation;
 - a configured topology is valid only for the topology and metadata hash it was made from (`configured_topology`), so a heartbeat
   whose records are refused leaves nothing wrong behind.
 

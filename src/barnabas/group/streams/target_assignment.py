@@ -39,7 +39,7 @@ class StreamsAssignments:
         self._timers = timers
 
     def settings(self, group_id: str) -> dict[str, str]:
-        """What the assignment depends on beside members and topics, as it is written with the group epoch."""
+        """The settings on which the assignment depends, as they are written with the group epoch."""
         standby = self._env.group_configs.int_value(group_id, "streams.num.standby.replicas")
         found = {STANDBY_REPLICAS: str(standby)}
         tags = self.rack_tags(group_id)

@@ -34,7 +34,7 @@ BROKER_DEFAULT = -1
 
 
 class StreamsStatus(IntEnum):
-    """What a heartbeat's response can report beside its error code (KIP-1071)."""
+    """The statuses that a heartbeat's response can report in addition to its error code (KIP-1071)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1

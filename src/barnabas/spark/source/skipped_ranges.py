@@ -6,7 +6,7 @@ processes of their own, and record it in the topic of the option `lossesTopic`, 
     {"topic": "orders", "partition": 0, "from": 10, "to": 15, "query": "6b4f…", …}
 
 A scrape reads what is new in that topic, so the counts begin where the topic begins, and outlive the driver. `to` is
-null if nobody knows where the range ends, and `query` if the driver noticed.
+null if the end of the range is unknown, and `query` if the driver noticed.
 """
 
 from __future__ import annotations
