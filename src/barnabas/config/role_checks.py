@@ -13,15 +13,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from barnabas.config.endpoints import PROTOCOL_MAP, Listener, security_protocols
+from barnabas.config.node_roles import NodeRoles
 from barnabas.config.quorum_config import BOOTSTRAP_SERVERS, VOTERS
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.words.printable import printable
-
-if TYPE_CHECKING:
-    from barnabas.config.config import BrokerConfig
 
 __all__ = ["check_roles"]
 
@@ -29,7 +26,7 @@ _CONTROLLER_NAMES = "controller.listener.names"
 _INTER_BROKER = "inter.broker.listener.name"
 
 
-def check_roles(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def check_roles(config: NodeRoles, given: Mapping[str, str]) -> None:
     """Reject settings of roles, quorum and listeners that contradict each other.
 
     Args:
@@ -60,11 +57,11 @@ def check_roles(config: BrokerConfig, given: Mapping[str, str]) -> None:
             raise ConfigError("advertised.listeners: nobody can dial 0.0.0.0; name an address of this node")
 
 
-def _roles(config: BrokerConfig) -> str:
+def _roles(config: NodeRoles) -> str:
     return f"process.roles={','.join(config.process_roles)}"
 
 
-def _check_names(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def _check_names(config: NodeRoles, given: Mapping[str, str]) -> None:
     """Reject a node without roles, an id of its own, or the name of the controllers' listener."""
     if not config.process_roles:
         raise ConfigError("process.roles is empty: set it to broker, controller or broker,controller")
@@ -81,7 +78,7 @@ def _check_names(config: BrokerConfig, given: Mapping[str, str]) -> None:
         raise ConfigError(f"{_CONTROLLER_NAMES} is not set: it names the listener of the controllers, as in CONTROLLER")
 
 
-def _check_quorum(config: BrokerConfig) -> None:
+def _check_quorum(config: NodeRoles) -> None:
     """Reject a node that has no quorum, or another part in it than its roles say."""
     voters = [voter.id for voter in config.quorum_voters]
     is_both = config.is_broker and config.is_controller
@@ -103,7 +100,7 @@ def _check_quorum(config: BrokerConfig) -> None:
         raise ConfigError(f"controller.quorum.auto.join.enable=true is for controllers, not for {_roles(config)}")
 
 
-def _check_protocol_map(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def _check_protocol_map(config: NodeRoles, given: Mapping[str, str]) -> None:
     """Reject listeners of controllers without a protocol; `endpoints` checks the other listeners."""
     if PROTOCOL_MAP not in given:
         return
@@ -115,7 +112,7 @@ def _check_protocol_map(config: BrokerConfig, given: Mapping[str, str]) -> None:
             )
 
 
-def _check_controller(config: BrokerConfig) -> None:
+def _check_controller(config: NodeRoles) -> None:
     own = _names(config.controller_listeners)
     if not config.is_broker and config.listeners:
         raise ConfigError(
@@ -131,7 +128,7 @@ def _check_controller(config: BrokerConfig) -> None:
         )
 
 
-def _check_broker(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def _check_broker(config: NodeRoles, given: Mapping[str, str]) -> None:
     if not config.is_controller and config.controller_listeners:
         name = config.controller_listeners[0].name
         raise ConfigError(
@@ -180,5 +177,5 @@ def _names(listeners: Iterable[Listener]) -> list[str]:
     return [printable(listener.name) for listener in listeners]
 
 
-def _controller_names(config: BrokerConfig) -> str:
+def _controller_names(config: NodeRoles) -> str:
     return printable(",".join(config.list_value(_CONTROLLER_NAMES)))

@@ -1,0 +1,51 @@
+"""A node's place among others: its roles, whether it is alone, whether others may join it."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.config.config import BrokerConfig
+
+BOTH = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+}
+BROKER = {"process_roles": "broker", "listeners": "PLAINTEXT://:9092", "controller_quorum_voters": "2@a:9093"}
+INSIDE = {"listener_security_protocol_map": "INSIDE:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
+
+
+def config(**properties: str) -> BrokerConfig:
+    return BrokerConfig.from_properties({**BOTH, **{name.replace("_", "."): text for name, text in properties.items()}})
+
+
+def test_a_node_without_any_of_these_settings_is_alone() -> None:
+    made = BrokerConfig.from_properties({})
+    assert (made.is_alone, made.is_broker, made.is_controller) == (True, True, True)
+    lone_server = {"controller.quorum.bootstrap.servers": "localhost:9093"}
+    assert BrokerConfig.from_properties(lone_server).is_alone
+
+
+@pytest.mark.parametrize(
+    ("role", "listener", "is_broker"),
+    [("broker", "PLAINTEXT://:9092", True), ("controller", "CONTROLLER://:9093", False)],
+)
+def test_a_node_with_one_role_is_never_alone(role: str, listener: str, is_broker: bool) -> None:
+    made = config(process_roles=role, listeners=listener, controller_quorum_bootstrap_servers="localhost:9093")
+    assert (made.is_alone, made.is_broker, made.is_controller) == (False, is_broker, not is_broker)
+
+
+def test_a_node_that_listens_to_others_can_be_joined() -> None:
+    assert not BrokerConfig.from_properties({}).can_be_joined
+    assert config().can_be_joined
+    assert config(listeners="PLAINTEXT://:9092", controller_quorum_voters="1@a:9093").can_be_joined is False
+    assert config(controller_quorum_voters="1@a:9093,2@b:9093").can_be_joined
+
+
+def test_the_listener_between_brokers() -> None:
+    assert config(**BROKER).inter_broker_listener_name == "PLAINTEXT"
+    named = {**BROKER, **INSIDE, "listeners": "INSIDE://:9092", "inter_broker_listener_name": "inside"}
+    assert config(**named).inter_broker_listener_name == "INSIDE"
+    lone = config(**INSIDE, listeners="INSIDE://:9092,CONTROLLER://:9093", controller_quorum_voters="1@localhost:9093")
+    assert lone.inter_broker_listener_name == "INSIDE"
