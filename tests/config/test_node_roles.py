@@ -1,4 +1,4 @@
-"""A node's place among others: its roles, whether it is alone, whether others may join it."""
+"""A node's place among others: its roles, whether it is alone, the listener between brokers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,6 @@ def test_a_node_without_any_of_these_settings_is_alone() -> None:
 def test_a_node_with_one_role_is_never_alone(role: str, listener: str, is_broker: bool) -> None:
     made = config(process_roles=role, listeners=listener, controller_quorum_bootstrap_servers="localhost:9093")
     assert (made.is_alone, made.is_broker, made.is_controller) == (False, is_broker, not is_broker)
-
-
-def test_a_node_that_listens_to_others_can_be_joined() -> None:
-    assert not BrokerConfig.from_properties({}).can_be_joined
-    assert config().can_be_joined
-    assert config(listeners="PLAINTEXT://:9092", controller_quorum_voters="1@a:9093").can_be_joined is False
-    assert config(controller_quorum_voters="1@a:9093,2@b:9093").can_be_joined
 
 
 def test_the_listener_between_brokers() -> None:

@@ -44,11 +44,6 @@ class NodeRoles(SettingValues):
         return "controller" in self.process_roles
 
     @property
-    def can_be_joined(self) -> bool:
-        """Whether this node may have others in its cluster: it names some, or listens to them on a controller listener."""
-        return not self.is_alone or bool(self.controller_listeners)
-
-    @property
     def inter_broker_listener_name(self) -> str:
         """The listener at which brokers reach each other; a node alone without such a listener has its first one."""
         name = (self.properties.get("inter.broker.listener.name") or "").upper()
