@@ -1,4 +1,4 @@
-"""A node's place among others: its roles, whether it is alone, the listener between brokers."""
+"""A node's place among others: its roles, whether it is alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ BOTH = {
     "controller.listener.names": "CONTROLLER",
     "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
 }
-BROKER = {"process_roles": "broker", "listeners": "PLAINTEXT://:9092", "controller_quorum_voters": "2@a:9093"}
-INSIDE = {"listener_security_protocol_map": "INSIDE:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
 
 
 def config(**properties: str) -> BrokerConfig:
@@ -34,11 +32,3 @@ def test_a_node_without_any_of_these_settings_is_alone() -> None:
 def test_a_node_with_one_role_is_never_alone(role: str, listener: str, is_broker: bool) -> None:
     made = config(process_roles=role, listeners=listener, controller_quorum_bootstrap_servers="localhost:9093")
     assert (made.is_alone, made.is_broker, made.is_controller) == (False, is_broker, not is_broker)
-
-
-def test_the_listener_between_brokers() -> None:
-    assert config(**BROKER).inter_broker_listener_name == "PLAINTEXT"
-    named = {**BROKER, **INSIDE, "listeners": "INSIDE://:9092", "inter_broker_listener_name": "inside"}
-    assert config(**named).inter_broker_listener_name == "INSIDE"
-    lone = config(**INSIDE, listeners="INSIDE://:9092,CONTROLLER://:9093", controller_quorum_voters="1@localhost:9093")
-    assert lone.inter_broker_listener_name == "INSIDE"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from barnabas.config.endpoints import Listener
+from barnabas.config.inter_broker_listener import InterBrokerListener
 from barnabas.config.setting_values import SettingValues
 from barnabas.raft.voters import Voter
 
@@ -44,9 +45,6 @@ class NodeRoles(SettingValues):
         return "controller" in self.process_roles
 
     @property
-    def inter_broker_listener_name(self) -> str:
-        """The listener at which brokers reach each other; a node alone without such a listener has its first one."""
-        name = (self.properties.get("inter.broker.listener.name") or "").upper()
-        name = name or self.str_value("security.inter.broker.protocol")
-        names = [listener.name for listener in self.listeners]
-        return name if name in names or not names else names[0]
+    def inter_broker_listener(self) -> InterBrokerListener:
+        """The listener at which brokers reach each other; a node alone may have no listener of that name."""
+        return InterBrokerListener.of_settings(self.value)

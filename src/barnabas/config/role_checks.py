@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 from barnabas.config.endpoints import PROTOCOL_MAP, Listener, security_protocols
+from barnabas.config.inter_broker_listener import INTER_BROKER_LISTENER, INTER_BROKER_PROTOCOL
 from barnabas.config.node_roles import NodeRoles
 from barnabas.config.quorum_config import BOOTSTRAP_SERVERS, VOTERS
 from barnabas.metadata.config_schema import ConfigError
@@ -23,7 +24,6 @@ from barnabas.words.printable import printable
 __all__ = ["check_roles"]
 
 _CONTROLLER_NAMES = "controller.listener.names"
-_INTER_BROKER = "inter.broker.listener.name"
 
 
 def check_roles(config: NodeRoles, given: Mapping[str, str]) -> None:
@@ -49,8 +49,11 @@ def check_roles(config: NodeRoles, given: Mapping[str, str]) -> None:
         _check_controller(config)
     if config.is_broker:
         _check_broker(config, given)
-    elif given.get(_INTER_BROKER, "").upper() in _names(config.controller_listeners):
-        raise ConfigError(f"{_INTER_BROKER}={given[_INTER_BROKER]} is a listener of controllers; remove the setting")
+    elif config.inter_broker_listener.is_given and config.inter_broker_listener.name in _names(
+        config.controller_listeners
+    ):
+        named = f"{INTER_BROKER_LISTENER}={given[INTER_BROKER_LISTENER]}"
+        raise ConfigError(f"{named} is a listener of controllers; remove the setting")
     _check_ports((*config.listeners, *config.controller_listeners))
     for each in (*(config.advertised_listeners or ()), *config.advertised_controller_listeners):
         if each.host == "0.0.0.0":
@@ -143,13 +146,14 @@ def _check_broker(config: NodeRoles, given: Mapping[str, str]) -> None:
             f"{where} has no listener for clients: all are in {_CONTROLLER_NAMES}={_controller_names(config)}; "
             "add one, as in PLAINTEXT://localhost:9092"
         )
-    if _INTER_BROKER in given and "security.inter.broker.protocol" in given:
-        raise ConfigError(f"set one of {_INTER_BROKER} and security.inter.broker.protocol, not both")
-    explicit = given.get(_INTER_BROKER, "")
-    wanted = explicit.upper() or config.str_value("security.inter.broker.protocol")
-    if wanted not in names and (explicit or not config.is_alone):
+    if INTER_BROKER_LISTENER in given and INTER_BROKER_PROTOCOL in given:
+        raise ConfigError(f"set one of {INTER_BROKER_LISTENER} and {INTER_BROKER_PROTOCOL}, not both")
+    wanted = config.inter_broker_listener
+    if wanted.name not in names and (wanted.is_given or not config.is_alone):
         whose = (
-            f"{_INTER_BROKER}={printable(explicit)}" if explicit else f"{_INTER_BROKER} is {wanted} by default, which"
+            f"{INTER_BROKER_LISTENER}={printable(given[INTER_BROKER_LISTENER])}"
+            if wanted.is_given
+            else f"{INTER_BROKER_LISTENER} is {wanted.name} by default, which"
         )
         raise ConfigError(
             f"{whose} is not a listener that this broker advertises: {', '.join(names)}; name one of these"
