@@ -25,7 +25,7 @@ CORE_ROOMS = (
 )  # fmt: skip
 
 MODULES_WITHOUT_A_TEST_MODULE = 124
-IMPORTS_WITHIN_FUNCTIONS = 68
+IMPORTS_WITHIN_FUNCTIONS = 66
 SLEEPS_OUTSIDE_A_LOOP = 8
 REACHES_INTO_PRIVATE_NAMES = 147
 CADENCE = {
@@ -183,6 +183,37 @@ def test_imports_are_at_the_top() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("barnabas")
     ]
     assert len(set(within)) == IMPORTS_WITHIN_FUNCTIONS, within
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path, modules: set[str]) -> set[str]:
+    """Return the modules that one names in its imports, anywhere in it; `from package import module` names the module alone."""
+    found: set[str] = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else node.module for name in inner.values()}
+    return (found & modules) - {module_of(path)}
+
+
+def test_no_modules_import_each_other() -> None:
+    """No circle of any length; what is imported for types alone, or within a function, counts too: one cannot be read without the other."""
+    modules = {module_of(path) for path in MODULES}
+    imports = {module_of(path): imported(path, modules) for path in MODULES}
+    # Take away what imports nothing that is left, or is imported by nothing that is left, until only circles and what joins them is left.
+    while True:
+        used = {name for needs in imports.values() for name in needs}
+        left = {name: needs & imports.keys() for name, needs in imports.items() if name in used}
+        left = {name: needs for name, needs in left.items() if needs}
+        if left == imports:
+            break
+        imports = left
+    assert {name: sorted(needs) for name, needs in imports.items()} == {}
 
 
 def test_the_core_reads_no_clock_and_makes_no_luck_of_its_own() -> None:
