@@ -28,6 +28,7 @@ MODULES_WITHOUT_A_TEST_MODULE = 124
 IMPORTS_WITHIN_FUNCTIONS = 68
 SLEEPS_OUTSIDE_A_LOOP = 8
 REACHES_INTO_PRIVATE_NAMES = 147
+PROTOCOLS = 42
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
 LONGEST_MODULE = 565
@@ -167,6 +168,17 @@ def test_imports_are_at_the_top() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("barnabas")
     ]
     assert len(set(within)) == IMPORTS_WITHIN_FUNCTIONS, within
+
+
+def test_protocols_are_seams() -> None:
+    """A Protocol has two implementations, one of them perhaps in the tests, or stands for a room that its own must not import."""
+    found = [
+        f"{name_of(path)}:{node.name}"
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef) and any(re.match(r"Protocol\b", ast.unparse(base)) for base in node.bases)
+    ]
+    assert len(found) == PROTOCOLS, found
 
 
 def test_the_core_reads_no_clock_and_makes_no_luck_of_its_own() -> None:
