@@ -29,6 +29,7 @@ IMPORTS_WITHIN_FUNCTIONS = 68
 SLEEPS_OUTSIDE_A_LOOP = 8
 REACHES_INTO_PRIVATE_NAMES = 147
 PROTOCOLS = 42
+ANY_IN_THE_API = 21
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
 LONGEST_MODULE = 565
@@ -179,6 +180,17 @@ def test_protocols_are_seams() -> None:
         if isinstance(node, ast.ClassDef) and any(re.match(r"Protocol\b", ast.unparse(base)) for base in node.bases)
     ]
     assert len(found) == PROTOCOLS, found
+
+
+def test_handlers_have_types() -> None:
+    """`Any` stands where one function serves messages of many classes."""
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sorted((SOURCE / "api").rglob("*.py"))
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    assert len(found) == ANY_IN_THE_API, found
 
 
 def test_the_core_reads_no_clock_and_makes_no_luck_of_its_own() -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.local_controller import LocalController
     from barnabas.metadata.recent_deletions import RecentDeletions
+    from barnabas.protocol.message import Message
+    from barnabas.protocol.primitives import RecordSlice
     from barnabas.quota.client_quotas import ClientQuotas
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.raft.raft_driver import RaftDriver
@@ -78,7 +80,7 @@ class Controller(Protocol):
         self,
         api_key: int,
         version: int,
-        request: Any,
+        request: Message,
         *,
         principal: str = ANONYMOUS,
         deadline_ms: int | None = None,
@@ -283,7 +285,7 @@ class _Context(Generic[Services]):
         self.client_id = client_id
         self.close_connection = False
         self.has_waited = False
-        self.output: Any = None
+        self.output: list[bytearray | RecordSlice] | None = None
         self.holds_order = False
         self.when_released: Callable[[], object] | None = None
         self.is_long = False
