@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.log.producer_state import MAX_EPOCH
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
 from barnabas.steps import start
@@ -16,7 +17,6 @@ from barnabas.transaction.marker_writer import Marker
 from barnabas.transaction.markers import RETRY_BACKOFF_MS
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from barnabas.transaction.transaction_coordinator import COMPLETE_RETRY_MS, TransactionCoordinator
-from barnabas.transaction.transaction_metadata import MAX_EPOCH
 from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
 from barnabas.transaction.transaction_state import TransactionState
 from tests.coordinator.internal_topic import InternalTopic

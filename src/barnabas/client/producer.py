@@ -31,7 +31,7 @@ from typing import NamedTuple
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.errors import RequestTimedOut
-from barnabas.client.patience import is_retriable
+from barnabas.client.patience import FIRST_ATTEMPT, is_retriable
 from barnabas.client.producer_transactions import (
     ProducerIdentity,
     Transaction,
@@ -50,7 +50,6 @@ _PRODUCE_HIGHEST = 11
 _ALL_REPLICAS = -1
 _MAX_QUEUED_BYTES = 8 << 20
 _MAX_REQUEST_BYTES = 8 << 20
-_FIRST_ATTEMPT = -4
 
 
 class EncodedRecords(NamedTuple):
@@ -100,7 +99,7 @@ class Producer:
         self._queued_bytes = 0
         self._in_transaction: set[TopicPartition] = set()
         self._under_way: list[tuple[BlockingConnection, list[_Batch]]] = []
-        self._attempt = _FIRST_ATTEMPT
+        self._attempt = FIRST_ATTEMPT
         self._deadline: float | None = None
 
     def __repr__(self) -> str:
@@ -196,7 +195,7 @@ class Producer:
         if failure is not None:
             self._wait(failure)
         elif had_some:
-            self._attempt, self._deadline = _FIRST_ATTEMPT, None
+            self._attempt, self._deadline = FIRST_ATTEMPT, None
         try:
             self._dispatch()
         except KafkaError as error:

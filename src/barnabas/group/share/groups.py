@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.sender import Sender
@@ -20,7 +21,7 @@ from barnabas.group.share import assignor as share_assignor
 from barnabas.group.share import records
 from barnabas.group.share.group import ShareGroup, StatePartitions
 from barnabas.group.share.heartbeat import HeartbeatOutcome, ShareGroupHeartbeat
-from barnabas.group.share.member import LEAVE_EPOCH, ShareGroupMember
+from barnabas.group.share.member import ShareGroupMember
 from barnabas.group.share.partitions import (
     PartitionIds,
     with_initialized,
