@@ -31,6 +31,7 @@ from typing import NamedTuple
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.errors import RequestTimedOut
+from barnabas.client.partition_records import produce_request
 from barnabas.client.patience import FIRST_ATTEMPT, is_retriable
 from barnabas.client.producer_transactions import (
     ProducerIdentity,
@@ -47,7 +48,6 @@ from barnabas.records.record_batch import MAGIC, NO_LEADER_EPOCH, SEQUENCE_MASK,
 
 # Later versions begin a transaction by themselves, and bump its epoch at its end (transaction version 2).
 _PRODUCE_HIGHEST = 11
-_ALL_REPLICAS = -1
 _MAX_QUEUED_BYTES = 8 << 20
 _MAX_REQUEST_BYTES = 8 << 20
 
@@ -254,25 +254,17 @@ class Producer:
                 errors.append(error)
         for node, connection in connections.items():
             try:
-                connection.send(self._request(by_node[node]), highest=_PRODUCE_HIGHEST)
+                request = produce_request(
+                    ((batch.partition, self._encoded(batch)) for batch in by_node[node]),
+                    timeout_ms=self._cluster.timeout_ms,
+                    transactional_id=self.transactional_id,
+                )
+                connection.send(request, highest=_PRODUCE_HIGHEST)
             except KafkaError as error:
                 errors.append(error)
             else:
                 sent.append((connection, by_node[node]))
         return sent, errors
-
-    def _request(self, batches: list[_Batch]) -> messages.ProduceRequest:
-        request_class = messages.ProduceRequest
-        by_topic: dict[str, list[messages.ProduceRequest.PartitionProduceData]] = {}
-        for batch in batches:
-            data = request_class.PartitionProduceData(index=batch.partition.partition, records=self._encoded(batch))
-            by_topic.setdefault(batch.partition.topic, []).append(data)
-        return request_class(
-            transactional_id=self.transactional_id,
-            acks=_ALL_REPLICAS,
-            timeout_ms=self._cluster.timeout_ms,
-            topic_data=[request_class.TopicProduceData(name=n, partition_data=d) for n, d in by_topic.items()],
-        )
 
     def _encoded(self, batch: _Batch) -> bytearray:
         assert self.identity is not None
