@@ -38,7 +38,6 @@ from barnabas.turns import LOG_OPENED, READ
 __all__ = ["FetchParams", "PartitionLookup", "Reading"]
 
 READ_UNCOMMITTED = 0
-CONSUMER_REPLICA_ID = -1
 ANY_REPLICA_FETCH_VERSION = 11
 CURRENT_LEADER_FETCH_VERSION = 16
 NOT_A_FAILURE = frozenset(
