@@ -143,7 +143,7 @@ def release(window: ShareWindow, member_id: str, limits: Limits) -> list[Change]
 
 
 def expire(window: ShareWindow, now: float, limits: Limits) -> list[Change]:
-    """End the locks up to a time. The records are available at once, whether or not the changes can be written."""
+    """End the locks up to a time. The records are available immediately, whether or not the changes can be written."""
     changes = []
     for batch in window.batches:
         for run in _runs(window, batch):

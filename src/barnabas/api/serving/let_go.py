@@ -14,7 +14,7 @@ FREED = 2
 
 
 async def let_go(message: Any) -> None:
-    """Free a message, because to free 500,000 objects at once holds the loop as long as to handle them."""
+    """Free a message, because to free 500,000 objects in one go holds the loop as long as to handle them."""
     held: list[Any] = []
     if isinstance(message, Struct):
         _hold(message, held)
