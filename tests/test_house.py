@@ -38,6 +38,8 @@ CADENCE = {
     r"(those|everybody|for|of) who": 4,
 }
 """Phrases that hide the actor or the thing, and how often the source may still have them. Write the noun: "no leader", "the last one"."""
+PROTOCOLS = 44
+ANY_IN_THE_API = 20
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
 LONGEST_MODULE = 565
@@ -214,6 +216,28 @@ def test_no_modules_import_each_other() -> None:
             break
         imports = left
     assert {name: sorted(needs) for name, needs in imports.items()} == {}
+
+
+def test_protocols_are_seams() -> None:
+    """A Protocol has two implementations, one of them perhaps in the tests, or stands for a room that its own must not import."""
+    found = [
+        f"{name_of(path)}:{node.name}"
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef) and any(re.match(r"Protocol\b", ast.unparse(base)) for base in node.bases)
+    ]
+    assert len(found) == PROTOCOLS, found
+
+
+def test_handlers_have_types() -> None:
+    """`Any` stands where one function serves messages of many classes."""
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sorted((SOURCE / "api").rglob("*.py"))
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    assert len(found) == ANY_IN_THE_API, found
 
 
 def test_the_core_reads_no_clock_and_makes_no_luck_of_its_own() -> None:

@@ -10,17 +10,16 @@ Memory is bounded: beyond `SUBJECTS` subjects, all others are one.
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barnabas.steps import Loop
 
 __all__ = ["RepeatedLines"]
 
 PERIOD_SECONDS = 60.0
 SUBJECTS = 1000
 OTHERS = "other peers"
-
-
-class _Loop(Protocol):
-    def call_later(self, delay: float, callback: Any, /, *args: Any) -> Any: ...
 
 
 class _Subject:
@@ -41,7 +40,7 @@ class _Subject:
 class RepeatedLines:
     """The lines of one node."""
 
-    def __init__(self, loop: _Loop) -> None:
+    def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._subjects: dict[str, _Subject] = {}
 

@@ -190,8 +190,8 @@ class TransactionScript(Script):
                 assert record.key is not None
                 decoded = self.serde.decode(record.key, record.value)
                 name = decoded.key.transactional_id
-                gone = decoded.value is None
-                self.trace.append(f"log {name} gone" if gone else f"log {_whole(metadata_of(name, decoded.value))}")
+                value = decoded.value
+                self.trace.append(f"log {name} gone" if value is None else f"log {_whole(metadata_of(name, value))}")
         self.seen_batches = len(batches)
 
 

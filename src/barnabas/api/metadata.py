@@ -22,7 +22,6 @@ version 10, 10 topic ids, 12 requests by topic id (KIP-516), 13 an error code fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from typing import Any
 
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
@@ -107,7 +106,9 @@ async def _response(
     )
 
 
-async def _distinct(topics: Iterable[Any]) -> list[Any]:
+async def _distinct(
+    topics: Iterable[MetadataRequest.MetadataRequestTopic],
+) -> list[MetadataRequest.MetadataRequestTopic]:
     distinct = {}
     for topic in topics:
         await pace(RECORD)

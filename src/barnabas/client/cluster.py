@@ -210,7 +210,7 @@ class Cluster(Closeable):
         connection = self._connections[node_id] = self._dial(node.host, node.port)
         return connection
 
-    def _dial(self, host: str, port: int, *, first_answer_ms: int | None = None) -> BlockingConnection:
+    def _dial(self, host: str, port: int, first_answer_ms: int | None = None) -> BlockingConnection:
         return self._connect(
             host, port, client_id=self.client_id, timeout_ms=self.timeout_ms, first_answer_ms=first_answer_ms
         )

@@ -16,17 +16,11 @@ Sources: Kafka classes `CoordinatorRecord`, `CoordinatorResult`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from barnabas.protocol.errors import KafkaError
 
 R = TypeVar("R")
-
-
-class RecordMessage(Protocol):
-    """A coordinator key or value, as `barnabas.protocol.messages` builds them."""
-
-    def write(self, out: bytearray, version: int) -> None: ...
 
 
 class CoordinatorRecord(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from barnabas.protocol.message import Struct
 from barnabas.turns import pace
 
@@ -13,9 +11,9 @@ FREED = 2
 """What it costs to free an element, with what it alone holds."""
 
 
-async def let_go(message: Any) -> None:
+async def let_go(message: object) -> None:
     """Free a message, because to free 500,000 objects in one go holds the loop as long as to handle them."""
-    held: list[Any] = []
+    held: list[object] = []
     if isinstance(message, Struct):
         _hold(message, held)
         # A list may be the image's or the group's, so it is not emptied: the message gets others.
@@ -30,7 +28,7 @@ async def let_go(message: Any) -> None:
         each = None
 
 
-def _hold(struct: Struct, held: list[Any]) -> None:
+def _hold(struct: Struct, held: list[object]) -> None:
     for name in struct.NESTED:
         value = getattr(struct, name)
         if type(value) is list:

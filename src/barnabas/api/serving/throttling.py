@@ -31,6 +31,7 @@ from barnabas.replication.fetch_session_cache import grouped
 
 if TYPE_CHECKING:
     from barnabas.api.serving.context import AnyContext, RequestContext
+    from barnabas.protocol.primitives import RecordSlice
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_reader import Reading
     from barnabas.replication.fetch_session_cache import FetchContext
@@ -151,7 +152,7 @@ async def throttled_fetch(
     return response
 
 
-def _response_parts(read: Reading, version: int) -> list[Any]:
+def _response_parts(read: Reading, version: int) -> list[bytearray | RecordSlice]:
     return FetchResponse(responses=grouped(read)).encode_parts(version)
 
 

@@ -150,7 +150,9 @@ class ConsumerGroupHeartbeat:
         if joins:
             if static is None:
                 return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
-            if not static.uses_classic_protocol and joins_again(static, member_id, request.instance_id):
+            if not static.uses_classic_protocol and joins_again(
+                static.member_id, static.member_epoch, member_id, request.instance_id
+            ):
                 return static
             return replace_static_member(group, static, member_id, self._timers, records)
         static = check_instance(static, member_id, request.instance_id)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.consumer.group import ConsumerGroup
@@ -29,12 +29,8 @@ RETRY_MS = 500
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 
 
-class Fence(Protocol):
-    """Removes members, for a cause."""
-
-    def __call__(
-        self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], response: None, cause: str
-    ) -> CoordinatorResult[None]: ...
+Fence = Callable[[ConsumerGroup, Sequence[ConsumerGroupMember], None, str], CoordinatorResult[None]]
+"""Removes members of a group; gets the response and the cause."""
 
 
 class ConsumerGroupTimers:

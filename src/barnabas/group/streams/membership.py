@@ -107,7 +107,7 @@ class StreamsMembership:
         if before is None:
             return group.members.get(request.member_id, StreamsGroupMember(request.member_id))
         assert request.instance_id is not None, "a member without an instance id is not static"
-        if joins_again(before, request.member_id, request.instance_id):
+        if joins_again(before.member_id, before.member_epoch, request.member_id, request.instance_id):
             return before
         member = replace(before, member_id=request.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
         group_id = group.group_id
