@@ -21,7 +21,7 @@ DEFAULT_LIMIT = 512
 
 
 class OpenedFile:
-    """What opens its file when it needs it: a segment.
+    """A segment, which opens its file when it needs it.
 
     Attributes:
         recently_used: set with each use of the file.

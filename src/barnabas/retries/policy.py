@@ -1,4 +1,4 @@
-"""What happens to a record whose processing fails: how often it is tried again, after which delays, and where it ends.
+"""The treatment of a record whose processing fails: how often it is tried again, after which delays, and where it ends.
 
 Each retry has a topic of its own, so that the records of one partition are due in the order in which they stand there. The names follow
 from the dead-letter topic's: `orders.dlq` has `orders.retry.1`, `orders.retry.2` …, and `orders-dlq` has `orders-retry-1` ….

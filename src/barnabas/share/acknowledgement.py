@@ -1,4 +1,4 @@
-"""What members do with acquired records: acknowledge, release, or let their locks expire; and when that counts.
+"""The end of acquired records: members acknowledge, release, or let their locks expire; and when that counts.
 
     acknowledge   accept, release, reject, or renew the lock; a request is applied completely or not at all
     release       a member is gone

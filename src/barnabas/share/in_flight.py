@@ -154,7 +154,7 @@ class Transition:
 
 
 class InFlightBatch:
-    """What one fetch acquired, or one entry of the persisted state."""
+    """The records that one fetch acquired, or one entry of the persisted state."""
 
     __slots__ = ("first", "last", "runs")
 

@@ -8,7 +8,7 @@ from barnabas.turns import pace
 __all__ = ["let_go"]
 
 FREED = 2
-"""What it costs to free an element, with what it alone holds."""
+"""The cost to free an element, with the objects that only it holds."""
 
 
 async def let_go(message: object) -> None:
@@ -23,7 +23,7 @@ async def let_go(message: object) -> None:
         await pace(FREED)
         each = held.pop()
         if isinstance(each, Struct) and each.NESTED:
-            # What is within an element outlives it, and is freed later.
+            # The parts of an element outlive it, and are freed later.
             _hold(each, held)
         each = None
 

@@ -44,7 +44,7 @@ REGULAR_EXPRESSION = 16
 
 
 class ResolvedRegularExpression(NamedTuple):
-    """What an expression matched.
+    """The topics that an expression matched.
 
     Attributes:
         version: the metadata offset at which it was resolved.
