@@ -29,11 +29,12 @@ IMPORTS_WITHIN_FUNCTIONS = 66
 SLEEPS_OUTSIDE_A_LOOP = 8
 REACHES_INTO_PRIVATE_NAMES = 145
 CADENCE = {
-    r"the ones? that": 6,
+    r'((?<=""")|(?<=# ))What': 18,
+    r"the ones? that": 5,
     r"nobody": 18,
     r"perhaps": 6,
     r"besides?": 24,
-    r"at once": 77,
+    r"at once": 25,
     r"of what": 10,
     r"(those|everybody|for|of) who": 4,
 }

@@ -5,7 +5,7 @@
 - `controller_id` is a live broker, this one if it is live: clients send admin requests there, and every broker forwards them.
 - A request for an unknown topic creates it if `auto.create.topics.enable` and the request allow that (versions below 4 always do).
   The response waits for the creation, so that a first produce needs no retry. If the image still lacks the topic then, it is
-  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka returns UNKNOWN_TOPIC_OR_PARTITION at once and the client retries.
+  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka returns UNKNOWN_TOPIC_OR_PARTITION first and the client retries.
   With so fast a creation that would mislead a consumer that gets the error and then watches for changes (kafka-go): it would take
   the new partitions for old ones, and its group would never assign them.
 - A topic that was deleted a moment ago is the exception: it is UNKNOWN_TOPIC_OR_PARTITION as in Kafka, because a client that deletes

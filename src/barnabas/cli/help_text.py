@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 _NARROW = 78
-"""What is left of 80 columns; in fewer, the names of options get less room, so that their meaning does not fold at every word."""
+"""The rest of 80 columns; in fewer, the names of options get less room, so that their meaning does not fold at every word."""
 _NAMES_WIDTH = 20
 _SUMMARY_LENGTH = 45
 

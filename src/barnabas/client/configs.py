@@ -17,7 +17,7 @@ from barnabas.protocol.errors import KafkaError
 
 
 class ResourceType(IntEnum):
-    """What a setting belongs to; values as on the wire."""
+    """The owner of a setting; values as on the wire."""
 
     TOPIC = 2
     BROKER = 4

@@ -1,6 +1,6 @@
 """Repeats a request until it succeeds, fails for good, or a deadline passes.
 
-`Cluster.retry` serves a person at a terminal: it gives up at once where nothing listens. A job that runs for months
+`Cluster.retry` serves a person at a terminal: it gives up immediately where nothing listens. A job that runs for months
 outlasts a broker's restart, so here a broker that cannot be reached is asked again as well.
 """
 

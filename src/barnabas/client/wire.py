@@ -43,7 +43,7 @@ class BlockingConnection(Closeable):
         client_id: shown in the broker's logs and metrics.
         timeout_ms: for connecting, and for each response without a timeout of its own.
         first_answer_ms: for the response to the first request; None for `timeout_ms`.
-        negotiate: exchange ApiVersions at once; if False, every call needs a `version`.
+        negotiate: exchange ApiVersions in the beginning; if False, every call needs a `version`.
 
     Raises:
         BrokerNotAvailable: nothing listens there, or the name does not resolve.

@@ -73,7 +73,7 @@ class CoordinatorLog(Protocol):
 
 
 class InternalLog(Protocol):
-    """What the replica manager offers to the broker's own writers."""
+    """The part of the replica manager for the broker's own writers."""
 
     def append_internal(
         self,

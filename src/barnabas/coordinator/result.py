@@ -1,4 +1,4 @@
-"""What an operation of a coordinator returns: records to append, and the response that waits for them.
+"""The result of a coordinator's operation: records to append, and the response that waits for them.
 
 `CoordinatorRecord` is a key and a value of an internal topic, both messages of the protocol's tables; a value of None is a
 tombstone. `CoordinatorResult` is the whole outcome of one operation.

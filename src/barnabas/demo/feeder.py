@@ -59,7 +59,7 @@ class FeedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What to feed, and how fast. Without an input, a shop generated from the seed.
+    """The order lines to feed, and how fast. Without an input, a shop generated from the seed.
 
     With `late_one_in` 300, one order of 300 comes three days late, as from a till that had no network.
     """

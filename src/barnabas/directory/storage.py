@@ -100,7 +100,7 @@ def format_directory(
 
 
 class StorageInfo(NamedTuple):
-    """What data directories hold.
+    """The content of data directories.
 
     Attributes:
         formatted: the owner of each directory that has one.

@@ -287,7 +287,7 @@ class LogAppender:
         """Note in memory where a leader epoch begins; its first append writes the file.
 
         A log that opens drops the epochs without records, so a file that had this one would say nothing. And a broker may begin to lead
-        thousands of partitions at once.
+        thousands of partitions together.
         """
         self._epochs.assign(leader_epoch, start_offset, write=False)
 

@@ -330,7 +330,7 @@ class LogCleaner:
         with contextlib.suppress(OSError):
             remove_cleaned_files(self._disk, log.directory)
 
-    # What happens to a log meanwhile
+    # Changes of a log meanwhile
 
     def _cancel(self, cleaning: _Cleaning) -> None:
         cleaning.is_cancelled = True

@@ -44,7 +44,7 @@ class OffsetCheckpoints:
         self._log_starts: dict[Key, int] = {}
         self._high_watermarks: dict[Key, int] = {}
         self._written: dict[str, tuple[bytes, bool]] = {}
-        # What was collected for a write in an earlier generation must not be written.
+        # Offsets collected in an earlier generation must not be written.
         self._generation = 0
 
     def __repr__(self) -> str:

@@ -32,7 +32,7 @@ DID_METADATA_CHANGE = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 
 
 class FeatureRange(NamedTuple):
-    """What this node supports of a feature, and what a fresh cluster finalizes."""
+    """The levels of a feature that this node supports, and the level that a fresh cluster finalizes."""
 
     min: int
     max: int

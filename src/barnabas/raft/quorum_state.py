@@ -211,7 +211,7 @@ class QuorumState:
         return self._now_ms() + self.timeouts.fetch
 
     def pause(self) -> None:
-        """Stand for election again at a random time, and not at once: another candidate lost at the same moment."""
+        """Stand for election again at a random time, and not immediately: another candidate lost at the same moment."""
         pause_ms = self._random.randrange(max(self.timeouts.election, 1))
         self.state.deadline_ms = min(self.state.deadline_ms, self._now_ms() + pause_ms)
 

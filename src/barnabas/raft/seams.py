@@ -77,7 +77,7 @@ class ReplicatedLog(LogReader, Protocol):
         """Append one batch whose base offset is `end_offset`."""
 
     def flush(self, done: Callable[[], None]) -> None:
-        """Make everything appended so far durable and call `done`, at once or later, never twice."""
+        """Make everything appended so far durable and call `done`, before it returns or later, never twice."""
 
     def truncate_to(self, offset: int) -> None: ...
 

@@ -42,7 +42,7 @@ _int16 = struct.Struct(">h")
 
 
 class ControlRecordType(IntEnum):
-    """What a control record says. UNKNOWN is a type of a newer Kafka; readers skip it."""
+    """The kind of a control record. UNKNOWN is a type of a newer Kafka; readers skip it."""
 
     UNKNOWN = -1
     ABORT = 0

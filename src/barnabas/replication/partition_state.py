@@ -52,7 +52,7 @@ FINAL = NOT_APPLIED | {
 
 
 class IsrProposal(NamedTuple):
-    """What AlterPartition sends: the whole ISR, each broker with its epoch (-1 if unknown)."""
+    """The ISR of an AlterPartition request: all of it, each broker with its epoch (-1 if unknown)."""
 
     leader_epoch: int
     partition_epoch: int

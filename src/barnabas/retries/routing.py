@@ -31,7 +31,7 @@ class Arrival:
 
     @property
     def due_ms(self) -> int:
-        """When to try the record; 0 is at once."""
+        """When to try the record; 0 is immediately."""
         return (self.failure.due_ms or 0) if self.retry and self.is_ours else 0
 
 

@@ -60,7 +60,7 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 class ClusterSettings(Protocol):
-    """What the cluster allows now."""
+    """The settings of the cluster that decide whether dead letters are written, as of now."""
 
     def allows_dead_letters(self) -> bool:
         """Return whether share.version is 2 or more."""

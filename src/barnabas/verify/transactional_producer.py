@@ -7,7 +7,7 @@ librdkafka knows only the first protocol, and the checker needs both. What the s
   landing in the next one; sequences begin at zero again.
 
 Every request is repeated with its first sequence and epoch until it gets a final answer or times out: these make a repetition harmless,
-and the checker tests that. A commit that was rejected at once certainly did not happen; if an earlier attempt had no answer, it may
+and the checker tests that. A commit that was rejected immediately certainly did not happen; if an earlier attempt had no answer, it may
 have happened.
 
 Sources: KIP-98, KIP-447 (group metadata), KIP-890; errors as in org.apache.kafka.clients.producer.internals.TransactionManager.

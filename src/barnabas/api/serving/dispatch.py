@@ -263,7 +263,7 @@ class Dispatcher:
         if response is not None:
             has_long_response = context.is_long or (route.lists and is_long(_elements(response)))
             if has_long_response:
-                await next_turn()  # What the handler made is freed in this turn, its response in later ones.
+                await next_turn()  # The handler's objects are freed in this turn, its response in later ones.
                 output = await self._apart(self.encode, context, response)
             else:
                 output = self.encode(context, response)

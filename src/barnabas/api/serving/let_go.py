@@ -8,11 +8,11 @@ from barnabas.turns import pace
 __all__ = ["let_go"]
 
 FREED = 2
-"""What it costs to free an element, with what it alone holds."""
+"""The cost to free an element, with the objects that only it holds."""
 
 
 async def let_go(message: object) -> None:
-    """Free a message, because to free 500,000 objects at once holds the loop as long as to handle them."""
+    """Free a message, because to free 500,000 objects in one go holds the loop as long as to handle them."""
     held: list[object] = []
     if isinstance(message, Struct):
         _hold(message, held)
@@ -23,7 +23,7 @@ async def let_go(message: object) -> None:
         await pace(FREED)
         each = held.pop()
         if isinstance(each, Struct) and each.NESTED:
-            # What is within an element outlives it, and is freed later.
+            # The parts of an element outlive it, and are freed later.
             _hold(each, held)
         each = None
 

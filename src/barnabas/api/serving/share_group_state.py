@@ -1,4 +1,4 @@
-"""What the five requests to a share coordinator have in common (API keys 83 to 87).
+"""The common part of the five requests to a share coordinator (API keys 83 to 87).
 
 Each names partitions of topics by id and is answered partition by partition. A request without topics, a topic without partitions or an
 empty group id gets an empty response, as in Kafka. Brokers send these requests; any client may, as there is no authorizer.

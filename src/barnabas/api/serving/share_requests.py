@@ -1,4 +1,4 @@
-"""What ShareFetch and ShareAcknowledge have in common: checks, acknowledgements, and hints to the leaders.
+"""The common part of ShareFetch and ShareAcknowledge: checks, acknowledgements, and hints to the leaders.
 
 - Both get UNSUPPORTED_VERSION while share.version is 0.
 - A member id has 1 to 36 characters; another member id, or a missing group id, gets INVALID_REQUEST.

@@ -1,6 +1,6 @@
 """The costs of a request, charged to its client's quotas, and the client's throttle time.
 
-A broker responds at once, with the client's pause in `throttle_time_ms`, and does not read from the connection until then (KIP-219).
+A broker responds immediately, with the client's pause in `throttle_time_ms`, and does not read from the connection until then (KIP-219).
 That holds in every version: it slows down clients that are too old to pause by themselves.
 
     dispatch ──► `Accounting` in the context ──► handler ──► `settle` ──► throttle_time_ms, connection muted

@@ -3,7 +3,7 @@
     Produce ─► a guard for each partition in which the transaction has not begun ─► transaction coordinator ─► append with the guards
 
 A partition in which the transaction is open needs no verification, so this costs something once per transaction and partition. On one
-node the coordinator responds at once, and the records are appended in the same turn. If it takes time, the records are copied out of
+node the coordinator responds immediately, and the records are appended in the same turn. If it takes time, the records are copied out of
 the connection's buffer, and the connection handles no later request until this one's response has left, so that the client's records
 stay in order.
 

@@ -183,7 +183,7 @@ class ClassicGroup(Group):
         if member_id not in self.members:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
 
-    # What may be done to it
+    # Checks
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit from a member of the present generation; from any client if the group is empty and no generation

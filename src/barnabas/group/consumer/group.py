@@ -167,7 +167,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         self.change_subscriptions(sorted(after - before), by_regex=1)
         self.change_subscriptions(sorted(before - after), by_regex=-1)
 
-    # What may be done to it
+    # Checks
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit at the member's epoch; at an older one only for partitions assigned by then (KIP-1251).

@@ -33,7 +33,7 @@ from barnabas.protocol.messages import (
 )
 
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
-"""What ConsumerGroupDescribe 1 calls the members of the two protocols."""
+"""The names of the two protocols' members in ConsumerGroupDescribe 1."""
 
 
 class ConsumerGroups:

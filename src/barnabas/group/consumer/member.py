@@ -43,7 +43,7 @@ class MemberState(IntEnum):
 
 
 class ClassicMemberMetadata(NamedTuple):
-    """What a consumer group keeps of a classic member.
+    """The fields of a classic member in a consumer group.
 
     Attributes:
         protocols: name and metadata, in the member's order of preference.

@@ -5,7 +5,7 @@
     epoch -1    leaves
 
 A heartbeat may change the member's subscription. That grows the group epoch, which asks for a new target assignment, and the member gets
-what the target gives it at once (`rebalance`). The same heartbeat finds partitions without state: they are noted as initializing, and the
+the whole target in the same heartbeat (`rebalance`). It also finds partitions without state: they are noted as initializing, and the
 caller initializes them in the share coordinator. The next heartbeat assigns them.
 
 A member whose epoch is neither the known one nor the one before is fenced: FENCED_MEMBER_EPOCH.

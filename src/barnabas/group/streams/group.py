@@ -78,7 +78,7 @@ class StreamsGroup(EpochGroup[StreamsGroupMember]):
         self.endpoint_epoch = 0
         self.endpoints = EndpointPartitions()
 
-    # What replay moves
+    # State that replay moves
 
     def set_metadata(
         self, epoch: int, metadata_hash: int, validated_topology_epoch: int, assignment_configs: Mapping[str, str]
@@ -159,7 +159,7 @@ class StreamsGroup(EpochGroup[StreamsGroupMember]):
                         if not owners[task]:
                             del owners[task]
 
-    # What it is
+    # Its present state
 
     @property
     def state(self) -> StreamsGroupState:
@@ -216,7 +216,7 @@ class StreamsGroup(EpochGroup[StreamsGroupMember]):
             assignor_name=assignor,
         )
 
-    # What may be done to it
+    # Checks
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit at the member's epoch; at an older one only for tasks assigned by then.

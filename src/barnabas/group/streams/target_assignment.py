@@ -1,6 +1,6 @@
 """When a streams group's target assignment is computed, and from what.
 
-The target follows the group epoch, but not at once: the first assignment of an empty group waits `streams.initial.rebalance.delay.ms` for
+The target follows the group epoch, but with a delay: the first assignment of an empty group waits `streams.initial.rebalance.delay.ms` for
 more members, and two computations are at least `streams.assignment.interval.ms` apart. Until then the old target stands.
 
 Without a topology that is ready no member gets tasks.

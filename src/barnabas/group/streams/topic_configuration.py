@@ -114,7 +114,7 @@ class ConfiguredSubtopology:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTopology:
-    """What a topology amounts to with the topics that there are.
+    """A topology with the topics that exist.
 
     Attributes:
         metadata_hash: of the topics it rests on; with another hash it must be made again.

@@ -1,4 +1,4 @@
-"""What happens when records that the query should read are gone: `failOnDataLoss` decides, as in Spark's own source.
+"""Records that the query should read are gone: `failOnDataLoss` decides, as in Spark's own source.
 
 - `true`: the query fails.
 - `false`: the query continues without them. The process that noticed logs a warning: the driver's when a query is planned, an

@@ -1,4 +1,4 @@
-"""What queries skipped, counted from the topic in which their sources record it.
+"""The ranges that queries skipped, counted from the topic in which their sources record it.
 
 With `failOnDataLoss=false` a source goes on without records that are gone. The driver and each task notice this in
 processes of their own, and record it in the topic of the option `lossesTopic`, a JSON object for each range:
