@@ -145,16 +145,14 @@ class GroupCoordinator:
             if not answer.done():
                 answer.set_result(response)
 
-        def check(written: asyncio.Future[None]) -> None:
-            error = None if written.cancelled() else written.exception()
-            if error is not None and not answer.done():
-                answer.set_exception(error)
+        async def refused() -> None:
+            try:
+                await self.write(group_id, lambda shard: operation(shard, reply))
+            except Exception as error:
+                if not answer.done():
+                    answer.set_exception(error)
 
-        written = self.write(group_id, lambda shard: operation(shard, reply))
-        if written.done():
-            check(written)
-        else:
-            written.add_done_callback(check)
+        written = in_background(refused(), self.loop)
         try:
             return await answer
         except asyncio.CancelledError:

@@ -17,10 +17,10 @@ Invariants:
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 from barnabas.log import log_files
 from barnabas.log.disk import Disk, parent_dir
@@ -44,21 +44,11 @@ def run_inline(work: Work, done: Done) -> None:
         done(None)
 
 
-class BlockingFuture(Protocol):
-    """The result of the server's `run_blocking`: an asyncio or concurrent future."""
-
-    def add_done_callback(self, callback: Callable[[BlockingFuture], object], /) -> object: ...
-
-    def cancelled(self) -> bool: ...
-
-    def exception(self) -> BaseException | None: ...
-
-
-def run_in_future(submit: Callable[[Callable[[], None]], BlockingFuture]) -> RunBlocking:
+def run_in_future(submit: Callable[[Callable[[], None]], asyncio.Future[None]]) -> RunBlocking:
     """Adapt `loop.run_in_executor` and similar functions, which return a future, to `RunBlocking`."""
 
     def run(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
-        def finished(future: BlockingFuture) -> None:
+        def finished(future: asyncio.Future[None]) -> None:
             done(FileNotFoundError("cancelled") if future.cancelled() else future.exception())
 
         submit(work).add_done_callback(finished)

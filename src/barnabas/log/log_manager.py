@@ -33,6 +33,7 @@ Source: Kafka's `LogManager`, `CleanShutdownFileHandler`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ from barnabas.log.housekeeping import Housekeeping, Intervals
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_dir_failure import LogDirFailure
-from barnabas.log.log_flusher import BlockingFuture, RunBlocking, run_in_future, run_inline
+from barnabas.log.log_flusher import RunBlocking, run_in_future, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
@@ -114,7 +115,7 @@ class LogManager:
         root_dir: str,
         *,
         now_ms: Callable[[], int],
-        run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+        run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
         config_for: Callable[[str], LogConfig] | None = None,
         retention_check_interval_ms: int = 300_000,
         producer_expiration_check_interval_ms: int = 600_000,
