@@ -25,9 +25,22 @@ CORE_ROOMS = (
 )  # fmt: skip
 
 MODULES_WITHOUT_A_TEST_MODULE = 121
-IMPORTS_WITHIN_FUNCTIONS = 68
+IMPORTS_WITHIN_FUNCTIONS = 66
 SLEEPS_OUTSIDE_A_LOOP = 8
 REACHES_INTO_PRIVATE_NAMES = 129
+CADENCE = {
+    r'((?<=""")|(?<=# ))What': 18,
+    r"the ones? that": 5,
+    r"nobody": 18,
+    r"perhaps": 6,
+    r"besides?": 24,
+    r"at once": 25,
+    r"of what": 10,
+    r"(those|everybody|for|of) who": 4,
+}
+"""Phrases that hide the actor or the thing, and how often the source may still have them. Write the noun: "no leader", "the last one"."""
+PROTOCOLS = 44
+ANY_IN_THE_API = 20
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
 LONGEST_MODULE = 565
@@ -131,6 +144,12 @@ def test_the_english_is_plain() -> None:
     assert found == []
 
 
+def test_phrases_without_an_actor_get_fewer() -> None:
+    text = "\n".join(path.read_text() for path in MODULES)
+    found = {phrase: len(re.findall(rf"\b{phrase}\b", text)) for phrase in CADENCE}
+    assert {phrase: count for phrase, count in found.items() if count > CADENCE[phrase]} == {}
+
+
 def test_modules_and_functions_stay_small() -> None:
     long_modules = {
         name_of(path): length for path in MODULES if (length := len(path.read_text().splitlines())) > LONGEST_MODULE
@@ -167,6 +186,59 @@ def test_imports_are_at_the_top() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("barnabas")
     ]
     assert len(set(within)) == IMPORTS_WITHIN_FUNCTIONS, within
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path, modules: set[str]) -> set[str]:
+    """Return the modules that one names in its imports, anywhere in it; `from package import module` names the module alone."""
+    found: set[str] = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else node.module for name in inner.values()}
+    return (found & modules) - {module_of(path)}
+
+
+def test_no_modules_import_each_other() -> None:
+    """No circle of any length; what is imported for types alone, or within a function, counts too: one cannot be read without the other."""
+    modules = {module_of(path) for path in MODULES}
+    imports = {module_of(path): imported(path, modules) for path in MODULES}
+    # Take away what imports nothing that is left, or is imported by nothing that is left, until only circles and what joins them is left.
+    while True:
+        used = {name for needs in imports.values() for name in needs}
+        left = {name: needs & imports.keys() for name, needs in imports.items() if name in used}
+        left = {name: needs for name, needs in left.items() if needs}
+        if left == imports:
+            break
+        imports = left
+    assert {name: sorted(needs) for name, needs in imports.items()} == {}
+
+
+def test_protocols_are_seams() -> None:
+    """A Protocol has two implementations, one of them perhaps in the tests, or stands for a room that its own must not import."""
+    found = [
+        f"{name_of(path)}:{node.name}"
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef) and any(re.match(r"Protocol\b", ast.unparse(base)) for base in node.bases)
+    ]
+    assert len(found) == PROTOCOLS, found
+
+
+def test_handlers_have_types() -> None:
+    """`Any` stands where one function serves messages of many classes."""
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sorted((SOURCE / "api").rglob("*.py"))
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    assert len(found) == ANY_IN_THE_API, found
 
 
 def test_the_core_reads_no_clock_and_makes_no_luck_of_its_own() -> None:

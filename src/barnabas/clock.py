@@ -19,9 +19,9 @@ class Clock(NamedTuple):
     monotonic_ms: Callable[[], int]
 
     def to_wall_ms(self, monotonic_ms: int) -> int:
-        """Return what the wall clock, as it goes now, showed at a monotonic time."""
+        """Return the wall time of a monotonic time, by the present difference between the two clocks."""
         return self.wall_ms() - (self.monotonic_ms() - monotonic_ms)
 
     def to_monotonic_ms(self, wall_ms: int) -> int:
-        """Return when the wall clock, as it goes now, shows this time."""
+        """Return the monotonic time of a wall time, by the present difference between the two clocks."""
         return self.monotonic_ms() + (wall_ms - self.wall_ms())

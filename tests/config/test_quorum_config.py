@@ -124,26 +124,3 @@ def test_what_is_no_address_is_named(name: str, text: str, words: str) -> None:
 )
 def test_a_node_is_alone_if_no_other_is_named(properties: dict[str, str], expected: bool) -> None:
     assert config(**properties).is_alone is expected
-
-
-def test_a_node_without_any_of_these_settings_is_alone() -> None:
-    made = BrokerConfig.from_properties({})
-    assert (made.is_alone, made.is_broker, made.is_controller) == (True, True, True)
-    lone_server = {"controller.quorum.bootstrap.servers": "localhost:9093"}
-    assert BrokerConfig.from_properties(lone_server).is_alone
-
-
-@pytest.mark.parametrize(
-    ("role", "listener", "is_broker"),
-    [("broker", "PLAINTEXT://:9092", True), ("controller", "CONTROLLER://:9093", False)],
-)
-def test_a_node_with_one_role_is_never_alone(role: str, listener: str, is_broker: bool) -> None:
-    made = config(process_roles=role, listeners=listener, controller_quorum_bootstrap_servers="localhost:9093")
-    assert (made.is_alone, made.is_broker, made.is_controller) == (False, is_broker, not is_broker)
-
-
-def test_a_node_that_listens_to_others_can_be_joined() -> None:
-    assert not BrokerConfig.from_properties({}).can_be_joined
-    assert config().can_be_joined
-    assert config(listeners="PLAINTEXT://:9092", controller_quorum_voters="1@a:9093").can_be_joined is False
-    assert config(controller_quorum_voters="1@a:9093,2@b:9093").can_be_joined

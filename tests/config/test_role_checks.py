@@ -200,10 +200,3 @@ def test_an_embedded_broker_is_a_cluster_of_its_own() -> None:
     with pytest.raises(ConfigError, match="an embedded broker is a cluster of its own"):
         BrokerConfig.from_properties(BROKER, embedded=True)
     assert BrokerConfig.from_properties(ALONE, embedded=True).is_alone
-
-
-def test_the_listener_between_brokers() -> None:
-    assert accepted(BROKER, {}).inter_broker_listener_name == "PLAINTEXT"
-    assert accepted(BROKER, {**INSIDE, "inter.broker.listener.name": "inside"}).inter_broker_listener_name == "INSIDE"
-    lone = {**INSIDE, "listeners": "INSIDE://:9092,CONTROLLER://:9093"}
-    assert accepted(ALONE, lone).inter_broker_listener_name == "INSIDE"

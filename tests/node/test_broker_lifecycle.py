@@ -16,10 +16,12 @@ from barnabas.config.config import BrokerConfig
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.net.listener import Listener
 from barnabas.node.broker_lifecycle import BrokerLifecycle
+from barnabas.node.membership import membership_of
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import BrokerHeartbeatResponse, BrokerRegistrationResponse
 from tests.api.quiet_clock import QuietClock
+from tests.node.runtimes import runtime_of
 
 REGISTERED = BrokerRegistrationResponse(broker_epoch=42)
 BEHIND = BrokerHeartbeatResponse(is_caught_up=False, is_fenced=True)
@@ -73,7 +75,9 @@ def make(loop: asyncio.AbstractEventLoop, *answers: Any, **settings: str) -> tup
     config = BrokerConfig.from_properties({"listeners": "PLAINTEXT://:9092", "node.id": "3", **properties})
     controller = Controller(loop, *(answers or (REGISTERED,)))
     meta = MetaProperties("cluster", 3, "AAAAAAAAAAAAAAAAAAAAAw")
-    return BrokerLifecycle(config, meta, controller, lambda: 77, random.Random(1), loop), controller
+    return BrokerLifecycle(
+        config, membership_of(config, runtime_of(loop)), meta, controller, lambda: 77, random.Random(1), loop
+    ), controller
 
 
 def play(loop: QuietClock, lifecycle: BrokerLifecycle, *story: Coroutine[Any, Any, None]) -> float:

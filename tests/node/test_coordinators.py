@@ -14,6 +14,7 @@ from barnabas.config.config import BrokerConfig
 from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
+from barnabas.node.alone import OwnCoordinators
 from barnabas.node.coordinators import Coordinators
 from barnabas.protocol.messages import (
     FeatureLevelRecord,
@@ -68,6 +69,7 @@ class Subject:
             now_ms=hosting.now_ms,
             random=random.Random(1),
             producer_ids=ProducerIdManager(hosting.loop, lambda: self.producer_ids),
+            remote=OwnCoordinators(),
         )
 
     def listen(self, topic: str) -> Heard:

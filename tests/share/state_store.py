@@ -86,19 +86,19 @@ class Persister:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return response
 
-    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
         return await self._call(lambda: self.store.shard.read(key, leader_epoch))
 
-    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None:
         await self._call(lambda: self.store.shard.write(key, write))
 
-    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         raise NotImplementedError
 
-    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+    async def summary(self, key: SharePartitionKey) -> StateSummary:
         raise NotImplementedError
 
-    async def delete_state(self, key: SharePartitionKey) -> None:
+    async def delete(self, key: SharePartitionKey) -> None:
         raise NotImplementedError
 
 

@@ -181,7 +181,7 @@ def test_an_election_fences_the_leader_before(tmp_path: Path) -> None:
     life.elect()
     life.fetch("b", strict=False, most=1)
     assert list(life.held["b"]) == [0]
-    late = life.persister.write_state(life.store.key, StateWrite(1, 0, 1, 0, ()))
+    late = life.persister.write(life.store.key, StateWrite(1, 0, 1, 0, ()))
     error = start(late, life.hosting.loop).exception()
     assert isinstance(error, KafkaError)
     assert error.code is ErrorCode.FENCED_LEADER_EPOCH

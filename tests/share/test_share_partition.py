@@ -52,21 +52,21 @@ class Persister:
         if self.error is not None:
             raise self.error if isinstance(self.error, Exception) else KafkaError(self.error)
 
-    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
         await self._answer()
         return self.state
 
-    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None:
         self.written.append(write)
         await self._answer()
 
-    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         raise NotImplementedError
 
-    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+    async def summary(self, key: SharePartitionKey) -> StateSummary:
         raise NotImplementedError
 
-    async def delete_state(self, key: SharePartitionKey) -> None:
+    async def delete(self, key: SharePartitionKey) -> None:
         raise NotImplementedError
 
     def go_on(self, error: ErrorCode | Exception | None = None) -> None:

@@ -20,10 +20,11 @@ from typing import Any
 from barnabas.coordinator.coordinator_log import RecordSerde
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.record import iter_records
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.steps import start
 from barnabas.transaction.marker_writer import Marker, TopicPartition
 from barnabas.transaction.records import metadata_of
-from barnabas.transaction.transaction_metadata import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TransactionMetadata
+from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
 from tests.coordinator.shards import shard_of
 from tests.coordinator.virtual_loop import VirtualLoop
@@ -190,8 +191,8 @@ class TransactionScript(Script):
                 assert record.key is not None
                 decoded = self.serde.decode(record.key, record.value)
                 name = decoded.key.transactional_id
-                gone = decoded.value is None
-                self.trace.append(f"log {name} gone" if gone else f"log {_whole(metadata_of(name, decoded.value))}")
+                value = decoded.value
+                self.trace.append(f"log {name} gone" if value is None else f"log {_whole(metadata_of(name, value))}")
         self.seen_batches = len(batches)
 
 

@@ -1,4 +1,4 @@
-"""What brokers and controllers send to the active controller in their own name.
+"""The own requests of brokers and controllers to the active controller.
 
     AlterPartition         (API key 56, versions 2-3)   the leader of a partition proposes in-sync replicas (KIP-497);
                                                         2 adds topic ids (KIP-841), 3 the brokers' epochs (KIP-903)

@@ -12,18 +12,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from barnabas.api.serving.context import ControllerContext
 from barnabas.api.serving.forwarding import forward
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.message import Message
 from barnabas.protocol.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 
 
-async def handle(context: ControllerContext, request: Any) -> Any:
+async def handle(context: ControllerContext, request: Message) -> Message:
     services = context.services
     try:
-        response = await forward(context, request)
+        response: Message = await forward(context, request)
     except KafkaError as error:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code == ErrorCode.NOT_CONTROLLER else error.code
         if not isinstance(request, UpdateRaftVoterRequest):

@@ -47,7 +47,7 @@ class Cut:
         offsets: the first offset after the cut, by partition.
         topic_ids: of the topics when the cut was taken.
         isolation: `read_committed` or `read_uncommitted`.
-        created_ms: when it was taken, by the clock of who took it.
+        created_ms: when it was taken, by the clock of the machine that took it.
         at_ms: the timestamp it was taken at; None for the ends.
     """
 

@@ -24,6 +24,7 @@ from typing import Any
 from barnabas.config.config_checks import check_advertised, check_assignors, check_protection, selects_by_rack
 from barnabas.config.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 from barnabas.config.endpoints import Listener, endpoints
+from barnabas.config.node_roles import NodeRoles
 from barnabas.config.quorum_config import is_alone, parse_bootstrap_servers, parse_voters
 from barnabas.config.role_checks import check_roles
 from barnabas.log.log_config import LogConfig
@@ -35,41 +36,23 @@ from barnabas.metadata.config_schema import (
 )
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
 from barnabas.quota.client_quotas import QuotaWindows
-from barnabas.raft.voters import Voter
 
 __all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "quota_windows"]
 
 
-class BrokerConfig:
+class BrokerConfig(NodeRoles):
     """One node's configuration. A field has its setting's name, with underscores for dots, and is read-only.
 
     Attributes:
-        properties: the given properties and those that one node implies (`IMPLIED`), text by name.
         unknown: the properties that are not settings.
         without_effect: the properties that this broker ignores although they differ from their defaults.
-        listeners: client listeners; `controller_listeners` are the others.
-        advertised_listeners: those of clients, None for `auto`; `advertised_controller_listeners` are the others.
-        quorum_voters: the voters that `controller.quorum.voters` names, in id order; none in a quorum that can grow.
-        quorum_bootstrap_servers: host and port of the nodes that know the quorum.
-        is_alone: this node has both roles, and its settings name no other node.
         cluster_id: None unless given; the formatted directory has it.
     """
 
-    properties: Mapping[str, str]
     unknown: tuple[str, ...]
     without_effect: tuple[str, ...]
-    embedded: bool
-    listeners: tuple[Listener, ...]
-    controller_listeners: tuple[Listener, ...]
-    advertised_listeners: tuple[Listener, ...] | None
-    advertised_controller_listeners: tuple[Listener, ...]
-    quorum_voters: tuple[Voter, ...]
-    quorum_bootstrap_servers: tuple[tuple[str, int], ...]
-    is_alone: bool
     log_dirs: tuple[str, ...]
-    node_id: int
     cluster_id: str | None
-    process_roles: tuple[str, ...]
     broker_rack: str | None
     auto_create_topics_enable: bool
     delete_topic_enable: bool
@@ -136,7 +119,6 @@ class BrokerConfig:
     metadata_max_retention_bytes: int
     metadata_max_retention_ms: int
     barnabas_metadata_flush: bool
-    _values: dict[str, ConfigValue]
 
     def __init__(self, fields: Mapping[str, object]) -> None:
         """Make a configuration from a value for every annotated name; call `from_properties` instead."""
@@ -208,57 +190,6 @@ class BrokerConfig:
             check_protection(given, keys, made)
         return made
 
-    @property
-    def is_broker(self) -> bool:
-        """Whether this node keeps partitions and serves clients."""
-        return "broker" in self.process_roles
-
-    @property
-    def is_controller(self) -> bool:
-        """Whether this node may vote in the quorum."""
-        return "controller" in self.process_roles
-
-    @property
-    def can_be_joined(self) -> bool:
-        """Whether this node may have others in its cluster: it names some, or listens to them on a controller listener."""
-        return not self.is_alone or bool(self.controller_listeners)
-
-    @property
-    def inter_broker_listener_name(self) -> str:
-        """The listener at which brokers reach each other; a node alone without such a listener has its first one."""
-        name = (self.properties.get("inter.broker.listener.name") or "").upper()
-        name = name or self.str_value("security.inter.broker.protocol")
-        names = [listener.name for listener in self.listeners]
-        return name if name in names or not names else names[0]
-
-    def value(self, name: str) -> ConfigValue:
-        """Return any broker setting by Kafka's name."""
-        if name not in self._values:
-            key = config_schema().of(ConfigResourceType.BROKER)[name]
-            text = EMBEDDED_DEFAULTS.get(name, key.default) if self.embedded else key.default
-            self._values[name] = key.parse(text)
-        return self._values[name]
-
-    def int_value(self, name: str) -> int:
-        value = self.value(name)
-        assert isinstance(value, int), f"{name} is not a whole number"
-        return value
-
-    def str_value(self, name: str) -> str:
-        value = self.value(name)
-        assert isinstance(value, str), f"{name} is not a string"
-        return value
-
-    def bool_value(self, name: str) -> bool:
-        value = self.value(name)
-        assert isinstance(value, bool), f"{name} is not a boolean"
-        return value
-
-    def list_value(self, name: str) -> tuple[str, ...]:
-        value = self.value(name)
-        assert isinstance(value, tuple), f"{name} is not a list"
-        return value
-
 
 LISTENER_SETTINGS = (".max.connections", ".max.connection.creation.rate")
 """Settings that one listener may have, after `listener.name.` and its name in lower case."""
@@ -272,10 +203,8 @@ _DERIVED = (
     "quorum_bootstrap_servers",
     "is_alone",
     "log_dirs",
-    "properties",
     "unknown",
     "without_effect",
-    "embedded",
 )
 
 
@@ -287,8 +216,8 @@ def is_setting(name: str) -> bool:
 
 @cache
 def _field_names() -> tuple[tuple[str, str], ...]:
-    names = BrokerConfig.__annotations__
-    return tuple((n, n.replace("_", ".")) for n in names if n not in _DERIVED and n != "_values")
+    names = (*NodeRoles.__annotations__, *BrokerConfig.__annotations__)
+    return tuple((n, n.replace("_", ".")) for n in names if n not in _DERIVED)
 
 
 def _is_alone(config: BrokerConfig) -> bool:

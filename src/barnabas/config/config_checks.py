@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from barnabas.config.endpoints import PROTOCOL_MAP, security_protocols
+from barnabas.config.node_roles import NodeRoles
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
 from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.words.printable import printable
-
-if TYPE_CHECKING:
-    from barnabas.config.config import BrokerConfig
 
 __all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_protection", "selects_by_rack"]
 
@@ -51,7 +48,7 @@ def selects_by_rack(value: Value) -> bool:
     )
 
 
-def check_advertised(config: BrokerConfig) -> None:
+def check_advertised(config: NodeRoles) -> None:
     """Reject advertised addresses of listeners that do not exist, as Kafka does: clients would be sent to nobody.
 
     A node without a role ignores the addresses of that role: one file may serve several nodes.
@@ -69,7 +66,7 @@ def check_advertised(config: BrokerConfig) -> None:
         )
 
 
-def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], config: BrokerConfig) -> None:
+def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], config: NodeRoles) -> None:
     """Reject settings that ask for protection, all in one line: of clients' listeners, of controllers', and on the way to controllers."""
     asking = [shown(name, text, keys) for name, text in sorted(given.items()) if unserved(name, text, keys)]
     setting = PROTOCOL_MAP if PROTOCOL_MAP in given else "listeners"
@@ -83,7 +80,7 @@ def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], co
         raise ConfigError(f"{', '.join(asking)}: {REASON}. Remove {these} to start without protection")
 
 
-def _protocols_in_use(config: BrokerConfig) -> dict[str, str]:
+def _protocols_in_use(config: NodeRoles) -> dict[str, str]:
     """Return the protocol of each listener that this node has, or dials: a broker without a controller dials one by its name."""
     used = {each.name: each.security_protocol for each in (*config.listeners, *config.controller_listeners)}
     if not config.is_alone:

@@ -13,23 +13,20 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from barnabas.config.endpoints import PROTOCOL_MAP, Listener, security_protocols
+from barnabas.config.inter_broker_listener import INTER_BROKER_LISTENER, INTER_BROKER_PROTOCOL
+from barnabas.config.node_roles import NodeRoles
 from barnabas.config.quorum_config import BOOTSTRAP_SERVERS, VOTERS
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.words.printable import printable
 
-if TYPE_CHECKING:
-    from barnabas.config.config import BrokerConfig
-
 __all__ = ["check_roles"]
 
 _CONTROLLER_NAMES = "controller.listener.names"
-_INTER_BROKER = "inter.broker.listener.name"
 
 
-def check_roles(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def check_roles(config: NodeRoles, given: Mapping[str, str]) -> None:
     """Reject settings of roles, quorum and listeners that contradict each other.
 
     Args:
@@ -52,19 +49,22 @@ def check_roles(config: BrokerConfig, given: Mapping[str, str]) -> None:
         _check_controller(config)
     if config.is_broker:
         _check_broker(config, given)
-    elif given.get(_INTER_BROKER, "").upper() in _names(config.controller_listeners):
-        raise ConfigError(f"{_INTER_BROKER}={given[_INTER_BROKER]} is a listener of controllers; remove the setting")
+    elif config.inter_broker_listener.is_given and config.inter_broker_listener.name in _names(
+        config.controller_listeners
+    ):
+        named = f"{INTER_BROKER_LISTENER}={given[INTER_BROKER_LISTENER]}"
+        raise ConfigError(f"{named} is a listener of controllers; remove the setting")
     _check_ports((*config.listeners, *config.controller_listeners))
     for each in (*(config.advertised_listeners or ()), *config.advertised_controller_listeners):
         if each.host == "0.0.0.0":
             raise ConfigError("advertised.listeners: nobody can dial 0.0.0.0; name an address of this node")
 
 
-def _roles(config: BrokerConfig) -> str:
+def _roles(config: NodeRoles) -> str:
     return f"process.roles={','.join(config.process_roles)}"
 
 
-def _check_names(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def _check_names(config: NodeRoles, given: Mapping[str, str]) -> None:
     """Reject a node without roles, an id of its own, or the name of the controllers' listener."""
     if not config.process_roles:
         raise ConfigError("process.roles is empty: set it to broker, controller or broker,controller")
@@ -81,7 +81,7 @@ def _check_names(config: BrokerConfig, given: Mapping[str, str]) -> None:
         raise ConfigError(f"{_CONTROLLER_NAMES} is not set: it names the listener of the controllers, as in CONTROLLER")
 
 
-def _check_quorum(config: BrokerConfig) -> None:
+def _check_quorum(config: NodeRoles) -> None:
     """Reject a node that has no quorum, or another part in it than its roles say."""
     voters = [voter.id for voter in config.quorum_voters]
     is_both = config.is_broker and config.is_controller
@@ -103,7 +103,7 @@ def _check_quorum(config: BrokerConfig) -> None:
         raise ConfigError(f"controller.quorum.auto.join.enable=true is for controllers, not for {_roles(config)}")
 
 
-def _check_protocol_map(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def _check_protocol_map(config: NodeRoles, given: Mapping[str, str]) -> None:
     """Reject listeners of controllers without a protocol; `endpoints` checks the other listeners."""
     if PROTOCOL_MAP not in given:
         return
@@ -115,7 +115,7 @@ def _check_protocol_map(config: BrokerConfig, given: Mapping[str, str]) -> None:
             )
 
 
-def _check_controller(config: BrokerConfig) -> None:
+def _check_controller(config: NodeRoles) -> None:
     own = _names(config.controller_listeners)
     if not config.is_broker and config.listeners:
         raise ConfigError(
@@ -131,7 +131,7 @@ def _check_controller(config: BrokerConfig) -> None:
         )
 
 
-def _check_broker(config: BrokerConfig, given: Mapping[str, str]) -> None:
+def _check_broker(config: NodeRoles, given: Mapping[str, str]) -> None:
     if not config.is_controller and config.controller_listeners:
         name = config.controller_listeners[0].name
         raise ConfigError(
@@ -146,13 +146,14 @@ def _check_broker(config: BrokerConfig, given: Mapping[str, str]) -> None:
             f"{where} has no listener for clients: all are in {_CONTROLLER_NAMES}={_controller_names(config)}; "
             "add one, as in PLAINTEXT://localhost:9092"
         )
-    if _INTER_BROKER in given and "security.inter.broker.protocol" in given:
-        raise ConfigError(f"set one of {_INTER_BROKER} and security.inter.broker.protocol, not both")
-    explicit = given.get(_INTER_BROKER, "")
-    wanted = explicit.upper() or config.str_value("security.inter.broker.protocol")
-    if wanted not in names and (explicit or not config.is_alone):
+    if INTER_BROKER_LISTENER in given and INTER_BROKER_PROTOCOL in given:
+        raise ConfigError(f"set one of {INTER_BROKER_LISTENER} and {INTER_BROKER_PROTOCOL}, not both")
+    wanted = config.inter_broker_listener
+    if wanted.name not in names and (wanted.is_given or not config.is_alone):
         whose = (
-            f"{_INTER_BROKER}={printable(explicit)}" if explicit else f"{_INTER_BROKER} is {wanted} by default, which"
+            f"{INTER_BROKER_LISTENER}={printable(given[INTER_BROKER_LISTENER])}"
+            if wanted.is_given
+            else f"{INTER_BROKER_LISTENER} is {wanted.name} by default, which"
         )
         raise ConfigError(
             f"{whose} is not a listener that this broker advertises: {', '.join(names)}; name one of these"
@@ -180,5 +181,5 @@ def _names(listeners: Iterable[Listener]) -> list[str]:
     return [printable(listener.name) for listener in listeners]
 
 
-def _controller_names(config: BrokerConfig) -> str:
+def _controller_names(config: NodeRoles) -> str:
     return printable(",".join(config.list_value(_CONTROLLER_NAMES)))

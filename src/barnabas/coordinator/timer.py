@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.steps import Loop
@@ -21,12 +21,6 @@ from barnabas.steps import Loop
 T = TypeVar("T")
 
 TimerOperation = Callable[[], CoordinatorResult[Any]]
-
-
-class _Pending(Protocol):
-    """A timer, or work in the executor."""
-
-    def cancel(self) -> object: ...
 
 
 class CoordinatorTimer:
@@ -42,7 +36,7 @@ class CoordinatorTimer:
         """
         self._loop = loop
         self._run = run
-        self._timers: dict[str, _Pending] = {}
+        self._timers: dict[str, asyncio.TimerHandle | asyncio.Future[Any]] = {}
 
     def __repr__(self) -> str:
         return f"<CoordinatorTimer {sorted(self._timers)}>"
@@ -54,12 +48,12 @@ class CoordinatorTimer:
         return key in self._timers
 
     def schedule(self, key: str, delay_ms: int, operation: TimerOperation) -> None:
-        """Run an operation later; it replaces the one that has the same key."""
+        """Run an operation later; it replaces an operation with the same key."""
         self.cancel(key)
         self._timers[key] = self._loop.call_later(delay_ms / 1000, self._fire, key, operation)
 
     def compute(self, key: str, work: Callable[[], T], operation: Callable[[T], CoordinatorResult[Any]]) -> None:
-        """Run `work` in the executor, and then an operation with its result; it replaces the one that has the same key.
+        """Run `work` in the executor, and then an operation with its result; it replaces an operation with the same key.
 
         Args:
             work: reads nothing that the loop changes, and does not raise.

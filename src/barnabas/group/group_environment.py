@@ -1,4 +1,4 @@
-"""What the groups of one shard share, whatever their type.
+"""The services that all groups of one shard share.
 
 The shard makes one `GroupEnvironment` and gives it to the part of each type (`ClassicGroups`, `ConsumerGroups`, …): settings, clock,
 timers and randomness, the map of groups, the cluster's metadata, the subscribers of topics, and the history of rebalances.
@@ -22,6 +22,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import Uuid, uuid_to_str
 
 G = TypeVar("G", bound=Group)
+
+RETRY_MS = 500
+"""The pause after which a timer tries again what the log has refused."""
 
 
 class TopicSubscribers:

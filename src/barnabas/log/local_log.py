@@ -87,7 +87,7 @@ class LocalLog:
         )
 
     def read(self, offset: int, max_bytes: int, max_offset: int, min_one: bool) -> LogSlice:
-        """Find the whole batches from the one that holds `offset`, within one segment; see `PartitionLog.read`.
+        """Find whole batches within one segment; the first of them holds `offset`. See `PartitionLog.read`.
 
         Raises:
             KafkaStorageError: the disk failed.

@@ -12,8 +12,8 @@
     <root>/<topic>-<partition>.<id>-stray/      not assigned to this broker, or of a deleted topic of that name; kept
 
 Opening. After a clean stop the directories are only listed, and each log is opened on first use. After an unclean stop
-every log is recovered at once, so that the marker of a later clean stop holds for all of them. The marker is removed, durably,
-before the first log is opened, so that a crash from then on leaves none.
+every log is recovered during the start, so that the marker of a later clean stop holds for all of them. The marker is removed,
+durably, before the first log is opened, so that a crash from then on leaves none.
 
 Durability of names. Creating a partition syncs nothing, so that a second is enough for thousands. The first flush of
 a log syncs its directory and the root; a power cut before that may lose the directory, with nothing in it that was flushed.
@@ -125,7 +125,7 @@ class LogManager:
     ) -> None:
         """
         Args:
-            run_blocking: runs a function elsewhere and returns its future; None runs it at once.
+            run_blocking: runs a function elsewhere and returns its future; None runs it in this turn.
             config_for: a topic's settings, for logs that recovery opens before the broker hosts them.
             checkpoint_interval_ms: between two checkpoints of recovery points and log starts.
             high_watermark_interval_ms: between two checkpoints of high watermarks.
@@ -435,7 +435,7 @@ class LogManager:
     # Housekeeping
 
     async def housekeeping(self) -> None:
-        """Do what is due; cheap if nothing is. A failing disk is logged, and its log skipped.
+        """Do the work that is due; cheap if there is none. A failing disk is logged, and its log skipped.
 
         It ends early if the logs are closed meanwhile.
         """
@@ -458,7 +458,7 @@ class LogManager:
                 self._remove_tree(path)
 
     def apply_retention(self) -> int:
-        """Apply retention to every log at once; return how many segments were deleted."""
+        """Apply retention to every log in one go; return how many segments were deleted."""
         return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
 
     def _apply_retention_to(self, key: Key) -> int:
@@ -489,7 +489,7 @@ class LogManager:
         Args:
             sync: make all of them durable; log starts always are.
 
-        Returns: False if nothing was written because of what happened meanwhile.
+        Returns: False if nothing was written because another write began, or a log was deleted, meanwhile.
 
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.

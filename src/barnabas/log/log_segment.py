@@ -106,7 +106,7 @@ class LogSegment(OpenedFile):
         # Timestamp of the first batch, from which segment.ms counts; None until it is known.
         self.first_timestamp: int | None = None
         self._file: DiskFile | None = None
-        # What has to succeed before the next write; it is called once.
+        # A repair that has to succeed before the next write; it is called once.
         self.before_write: Callable[[], None] | None = None
         self._bytes_since_index_entry = 0
         # Offsets whose position is known because a read or a write ended there.

@@ -48,7 +48,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from barnabas.api.serving.context import AnyContext, ConnectionInfo
 from barnabas.api.serving.dispatch import Dispatcher, Output, RefusedRequest
@@ -62,10 +62,11 @@ from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.turns import next_turn_of, spend
 
 if TYPE_CHECKING:
-    from barnabas.net.listener import Listener
+    from barnabas.net.descriptors import Descriptors
     from barnabas.net.request_memory import RequestMemory
+    from barnabas.repeated_lines import RepeatedLines
 
-__all__ = ["Connection"]
+__all__ = ["Acceptor", "Connection"]
 
 logger = logging.getLogger(__name__)
 
@@ -83,11 +84,34 @@ _HOLDS = {
 _SMALL = 16 * 1024
 
 
+class Acceptor(Protocol):
+    """What a connection needs of the listener that accepted it.
+
+    Attributes:
+        tick: counts the sweeps for idle connections.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    name: str
+    tick: int
+    memory: RequestMemory | None
+    descriptors: Descriptors
+    lines: RepeatedLines
+    send_buffer_bytes: int
+    metrics_url: str
+
+    def describe(self, transport: asyncio.BaseTransport) -> ConnectionInfo: ...
+    def arrived(self, connection: Connection) -> None: ...
+    def forget(self, connection: Connection) -> None: ...
+    def take_buffer(self) -> FrameBuffer: ...
+    def give_back(self, buffer: FrameBuffer) -> None: ...
+
+
 class Connection(asyncio.BufferedProtocol):
     """One client's connection.
 
     Args:
-        listener: the listener that accepted it; it owns the dispatcher, the buffers and the limits.
+        listener: the listener that accepted it; it owns the buffers and the limits.
 
     Attributes:
         active_tick: the listener's tick when bytes last moved in either direction.
@@ -111,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         "info",
     )
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Acceptor) -> None:
         self._listener = listener
         self._holds = _STARTING
         self._frames: FrameBuffer | None = None

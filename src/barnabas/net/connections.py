@@ -150,7 +150,7 @@ class Connections:
             overrides=parse_overrides(str(overrides or "")),
             creation_rate=rate,
             listeners={name: self._listener_limits(name, properties) for name in names},
-            protected_listener=self._between_brokers(properties) if len(names) > 1 else None,
+            protected_listener=self._config.inter_broker_listener.name if len(names) > 1 else None,
         )
 
     @staticmethod
@@ -163,8 +163,3 @@ class Connections:
                 raise ValueError(f"Invalid {prefix}{setting} {text}")
             found.append(int(text))
         return found[0], found[1]
-
-    @staticmethod
-    def _between_brokers(properties: Mapping[str, str]) -> str:
-        name = properties.get("inter.broker.listener.name")
-        return (name or properties.get("security.inter.broker.protocol", "PLAINTEXT")).upper()

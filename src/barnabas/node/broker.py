@@ -40,10 +40,8 @@ from barnabas.net.listeners import bind_listeners
 from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.coordinators import Coordinators
 from barnabas.node.log_cleaning import cleaner_config
-from barnabas.node.replication_settings import ReplicationSettings
 from barnabas.node.share_groups import ShareServices
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.primitives import uuid_from_str
 from barnabas.quota.client_quotas import ClientQuotas
 from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.replica_changes import apply_delta
@@ -55,10 +53,9 @@ if TYPE_CHECKING:
 
     from barnabas.api.serving.context import Controller
     from barnabas.api.serving.dispatch import Observer
-    from barnabas.node.directory_assignments import DirectoryAssignments
     from barnabas.node.inter_broker import InterBrokerChannels
+    from barnabas.node.membership import Membership
     from barnabas.node.metrics_endpoint import MetricsEndpoint
-    from barnabas.node.remote_coordinators import RemoteCoordinators
     from barnabas.quorum.metadata_quorum import MetadataQuorum
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
@@ -76,6 +73,7 @@ class BrokerServer:
 
     Args:
         resolver: resolves this node's settings.
+        membership: what the node does alone, or as a member of a cluster.
 
     Attributes:
         image: the metadata as of now.
@@ -88,6 +86,7 @@ class BrokerServer:
         config: BrokerConfig,
         runtime: Runtime,
         resolver: ConfigResolver,
+        membership: Membership,
         on_fault: Callable[[BaseException], None],
     ) -> None:
         self.config = config
@@ -106,12 +105,10 @@ class BrokerServer:
         self._quorum: MetadataQuorum
         self._runtime = runtime
         self._resolver = resolver
+        self._membership = membership
         self._on_fault = on_fault
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
-        self._controller_for: Callable[[str], Controller]
-        self._assignments: DirectoryAssignments | None = None
-        self._replication: ReplicationSettings | None = None
         # Done when the metadata of this broker has it as unfenced for the first time.
         self._has_seen_itself: asyncio.Future[None] = runtime.loop.create_future()
 
@@ -156,21 +153,18 @@ class BrokerServer:
         meta: MetaProperties,
         quorum: MetadataQuorum,
         log_manager: LogManager,
-        controller_for: Callable[[str], Controller],
     ) -> None:
         """Register with the controller.
 
         Args:
             log_manager: of the logs that this broker has; recovered.
-            controller_for: returns the way to the active controller for one purpose.
 
         Raises:
             CannotStart: the controller rejects this broker.
         """
         self.log_manager = log_manager
-        self.controller = controller_for("forwarding")
+        self.controller = self._membership.controller_for("forwarding", quorum)
         self._quorum = quorum
-        self._controller_for = controller_for
         self._make_services(meta)
         try:
             await self.lifecycle.register(self.listeners, log_manager.broker_epoch)
@@ -188,20 +182,15 @@ class BrokerServer:
         Args:
             observer: counts requests, for metrics.
         """
-        if not self.config.is_alone:
-            # Older metadata may say that this broker leads as in its last run. A crash may have taken records of that epoch; it would
-            # append others at their offsets.
-            await self.lifecycle.catch_up()
+        await self._membership.catch_up(self.lifecycle.catch_up)
         await self._quorum.loader.add_late_publisher(self._on_metadata)
-        if not self.config.can_be_joined:
-            await self._be_unfenced()
         self.dispatcher = Dispatcher(self.services, observer, self.connections.lines)
+        await self._membership.begin_service(self._serve, self._be_unfenced)
+
+    def _serve(self) -> None:
         for listener in self.listeners:
             listener.serve(self.dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
-        if self.config.can_be_joined:
-            # Last, because it may lead partitions from then on, and the other brokers fetch at once.
-            await self._be_unfenced()
 
     async def _be_unfenced(self) -> None:
         await self.lifecycle.unfence()
@@ -228,8 +217,9 @@ class BrokerServer:
         config, runtime = self.config, self._runtime
         self.lifecycle = BrokerLifecycle(
             config,
+            self._membership,
             meta,
-            self._controller_for("heartbeat"),
+            self._membership.controller_for("heartbeat", self._quorum),
             lambda: self._quorum.loader.image.provenance.offset,
             runtime.random,
             runtime.loop,
@@ -247,9 +237,8 @@ class BrokerServer:
         self.replica_manager.on_disk_failure = self._on_fault
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
         self.replica_manager.make_replicated = self._make_replicated
-        self._replication = self._make_replication_settings()
-        self._assignments = self._make_assignments(meta)
-        remote = self._remote_coordinators()
+        self._membership.replicate(self.replica_manager, meta.directory_id, lambda: self.lifecycle.epoch, self._quorum)
+        remote = self._membership.other_brokers(lambda: self.image, self.channels)
         self.coordinators = Coordinators(
             config,
             self.replica_manager,
@@ -287,34 +276,6 @@ class BrokerServer:
             recent_deletions=RecentDeletions(runtime.now_ms),
         )
 
-    def _remote_coordinators(self) -> RemoteCoordinators | None:
-        config, loop = self.config, self._runtime.loop
-        if not config.can_be_joined:
-            return None
-        # A node alone does not pay for connections to others.
-        from barnabas.node.remote_coordinators import RemoteCoordinators
-
-        return RemoteCoordinators(config.node_id, lambda: self.image, self.channels(), loop)
-
-    def _make_replication_settings(self) -> ReplicationSettings | None:
-        if not self.config.can_be_joined:
-            return None  # It has nothing to replicate.
-        return ReplicationSettings(self.config, self.replica_manager, self._runtime.now_ms)
-
-    def _make_assignments(self, meta: MetaProperties) -> DirectoryAssignments | None:
-        if meta.directory_id is None or not self.config.can_be_joined:
-            return None
-        # The disk of a node alone is never replaced under its replicas.
-        from barnabas.node.directory_assignments import DirectoryAssignments
-
-        return DirectoryAssignments(
-            self.config.node_id,
-            uuid_from_str(meta.directory_id),
-            lambda: self.lifecycle.epoch,
-            self._controller_for("assignments"),
-            self._runtime.loop,
-        )
-
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""
         return self._log_config(topic, self.image)
@@ -337,11 +298,9 @@ class BrokerServer:
         if self._channels is not None and delta.cluster is not None:
             self._channels.drop_outdated()
         self.services.recent_deletions.apply(delta)
-        if self._replication is not None and delta.configs is not None:
-            self._replication.apply_delta(delta.configs, image.configs)
+        self._membership.apply_settings(delta, image)
         await apply_delta(self.replica_manager, delta, image)
-        if self._assignments is not None:
-            await self._assignments.apply_delta(delta)
+        await self._membership.apply_replicas(delta)
         if self.replica_manager.is_closed:
             return  # This broker has stopped meanwhile.
         self.coordinators.apply_delta(delta)
@@ -396,7 +355,7 @@ class BrokerServer:
         # A node alone does not import it.
         from barnabas.node.replica_fetching import replicated_partitions
 
-        controller = self._controller_for("alter-partition")
+        controller = self._membership.controller_for("alter-partition", self._quorum)
         return replicated_partitions(
             replicas, self.config, self.channels(), controller, lambda: self.lifecycle.epoch, self._runtime.loop
         )
@@ -434,27 +393,26 @@ class BrokerServer:
         self.lifecycle.close()
         self._has_seen_itself.cancel()
         self._timers.cancel()
-        if is_in_order and self.config.can_be_joined:
-            # Clients and followers are served until other brokers lead.
-            await self._hand_over()
-        for listener in self.listeners:
-            await listener.stop()
-        if is_in_order and not self.config.can_be_joined:
-            await self._hand_over()
+        if is_in_order:
+            await self._membership.end_service(self._stop_listeners, self._hand_over)
+        else:
+            await self._stop_listeners()
         self._share.close()
         self.coordinators.close()
         self.replica_manager.close()
         self._leave_replication()
 
     def _leave_replication(self) -> None:
-        if self._assignments is not None:
-            self._assignments.close()
+        self._membership.leave_replication()
         if self._channels is not None:
             self._channels.close()
 
     async def abandon(self) -> None:
         """Release what a start has made that failed part of the way."""
         self._leave_replication()
+        await self._stop_listeners()
+
+    async def _stop_listeners(self) -> None:
         for listener in self.listeners:
             await listener.stop()
 

@@ -16,7 +16,7 @@
 - A broker that the controller no longer knows (STALE_BROKER_EPOCH) does not register again until it is restarted, as in Kafka: somebody
   unregistered it, or another process has taken its id.
 
-A node alone, whose own controller answers, is patient with nothing: if it cannot register or be unfenced, its start fails.
+The broker of a node alone, whose own controller answers, asks once (`Patience`): if it cannot register or be unfenced, its start fails.
 
 Source: Kafka's `BrokerLifecycleManager`, KIP-631.
 """
@@ -27,7 +27,7 @@ import asyncio
 import logging
 import random as random_module
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.metadata.metadata_version import supported_features
 from barnabas.net.listeners import registered_address
@@ -66,6 +66,15 @@ _FINAL = frozenset({ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTR
 _PLAINTEXT = 0  # Kafka's number of the security protocol.
 
 
+class Patience(Protocol):
+    """How a broker takes the failures of its controller; `node.membership.Membership` is one."""
+
+    @property
+    def retries(self) -> bool: ...
+    @property
+    def registration_patience_ms(self) -> int: ...
+
+
 class BrokerLifecycle:
     """One broker's requests about itself to the controller.
 
@@ -82,6 +91,7 @@ class BrokerLifecycle:
     def __init__(
         self,
         config: BrokerConfig,
+        patience: Patience,
         meta: MetaProperties,
         controller: Controller,
         metadata_offset: Callable[[], int],
@@ -90,6 +100,7 @@ class BrokerLifecycle:
     ) -> None:
         self.epoch = -1
         self._config = config
+        self._patience = patience
         self._meta = meta
         self._controller = controller
         self._metadata_offset = metadata_offset
@@ -111,7 +122,7 @@ class BrokerLifecycle:
     # Registration
 
     async def register(self, listeners: Sequence[Listener], previous_epoch: int = -1) -> None:
-        """Register this broker's addresses and features; try again for `initial.broker.registration.timeout.ms`.
+        """Register this broker's addresses and features; a member tries again for `initial.broker.registration.timeout.ms`.
 
         Args:
             previous_epoch: the broker epoch of a last run that stopped in order; else -1.
@@ -120,10 +131,7 @@ class BrokerLifecycle:
             KafkaError: the controller rejects the broker, for example with INCONSISTENT_CLUSTER_ID, or cannot be asked.
         """
         request = self._registration(listeners, previous_epoch)
-        patience_ms = (
-            self._config.int_value("initial.broker.registration.timeout.ms") if self._config.can_be_joined else 0
-        )
-        gives_up_at = self._loop.time() + patience_ms / 1000
+        gives_up_at = self._loop.time() + self._patience.registration_patience_ms / 1000
         while True:
             try:
                 response = await self._controller.handle(
@@ -189,7 +197,7 @@ class BrokerLifecycle:
             response = await self._heartbeat()
         except KafkaError as error:
             self._is_hurried = False  # Not at once after a failure.
-            if not self._config.can_be_joined and not self._unfenced.done():
+            if not self._patience.retries and not self._unfenced.done():
                 self._unfenced.set_exception(error)
             return self._pause_after(error, "A heartbeat failed")
         self._succeeded()
@@ -245,7 +253,7 @@ class BrokerLifecycle:
                 response = await self._heartbeat(want_shut_down=True)
             except KafkaError as error:
                 silent_ms = (self._loop.time() - answered_at) * 1000
-                is_final = not self._config.can_be_joined or error.code == ErrorCode.STALE_BROKER_EPOCH
+                is_final = not self._patience.retries or error.code == ErrorCode.STALE_BROKER_EPOCH
                 if is_final or silent_ms >= self._config.broker_session_timeout_ms // 2:
                     raise
                 await sleep(self._pause_after(error, "This broker cannot hand over yet") / 1000, self._loop)

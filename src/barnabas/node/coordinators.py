@@ -40,6 +40,7 @@ from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 if TYPE_CHECKING:
     from barnabas.group.group_shard import GroupCoordinatorShard
     from barnabas.metadata.topics_image import TopicsDelta
+    from barnabas.node.alone import OwnCoordinators
     from barnabas.node.remote_coordinators import RemoteCoordinators
     from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
 
@@ -65,7 +66,7 @@ class Coordinators:
         image: returns the metadata as of now.
         resolver: resolves this node's settings.
         producer_ids: the source of producer ids.
-        remote: the coordinators' requests to other brokers; None on a node that is a cluster of its own.
+        remote: the coordinators' requests to other brokers.
 
     Attributes:
         group: the groups' coordinator, on `__consumer_offsets`.
@@ -85,7 +86,7 @@ class Coordinators:
         now_ms: Callable[[], int],
         random: random_module.Random,
         producer_ids: ProducerIdManager,
-        remote: RemoteCoordinators | None = None,
+        remote: OwnCoordinators | RemoteCoordinators,
     ) -> None:
         self._node_id = config.node_id
         self._remote = remote
@@ -128,10 +129,9 @@ class Coordinators:
                 TRANSACTION_STATE, config.transaction_state_log_num_partitions
             ),
             transaction_version=lambda: image().features.level(TRANSACTION_VERSION),
-            cluster_writer=None if remote is None else remote.marker_writer(markers),
+            cluster_writer=remote.marker_writer(markers),
         )
-        if remote is not None:
-            self.transaction.remote_partitions = remote.transaction_partitions(self.transaction.partition_of)
+        self.transaction.remote_partitions = remote.transaction_partitions(self.transaction.partition_of)
         self.share = ShareCoordinator(
             _share_config(config),
             ReplicaCoordinatorLog(replica_manager, SHARE_GROUP_STATE),
@@ -167,8 +167,7 @@ class Coordinators:
         """Apply a commit of the metadata log, after the replicas."""
         if delta.topics is not None:
             self._apply_topics(delta.topics)
-        if self._remote is not None:
-            self._remote.apply_delta(delta)
+        self._remote.apply_delta(delta)
 
     def _apply_topics(self, topics: TopicsDelta) -> None:
         deleted = {topic.name: topic.topic_id for topic in topics.deleted.values()}
@@ -199,8 +198,7 @@ class Coordinators:
         """Resign every partition; waiting requests return NOT_COORDINATOR."""
         for coordinator in self._by_topic.values():
             coordinator.close()
-        if self._remote is not None:
-            self._remote.close()
+        self._remote.close()
 
 
 def _delete_records(replica_manager: ReplicaManager, index: int, offset: int) -> None:

@@ -2,8 +2,7 @@
 
     image ── registration of broker 2 ── its endpoint of the listener between brokers ──►  Channel to broker 2, one a purpose
 
-- The listener is that of `inter.broker.listener.name`, else the one named by `security.inter.broker.protocol`. If neither is set and
-  the other broker has no listener PLAINTEXT, it is the other broker's first listener without protection.
+- `config.inter_broker_listener` chooses the listener.
 - Each purpose (fetches, markers, …) has a connection of its own: a broker answers a connection's requests in their order, and a
   request that waits long would hold up the others.
 - A channel belongs to one registration. When the broker registers again, under a new epoch or a new address, or leaves, the channel
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InterBrokerChannels"]
 
-_PLAINTEXT = 0
-
 
 class _Kept(NamedTuple):
     """A channel and the registration for which it was made."""
@@ -59,9 +56,7 @@ class InterBrokerChannels:
         self._node_id = config.node_id
         self._timeout_ms = config.request_timeout_ms
         self._loop = loop
-        name = config.value("inter.broker.listener.name")
-        self._has_named_listener = bool(name)
-        self._listener = str(name or config.value("security.inter.broker.protocol")).upper()
+        self._listener = config.inter_broker_listener
         self._kept: dict[tuple[int, str], _Kept] = {}
         self._is_closed = False
 
@@ -139,15 +134,10 @@ class InterBrokerChannels:
         registration = self._image().cluster.brokers.get(broker_id)
         if registration is None:
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not registered")
-        endpoint = self._endpoint(registration)
+        endpoint = self._listener.of_broker(registration)
         if endpoint is None:
+            name = self._listener.name
             raise KafkaError(
-                ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} has no listener {self._listener} for other brokers"
+                ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} has no listener {name} for other brokers"
             )
         return registration, endpoint
-
-    def _endpoint(self, registration: BrokerRegistration) -> Endpoint | None:
-        named = registration.listener(self._listener)
-        if named is not None or self._has_named_listener:
-            return named
-        return next((each for each in registration.listeners if each.security_protocol == _PLAINTEXT), None)

@@ -9,8 +9,8 @@ Start
  2. Lock a directory that is formatted: a second broker over it hears that, and not that its port is taken.
  3. Bind the listeners: port 0 is resolved; early connections wait.
  4. Format the directory if it is new.
- 5. Join the quorum: read the metadata log and its snapshot; the only voter elects itself, others are asked. Recover the logs, which a node
-    alone does before.
+ 5. Join the quorum: read the metadata log and its snapshot; the only voter elects itself, others are asked. Recover the logs. `membership`
+    has the order of the two, and whatever else depends on other nodes.
  6. Start the broker: it registers, receives the image, creates its replicas and coordinators, is unfenced, and answers requests.
 
 A start that fails, or is cancelled, leaves nothing behind in a directory that it found unformatted.
@@ -51,10 +51,10 @@ from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
-from barnabas.metadata.partition_change_log import REPORT_MS, PartitionChangeLog
 from barnabas.net.addresses import dialable, metrics_address
 from barnabas.node.broker import BrokerServer
 from barnabas.node.log_cleaning import cleaner_config, cleaner_worker
+from barnabas.node.membership import membership_of
 from barnabas.protocol.errors import KafkaError
 from barnabas.quorum.metadata_quorum import MetadataQuorum
 from barnabas.raft.election_state import BadElectionState
@@ -63,11 +63,9 @@ from barnabas.steps import in_background
 from barnabas.turns import WRITE, pace
 
 if TYPE_CHECKING:
-    from barnabas.api.serving.context import Controller
     from barnabas.log.meta_properties import MetaProperties
     from barnabas.net.listener import Listener
     from barnabas.node.metrics_endpoint import MetricsEndpoint
-    from barnabas.quorum.controller_channel import ControllerChannel
     from barnabas.quorum.controller_server import ControllerServer
 
 __all__ = ["CannotStart", "Node"]
@@ -115,19 +113,19 @@ class Node:
         self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
         self._leaderless = LeaderlessPartitions()
-        self._partition_changes = PartitionChangeLog(config.node_id, self._has_active_controller)
         self._timers = Timers(loop)
         self._failed = loop.create_future()
         self._has_joined = False
         # Blocking calls under way; a dict, because its order is the same in every run of a simulation.
         self._blocking: dict[asyncio.Future[None], None] = {}
         self._keeping_house: asyncio.Future[None] | None = None
-        self._channels: list[ControllerChannel] = []
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
         self._resolver = ConfigResolver(config_schema(), config.node_id, dict(config.properties), defaults)
-        self._tick_ms = 0
         self._ticked_ms: int | None = None
-        self._broker = BrokerServer(config, self._runtime, self._resolver, self.fail) if config.is_broker else None
+        self._membership = membership_of(config, self._runtime)
+        self._broker: BrokerServer | None = None
+        if config.is_broker:
+            self._broker = BrokerServer(config, self._runtime, self._resolver, self._membership, self.fail)
         self._controllers = self._make_controller_server() if config.controller_listeners else None
         self.log_manager: LogManager
 
@@ -181,15 +179,9 @@ class Node:
                 await self._broker.bind()
             runtime = self._runtime
             self._meta = self._directory.open(self.log_manager, runtime.random, runtime.now_ms())
-            if not self.config.is_alone:
-                # The others need its vote, and perhaps its controller, and its logs may take minutes.
-                self._join_quorum()
-            await self._directory.recover(self.log_manager, runtime.monotonic_ns)
-            if self.config.is_alone:
-                self._join_quorum()
+            await self._membership.open(self._join_quorum, self._recover)
             if self._broker is not None:
-                registering = self._broker.register(self._meta, self.quorum, self.log_manager, self._controller_for)
-                await self._unless_failed(registering)
+                await self._unless_failed(self._broker.register(self._meta, self.quorum, self.log_manager))
             self._serve_metrics()
         except (Exception, asyncio.CancelledError):
             await self._abandon()
@@ -211,29 +203,19 @@ class Node:
             observer = None if self.metrics is None else self.metrics.request_times
             await self._unless_failed(self._broker.enter_service(observer))
         except (CannotStart, asyncio.CancelledError):
-            # In a cluster it may take long to be unfenced.
+            # A member may wait long to be unfenced.
             await self.stop()
             raise
 
     async def _unless_failed(self, part: Coroutine[Any, Any, None]) -> None:
-        """Await a part of the start; in a cluster it may take long, and this node may fail meanwhile.
+        """Await a part of the start.
 
         Raises:
-            CannotStart: it has failed, and the part would never end.
+            CannotStart: this node has failed, and the part would never end.
         """
-        if self.config.is_alone:
-            await part
-            return
-        task = self._loop.create_task(part)
-        try:
-            await asyncio.wait((task, self._failed), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait((task,))
-        if self.failure is not None:
+        if not await self._membership.unless_failed(part, self._failed):
+            assert self.failure is not None, "a node that has failed says why"
             raise CannotStart(f"this node has failed while it started: {in_words(self.failure)}")
-        task.result()
 
     async def _bind_http(self) -> None:
         """Answer health checks, also while the logs are being recovered."""
@@ -294,6 +276,9 @@ class Node:
         future.add_done_callback(self._blocking.pop)
         return future
 
+    async def _recover(self) -> None:
+        await self._directory.recover(self.log_manager, self._runtime.monotonic_ns)
+
     def _join_quorum(self) -> None:
         root = self.config.log_dirs[0]
         runtime = self._runtime
@@ -310,16 +295,14 @@ class Node:
                 on_fault=self.fail,
             )
             self._has_joined = True
-            if self.config.can_be_joined:
-                self.quorum.loader.add_publisher(self._partition_changes.publish)
-                self._timers.every(REPORT_MS, self._log_partition_changes)
+            server = self._broker or self._controllers
+            assert server is not None, "a node is a broker, a controller, or both"
+            self._membership.report_changes(self.quorum, self._has_active_controller, server.connections, self._timers)
             self._serve_controllers()
             self.quorum.start()
             if self.quorum.local_controller is not None:
                 # Brokers of other nodes may need this controller before the broker of this node is registered.
-                session_ms, beat_ms = self.config.broker_session_timeout_ms, self.config.broker_heartbeat_interval_ms
-                self._tick_ms = beat_ms if self.config.is_alone else max(session_ms // 50, 1)
-                self._timers.every(self._tick_ms, self._tick)
+                self._timers.every(self._membership.tick_ms, self._tick)
         except (KafkaStorageError, OSError) as error:
             raise CannotStart(f"cannot open the metadata log in {root}: {in_words(error)}") from None
         except QuorumNotSupported as error:
@@ -336,36 +319,15 @@ class Node:
 
     def _serve_controllers(self) -> None:
         if self._controllers is not None:
-            controller = self._controller_for("controller-registration")
+            controller = self._membership.controller_for("controller-registration", self.quorum)
             self._controllers.serve(self.quorum, self._meta.cluster_id, self._resolver, controller=controller)
-
-    def _controller_for(self, purpose: str) -> Controller:
-        """Return the way to the active controller for one purpose; no purpose waits for another."""
-        if not self.config.can_be_joined:
-            return self.quorum.controller
-        # Connections to other nodes, for which the start of a node alone does not pay.
-        from barnabas.quorum.controller_channel import ControllerChannel
-
-        channel = ControllerChannel(
-            self.quorum.local_controller,
-            self.quorum.leader_endpoint,
-            loop=self._loop,
-            clock=self._runtime.clock,
-            random=self._runtime.random,
-            client_id=f"{self.config.node_id}-{purpose}",
-            request_timeout_ms=self.config.int_value("controller.socket.timeout.ms"),
-            # The next heartbeat follows in time for the session, also when one is lost.
-            retry_timeout_ms=self.config.broker_session_timeout_ms // 2 if purpose == "heartbeat" else None,
-        )
-        self._channels.append(channel)
-        return channel
 
     # Timers
 
     def _tick(self) -> None:
         """Let the controller do what is due."""
         now_ms = self._runtime.monotonic_ns() // 1_000_000
-        late_ms = 0 if self._ticked_ms is None else now_ms - self._ticked_ms - self._tick_ms
+        late_ms = 0 if self._ticked_ms is None else now_ms - self._ticked_ms - self._membership.tick_ms
         self._ticked_ms = now_ms
         controller = self.quorum.local_controller
         if (
@@ -387,11 +349,6 @@ class Node:
         if self._has_active_controller():
             for line in self._leaderless.report(self.quorum.controller.image):
                 logger.warning("%s", line)
-
-    def _log_partition_changes(self) -> None:
-        server = self._broker or self._controllers
-        assert server is not None, "a node is a broker, a controller, or both"
-        self._partition_changes.log(server.connections.lines)
 
     def _housekeeping(self) -> None:
         if self._keeping_house is None or self._keeping_house.done():
@@ -443,8 +400,7 @@ class Node:
         logger.info("Stopped in %.1f s", (self._runtime.monotonic_ns() - began) / 1e9)
 
     async def _stop_controllers(self) -> None:
-        for channel in self._channels:
-            channel.close()
+        self._membership.close()
         if self._controllers is not None:
             await self._controllers.stop()
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from barnabas.group.share.requests import ShareGroupService
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
+    from barnabas.node.alone import OwnCoordinators
     from barnabas.node.remote_coordinators import RemoteCoordinators
     from barnabas.protocol.messages import CreateTopicsResponse
     from barnabas.share.dead_letters import DeadLetterWriter
@@ -84,7 +85,7 @@ class ShareServices:
 
     Args:
         services: returns the node's services; called when a part is created.
-        remote: the requests to other brokers; None on a node that is a cluster of its own.
+        remote: the requests to other brokers.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class ShareServices:
         coordinator: ShareCoordinator,
         group_configs: GroupConfigs,
         services: Callable[[], BrokerServices],
-        remote: RemoteCoordinators | None = None,
+        remote: OwnCoordinators | RemoteCoordinators,
     ) -> None:
         self.coordinator = coordinator
         self._remote = remote
@@ -111,7 +112,7 @@ class ShareServices:
 
         services = self._services()
         return StatePersister(
-            self.coordinator if self._remote is None else self._remote.share_states(self.coordinator),
+            self._remote.share_states(self.coordinator),
             services.loop,
             has_topic=lambda: SHARE_GROUP_STATE in services.image().topics.by_name,
             create_topic=lambda: create_internal_topic(services, SHARE_GROUP_STATE),
@@ -153,7 +154,7 @@ class ShareServices:
             _Cluster(services),
             loop=services.loop,
             now_ms=services.now_ms,
-            remote=None if self._remote is None else self._remote.letters(COMMIT_TIMEOUT_MS),
+            remote=self._remote.letters(COMMIT_TIMEOUT_MS),
         )
 
     @cached_property
@@ -174,7 +175,7 @@ class ShareServices:
             self.persister,
             loop=services.loop,
             image=services.image,
-            end_offset=end_offset if self._remote is None else self._remote.end_offset(end_offset),
+            end_offset=self._remote.end_offset(end_offset),
         )
 
     def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:

@@ -137,7 +137,7 @@ ABOVE_EVERY_VERSION = 1 << 15
 
 
 class ApiDescription(NamedTuple):
-    """What there is to know about an API before any of its messages is read.
+    """The properties of an API that are known before any of its messages is read.
 
     Attributes:
         name: Kafka's name without "Request".

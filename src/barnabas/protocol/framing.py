@@ -37,7 +37,7 @@ SMALL_READS_MAX = 16
 """Reads in a row that need less than half the buffer before it shrinks: a producer of large batches keeps its large buffer."""
 
 TRUSTED_BYTES = 1 << 20
-"""A frame announced to be no larger than this is given its memory at once."""
+"""A frame announced to be no larger than this gets its memory in the beginning."""
 
 
 class FrameBuffer:

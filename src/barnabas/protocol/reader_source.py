@@ -37,7 +37,7 @@ UNCOUNTED = 1
 """Arrays of one element do not count: what holds them counts."""
 
 MANY_TAGS = 1 << 20
-"""What a tag buffer counts whose number of tags takes more than one byte; no message defines so many."""
+"""The count for a tag buffer whose number of tags takes more than one byte; no message defines so many."""
 
 
 class ReaderSource(Source):

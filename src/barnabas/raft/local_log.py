@@ -111,7 +111,7 @@ class LocalLog:
             batches.append(batch)
         return tuple(batches)
 
-    # What a leader finds out about another replica's log
+    # A leader's questions about another replica's log
 
     def differs_at(self, offset: int, last_epoch: int) -> LogEnd | None:
         """Return None if a log that ends at this offset with this epoch is a part of this one; else the end of the last common epoch."""

@@ -95,7 +95,7 @@ class FetchSession:
         epoch: of the next request.
         ready: the partitions that the next request reads, in order.
         cached_size: number of partitions at the last use, which decides evictions.
-        is_closed: it has lost its slot, perhaps while a request of it gives the loop a turn.
+        is_closed: it has lost its slot, possibly while a request of it waited for a turn.
     """
 
     __slots__ = (

@@ -25,7 +25,7 @@ PartitionKey = tuple[bytes, int]
 
 
 class FetchStage(Enum):
-    """What a partition needs next."""
+    """The next step of a fetched partition."""
 
     TRUNCATING = "truncating"
     OUT_OF_RANGE = "out of range"

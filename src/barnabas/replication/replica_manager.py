@@ -7,7 +7,7 @@
 
 - A partition without a replica here is NOT_LEADER_OR_FOLLOWER, one that is not in the metadata UNKNOWN_TOPIC_OR_PARTITION.
 - A topic that is created again under its old name has another id. The old replica is deleted first, holders of a reference see
-  `is_deleted`, and nobody reads records of the old topic from the new one.
+  `is_deleted`, and no fetch reads records of the old topic from the new one.
 - A delta is applied in the order of the topics (`replica_changes`), and the loop has its turns meanwhile: a request may see a part of the
   partitions changed.
 - Waiting requests do not block: they are futures in a `Purgatory`, and the append that they wait for completes them.

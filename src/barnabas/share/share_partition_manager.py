@@ -26,7 +26,7 @@ from barnabas.protocol.messages import ShareFetchResponse
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import DelayedShareFetch, ShareFetchParams, ShareFetchResults
-from barnabas.share.persister import Persister
+from barnabas.share.persister import ShareStates
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_partition import ENDS_SHARE_PARTITION, SharePartition
@@ -58,7 +58,7 @@ class SharePartitionManager:
         self,
         replicas: ReplicaManager,
         *,
-        persister: Persister,
+        persister: ShareStates,
         settings: ShareSettings,
         sessions: ShareSessionCache,
         loop: asyncio.AbstractEventLoop,

@@ -56,7 +56,7 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """What one poll returned: (offset, value) pairs in the order received, by key."""
+    """The records of one poll: (offset, value) pairs in the order received, by key."""
 
     records: Mapping[int, list[tuple[int, int]]]
 

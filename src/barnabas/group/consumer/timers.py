@@ -14,27 +14,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import ConsumerGroupMember
-from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.group_environment import RETRY_MS, GroupEnvironment
 from barnabas.protocol.errors import KafkaError
 
 logger = logging.getLogger(__name__)
 
-NOTHING: CoordinatorResult[None] = CoordinatorResult(None)
-RETRY_MS = 500
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 
 
-class Fence(Protocol):
-    """Removes members, for a cause."""
-
-    def __call__(
-        self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], response: None, cause: str
-    ) -> CoordinatorResult[None]: ...
+Fence = Callable[[ConsumerGroup, Sequence[ConsumerGroupMember], None, str], CoordinatorResult[None]]
+"""Removes members of a group; gets the response and the cause."""
 
 
 class ConsumerGroupTimers:
@@ -117,7 +111,7 @@ class ConsumerGroupTimers:
             group = self._environment.find(group_id, ConsumerGroup)
             current = None if group is None else group.members.get(member_id)
             if group is None or current is None or (still is not None and not still(current)):
-                return NOTHING
+                return CoordinatorResult(None)
             logger.info("group %s: member %s is fenced: %s", group_id, member_id, why)
             result = self.fence(group, [current], None, f"member {member_id}: {why}")
             first = result.on_append

@@ -38,7 +38,7 @@ _RUN_ID = "spark.jobGroup.id"
 
 
 class TaskMessage(WriterCommitMessage):
-    """What a task reports: the batch it worked for, None for delivery at least once, and what it prepared."""
+    """The report of a task: the batch it worked for, None for delivery at least once, and its transaction."""
 
     def __init__(self, batch: SinkBatch | None, prepared: Prepared) -> None:
         self.batch = batch
