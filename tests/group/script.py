@@ -355,6 +355,10 @@ class ScriptRunner(Script):
         self.coordinator.on_resigned(0)
         self.coordinator.on_elected(0, self.epoch)
 
+    def do_restart(self) -> None:
+        """restart: another coordinator, with the settings as they are now, reads the log"""
+        self._coordinator = None
+
     def do_resign(self) -> None:
         """resign: lose the partition"""
         self.coordinator.on_resigned(0)
