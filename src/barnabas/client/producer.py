@@ -54,7 +54,7 @@ _FIRST_ATTEMPT = -4
 
 
 class EncodedRecords(NamedTuple):
-    """The body of a batch: its records, compressed together, with what the header says of them."""
+    """The body of a batch: its records, compressed together, with their fields of the header."""
 
     body: Buffer
     record_count: int
@@ -159,7 +159,7 @@ class Producer:
             self._advance()
 
     def settle(self) -> None:
-        """Wait until no request is under way, so that the cluster's connections are free; what waits goes on waiting.
+        """Wait until no request is under way, so that the cluster's connections are free; waiting records keep waiting.
 
         Raises:
             KafkaError: a batch cannot be delivered.
