@@ -39,6 +39,7 @@ def test_the_map_of_protocols_may_have_spaces_and_small_letters() -> None:
     ("text", "words"),
     [
         ("localhost:9092", "use NAME://host:port"),
+        ("PLAINTEXT:FOO", "use NAME://host:port"),
         ("PLAINTEXT://h:99999", "use NAME://host:port"),
         ("NOPE://h:1", "listener NOPE has no security protocol"),
         ("PLAINTEXT://h:1,PLAINTEXT://h:2", "twice"),
@@ -82,6 +83,11 @@ def test_a_wrong_map_of_protocols_is_one_line_that_names_the_setting(
 )
 def test_ports(text: str, port: int | None) -> None:
     assert parse_port(text) == port
+
+
+def test_a_node_has_a_listener() -> None:
+    with pytest.raises(ConfigError, match=r"^listeners is empty: name one"):
+        config(listeners="")
 
 
 def test_a_listener_may_have_port_minus_one_and_no_other_below_zero() -> None:

@@ -100,8 +100,8 @@ def test_listeners_of_flags(tmp_path: Path) -> None:
     sources = ConfigSources(written(tmp_path, text), {})
     sources.add_listeners(["127.0.0.1:0", "127.0.0.1:1"])
     assert [listener.name for listener in sources.config().listeners] == ["PLAINTEXT", "PLAINTEXT2"]
-    for wrong in ("localhost", "localhost:x", "localhost:99999", "localhost:²"):
-        with pytest.raises(ConfigError, match="must be HOST:PORT"):
+    for wrong in ("localhost", "localhost:x", "localhost:99999", "localhost:²", "PLAINTEXT://FOO", "PLAINTEXT://h:FOO"):
+        with pytest.raises(ConfigError, match=f"--listen {wrong}: must be HOST:PORT"):
             sources.add_listeners([wrong])
 
 
@@ -123,6 +123,13 @@ def test_a_flag_does_not_replace_a_listener_with_protection(tmp_path: Path) -> N
         f"--listen would replace the listener OUT with SASL_SSL of {path}, line 1: listeners by one without protection: "
         "remove one of the two"
     )
+
+
+def test_an_error_names_the_variable_that_was_given_and_not_what_is_made_of_it() -> None:
+    sources = ConfigSources(None, {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT:FOO", "KAFKA_LOG_DIRS": "x"})
+    assert sources.properties["listeners"] == "PLAINTEXT:FOO"
+    with pytest.raises(ConfigError, match=r"^Invalid value PLAINTEXT:FOO for configuration advertised\.listeners: use"):
+        sources.config()
 
 
 def test_the_environment_of_apache_kafkas_compose_file() -> None:

@@ -117,7 +117,7 @@ def test_the_tools_accept_the_address_that_is_printed(tmp_path: Path) -> None:
     ("words", "error"),
     [
         (["--set", "nonsense"], "--set nonsense: must be KEY=VALUE"),
-        (["--listen", "9092"], "--listen 9092: must be HOST:PORT, as in 127.0.0.1:9092"),
+        (["--listen", "9092"], "--listen 9092: must be HOST:PORT or NAME://HOST:PORT, as in 127.0.0.1:9092"),
         (["--set", "num.partition=2"], "there is no setting num.partition; did you mean num.partitions?"),
         (["a", "--config", "b"], "name one properties file: --config FILE, or FILE alone"),
         (["--data-dr", "x"], "no such option: --data-dr; did you mean --data-dir?"),

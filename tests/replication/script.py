@@ -141,6 +141,11 @@ class ReplicationScript(Script):
         """lose-answer: of the next AlterPartition, which is carried out"""
         self.cluster.lost_answers = 1
 
+    def do_behind(self, *brokers: str) -> None:
+        """behind [BROKER ...]: these brokers get no metadata; all others get what they have missed"""
+        self.cluster.is_behind = {int(broker) for broker in brokers}
+        self.cluster.publish()
+
     def do_prefer(self) -> None:
         """prefer: the first replica is elected, if it is in sync (ElectLeaders)"""
         asked = messages.ElectLeadersRequest.TopicPartitions(topic="orders", partitions=[0])

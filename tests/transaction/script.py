@@ -20,10 +20,11 @@ from typing import Any
 from barnabas.coordinator.coordinator_log import RecordSerde
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.record import iter_records
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.steps import start
 from barnabas.transaction.marker_writer import Marker, TopicPartition
 from barnabas.transaction.records import metadata_of
-from barnabas.transaction.transaction_metadata import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TransactionMetadata
+from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
 from tests.coordinator.shards import shard_of
 from tests.coordinator.virtual_loop import VirtualLoop

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from barnabas.log.producer_state import MAX_EPOCH
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
 from barnabas.steps import start
 from barnabas.transaction.markers import RETRY_BACKOFF_MS
 from barnabas.transaction.transaction_coordinator import COMPLETE_RETRY_MS, TransactionCoordinator
-from barnabas.transaction.transaction_metadata import MAX_EPOCH
 from barnabas.transaction.transaction_state import TransactionState
 from tests.coordinator.shards import shard_of
 from tests.transaction.one_coordinator import Subject

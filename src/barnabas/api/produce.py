@@ -44,14 +44,13 @@ from barnabas.records.record_batch import (
 )
 from barnabas.replication.awaited_commit import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
-from barnabas.replication.partition import Partition
+from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS, ReplicaManager
 from barnabas.turns import ELEMENT, LOG_OPENED, WRITE, next_turn, pace, spend
 
 if TYPE_CHECKING:
     from barnabas.api.serving.transactional_produce import Verified
 
-ACKS_ALL = -1
 TOPIC_ID_VERSION = 13
 LEADER_HINT_VERSION = 10
 ZSTD_VERSION = 7

@@ -21,12 +21,12 @@ from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from barnabas.protocol.topic_names import GROUP_METADATA
+from barnabas.records.record_batch import NO_SEQUENCE
 from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 from barnabas.turns import ELEMENT, RECORD, pace
 
 LOADING_SINCE = 2
 TOPIC_ID_SINCE = 6
-NO_SEQUENCE = -1
 
 _OF_THE_LOG = frozenset(
     {

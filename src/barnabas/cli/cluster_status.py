@@ -24,9 +24,8 @@ from barnabas.client.admin import (
     ResourceType,
     TopicPartition,
 )
+from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.errors import ErrorCode, KafkaError
-
-_MIN_ISR = "min.insync.replicas"
 
 
 class Problem(NamedTuple):
@@ -119,13 +118,13 @@ def _moving(admin: Admin) -> dict[TopicPartition, Reassignment]:
 def _min_isr(admin: Admin, topics: list[str]) -> dict[str, int]:
     """Return `min.insync.replicas` of all topics that the cluster describes."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-    outcomes = admin.describe_configs(resources, names=[_MIN_ISR])
+    outcomes = admin.describe_configs(resources, names=[MIN_ISR])
     return {
         resource.name: int(entry.value)
         for resource, entries in outcomes.items()
         if not isinstance(entries, KafkaError)
         for entry in entries
-        if entry.name == _MIN_ISR and entry.value is not None
+        if entry.name == MIN_ISR and entry.value is not None
     }
 
 
@@ -184,7 +183,7 @@ def _of_partitions(partitions: _Partitions) -> Iterator[Problem]:
         yield Problem(f"partition without a leader: {reason}", where, remedy)
     remedy = "`barnabas topic describe NAME` shows which replicas are not in sync: start their brokers, or wait"
     if partitions.under_min_isr:
-        problem = f"partition that rejects acks=all: fewer replicas in sync than {_MIN_ISR}"
+        problem = f"partition that rejects acks=all: fewer replicas in sync than {MIN_ISR}"
         yield Problem(problem, list(map(str, partitions.under_min_isr)), remedy)
     if partitions.under_replicated:
         yield Problem("under-replicated partition", list(map(str, partitions.under_replicated)), remedy)

@@ -20,6 +20,7 @@ from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 TOPIC_CREATION = "auto.create.topics.enable"
 """The brokers' setting that says whether they create topics on first use."""
+MIN_ISR = "min.insync.replicas"
 # As of the topics of groups and transactions (transaction.state.log.replication.factor, transaction.state.log.min.isr).
 _REPLICAS, _IN_SYNC = 3, 2
 

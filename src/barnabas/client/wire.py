@@ -170,11 +170,6 @@ class BlockingConnection(Closeable):
         self._write(self._exchange.encode(message, version))
         return version
 
-    def send_without_response(self, message: Message, version: int | None = None) -> None:
-        """Write a request that brokers do not answer: Produce with acks 0."""
-        version = self.version_for(message) if version is None else version
-        self._write(self._exchange.encode(message, version, is_answered=False))
-
     def _write(self, frame: bytearray) -> None:
         connected = self._open_socket()
         try:

@@ -91,7 +91,7 @@ def endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, 
         value: returns a broker setting's value by Kafka's name.
 
     Raises:
-        ConfigError: an entry does not parse, or has no security protocol.
+        ConfigError: there is no listener, or an entry does not parse or has no security protocol.
     """
     protocols = security_protocols(str(value(PROTOCOL_MAP)))
     names = value("controller.listener.names")
@@ -101,11 +101,14 @@ def endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, 
         protocols.setdefault(name, "PLAINTEXT")
     listed, advertised = value("listeners"), value("advertised.listeners")
     assert isinstance(listed, tuple)
-    every = _parse("listeners", listed, protocols)
+    if not listed:
+        raise ConfigError("listeners is empty: name one, as in PLAINTEXT://localhost:9092")
     is_auto = advertised in (None, (), ("auto",))
+    # First, because `listeners` may be made of them (`environment.on_every_address`): the error names what the user gave.
     told = (
         _parse("advertised.listeners", advertised, protocols) if isinstance(advertised, tuple) and not is_auto else ()
     )
+    every = _parse("listeners", listed, protocols)
     return {
         "listeners": tuple(x for x in every if x.name not in controller_names),
         "controller_listeners": tuple(x for x in every if x.name in controller_names),

@@ -154,9 +154,11 @@ def _read(path: str) -> dict[str, str]:
 
 
 def _listener(place: int, address: str) -> str:
-    if "://" in address:
-        return address
     host, separator, port = address.rpartition(":")
     if not separator or parse_port(port) is None:
-        raise UsageMistake(f"--listen {printable(address)}: must be HOST:PORT, as in {DEFAULT_LISTEN}")
+        raise UsageMistake(
+            f"--listen {printable(address)}: must be HOST:PORT or NAME://HOST:PORT, as in {DEFAULT_LISTEN}"
+        )
+    if "://" in address:
+        return address
     return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"

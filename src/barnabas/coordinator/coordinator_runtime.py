@@ -60,13 +60,13 @@ from barnabas.coordinator.coordinator_log import (
 from barnabas.coordinator.pending_write import OpenBatch, PendingWrite, settle
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState, S, ShardContext
-from barnabas.coordinator.shard_loader import NO_PRODUCER_ID, ShardLoader
+from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.coordinator.timer import CoordinatorTimer, TimerOperation
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import RecordFields, build_batch
 from barnabas.records.compression import Compression
-from barnabas.records.record_batch import BATCH_OVERHEAD
+from barnabas.records.record_batch import BATCH_OVERHEAD, NO_PRODUCER_ID
 from barnabas.steps import Loop
 
 __all__ = ["SHARED_FROM", "CoordinatorRuntime"]

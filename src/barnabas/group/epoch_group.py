@@ -20,8 +20,11 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 M = TypeVar("M")
 
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
 """The epoch of a static member that has left for a while, and of the heartbeat that says so."""
+METADATA_REFRESH_MS = 2_147_483_647
 
 
 def joins_again(owner_id: str, owner_epoch: int, member_id: str, instance_id: str) -> bool:

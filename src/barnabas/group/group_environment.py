@@ -23,6 +23,9 @@ from barnabas.protocol.primitives import Uuid, uuid_to_str
 
 G = TypeVar("G", bound=Group)
 
+RETRY_MS = 500
+"""The pause after which a timer tries again what the log has refused."""
+
 
 class TopicSubscribers:
     """Which groups consume a topic: kept by each group as its subscriptions change in `replay`."""

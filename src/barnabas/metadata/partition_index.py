@@ -16,13 +16,10 @@ Source: Kafka's `BrokersToIsrs`, and the other sets of its `ReplicationControlMa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.metadata.partition_registration import NO_LEADER, PartitionRegistration
 
 WITHOUT_LEADER, NOT_PREFERRED, REASSIGNING = -1, -2, -3
-NO_LEADER = -1
 NO_IDS: frozenset[int] = frozenset()
 
 PartitionIndex = Mapping[int, dict[bytes, tuple[int, ...]]]

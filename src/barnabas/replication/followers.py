@@ -107,10 +107,6 @@ class Followers:
         """Return what is known of each follower."""
         return self._replicas.values()
 
-    def lag_ms(self, follower: Replica) -> int:
-        """Return for how long a follower has not been caught up."""
-        return self._brokers.monotonic_ms() - follower.caught_up_ms
-
     def may_join(self, replica_id: int, from_offset: int) -> bool:
         """Return whether a follower has all records below an offset, and its broker is eligible for the ISR."""
         follower = self._replicas.get(replica_id)

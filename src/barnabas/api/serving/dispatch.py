@@ -47,7 +47,7 @@ from barnabas.api.serving.let_go import let_go
 from barnabas.api.serving.throttling import settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
-from barnabas.protocol.framing import parse_request_header
+from barnabas.protocol.framing import SIZE, parse_request_header
 from barnabas.protocol.message import UNLIMITED, Message, Struct
 from barnabas.protocol.primitives import RecordSlice
 from barnabas.repeated_lines import RepeatedLines
@@ -93,7 +93,6 @@ _LISTS = frozenset(
 
 _PRODUCE, _API_VERSIONS = 0, 18
 _PREFIX = struct.Struct(">ii")
-_SIZE = struct.Struct(">i")
 
 
 class RefusedRequest(Exception):
@@ -306,7 +305,7 @@ class Dispatcher:
             head.append(0)
         if not route.carries_records:
             response.write(head, version)
-            _SIZE.pack_into(head, 0, len(head) - 4)
+            SIZE.pack_into(head, 0, len(head) - 4)
             return [head]
         parts: Output = response.encode_parts(version)
         if parts and isinstance(parts[0], bytearray):
@@ -315,7 +314,7 @@ class Dispatcher:
         else:
             parts.insert(0, head)
         size = sum(len(part) if isinstance(part, bytearray) else part.size for part in parts)
-        _SIZE.pack_into(head, 0, size - 4)
+        SIZE.pack_into(head, 0, size - 4)
         return parts
 
     def _failed(self, context: AnyContext, error: BaseException) -> Message | None:

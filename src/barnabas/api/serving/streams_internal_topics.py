@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 from barnabas.api.serving.context import BrokerServices, RequestContext
 from barnabas.api.serving.forwarding import client_of
-from barnabas.api.serving.topic_creation import automatic_replication_factor
+from barnabas.api.serving.topic_creation import CREATED, automatic_replication_factor
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.group.streams.topic_configuration import (
     BROKER_DEFAULT,
@@ -34,7 +34,6 @@ from barnabas.steps import in_background
 logger = logging.getLogger(__name__)
 
 _VERSION = 7
-_CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 _REFUSALS_SHOWN = 3
 _REFUSALS_KEPT = 1_000
 
@@ -100,7 +99,7 @@ async def _outcome(
         code = error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
         codes, refusals = dict.fromkeys(names, code), dict.fromkeys(names, reason)
     else:
-        refused = [topic for topic in response.topics if topic.error_code not in _CREATED]
+        refused = [topic for topic in response.topics if topic.error_code not in CREATED]
         codes |= {topic.name: topic.error_code for topic in refused}
         refusals = {topic.name: topic.error_message or ErrorCode(topic.error_code).name for topic in refused}
     finally:

@@ -41,7 +41,6 @@ from barnabas.protocol.messages import (
 )
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
-NO_GENERATION = -1
 UNKNOWN_MEMBER_ID = ""
 
 

@@ -27,7 +27,6 @@ from barnabas.group.consumer import records as records_of
 from barnabas.group.consumer.current_assignment import Owned
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import (
-    LEAVE_EPOCH,
     NO_PARTITIONS,
     AssignmentWithEpochs,
     ConsumerGroupMember,
@@ -36,7 +35,7 @@ from barnabas.group.consumer.member import (
 from barnabas.group.consumer.migration import GroupMigration
 from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
-from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH, joins_again
+from barnabas.group.epoch_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, joins_again
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers
 from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError

@@ -22,14 +22,13 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
 
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.protocol.messages import ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataValue
 
 AssignmentWithEpochs = Mapping[bytes, Mapping[int, int]]
 """Topic id to partition index to the epoch at which the partition was assigned."""
 
 NO_PARTITIONS: AssignmentWithEpochs = {}
-JOIN_EPOCH = 0
-LEAVE_EPOCH = -1
 
 
 class MemberState(IntEnum):

@@ -28,12 +28,12 @@ from barnabas.group.classic.consumer_protocol import (
     version_of,
     write_assignment,
 )
-from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
+from barnabas.group.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, ClassicGroupState
 from barnabas.group.classic.groups import ClassicGroups
 from barnabas.group.classic.member import ClassicGroupMember
 from barnabas.group.classic.records import group_metadata_record
 from barnabas.group.consumer import records as records_of
-from barnabas.group.consumer.group import CONSUMER_PROTOCOL_TYPE, ConsumerGroup
+from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import ClassicMemberMetadata, ConsumerGroupMember, with_epoch
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers

@@ -19,13 +19,11 @@ from typing import Any
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import ConsumerGroupMember
-from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.group_environment import RETRY_MS, GroupEnvironment
 from barnabas.protocol.errors import KafkaError
 
 logger = logging.getLogger(__name__)
 
-NOTHING: CoordinatorResult[None] = CoordinatorResult(None)
-RETRY_MS = 500
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 
 
@@ -113,7 +111,7 @@ class ConsumerGroupTimers:
             group = self._environment.find(group_id, ConsumerGroup)
             current = None if group is None else group.members.get(member_id)
             if group is None or current is None or (still is not None and not still(current)):
-                return NOTHING
+                return CoordinatorResult(None)
             logger.info("group %s: member %s is fenced: %s", group_id, member_id, why)
             result = self.fence(group, [current], None, f"member {member_id}: {why}")
             first = result.on_append

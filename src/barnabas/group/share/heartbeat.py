@@ -19,11 +19,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorResult
+from barnabas.group.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import Assignment
 from barnabas.group.sender import Sender
 from barnabas.group.share.group import ShareGroup
-from barnabas.group.share.member import JOIN_EPOCH, LEAVE_EPOCH, ShareGroupMember
+from barnabas.group.share.member import ShareGroupMember
 from barnabas.group.share.rebalance import Initialization, ShareGroupRebalance
 from barnabas.group.share.timers import ShareGroupTimers
 from barnabas.protocol.errors import ErrorCode, KafkaError

@@ -20,13 +20,13 @@ from typing import Any
 
 from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.result import CoordinatorResult
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import GroupCoordinatorShard
 from barnabas.group.request_checks import check_not_blank, invalid_request
 from barnabas.group.sender import Sender
 from barnabas.group.share import offsets
 from barnabas.group.share.described import UNINITIALIZED, DescribedOffsets, EndOffset, OffsetsOfGroup, share_part
-from barnabas.group.share.group import LEAVE_EPOCH
 from barnabas.group.share.partitions import PartitionIds
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode, KafkaError

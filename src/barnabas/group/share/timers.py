@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.group_environment import RETRY_MS, GroupEnvironment
 from barnabas.group.share import records
 from barnabas.group.share.group import ShareGroup
 from barnabas.group.share.member import ShareGroupMember
@@ -16,7 +16,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
 
-RETRY_MS = 500
 """How long a timer waits after the log has refused its records."""
 
 

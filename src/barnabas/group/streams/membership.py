@@ -15,11 +15,11 @@ from dataclasses import replace
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.group import ClassicGroup
-from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH, joins_again
+from barnabas.group.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, joins_again
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.streams import records
 from barnabas.group.streams.group import StreamsGroup
-from barnabas.group.streams.member import JOIN_EPOCH, StreamsGroupMember
+from barnabas.group.streams.member import StreamsGroupMember
 from barnabas.group.streams.tasks import EMPTY_TASKS, EMPTY_TASKS_WITH_EPOCHS, Tasks, without_epochs
 from barnabas.group.streams.timers import StreamsTimers
 from barnabas.protocol.errors import ErrorCode, KafkaError

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.group_environment import RETRY_MS, GroupEnvironment
 from barnabas.group.streams import records
 from barnabas.group.streams.group import StreamsGroup
 from barnabas.group.streams.member import MemberState, StreamsGroupMember
@@ -23,7 +23,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
 
-RETRY_MS = 500
 """How long a timer waits after the log has refused its records."""
 
 
