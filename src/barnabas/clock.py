@@ -1,4 +1,4 @@
-"""The two times: what a clock on the wall shows, and how much time has passed.
+"""The two clocks: the time of day, and a monotonic time for intervals.
 
 The wall clock is what records and people see. It can jump, also backwards, when it is set. So timeouts, sessions and intervals are
 measured with the monotonic clock, which never does, and whose zero means nothing.

@@ -234,7 +234,7 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, cost:
 
 
 async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop) -> R:
-    """Wait for work that goes on to its end when the waiting coroutine is cancelled.
+    """Wait for work that continues to its end when the waiting coroutine is cancelled.
 
     For a coroutine that must not stop half-way because its client closed the connection, and for a future that several wait for.
     """

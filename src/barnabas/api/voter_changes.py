@@ -2,7 +2,7 @@
 
     AddRaftVoter     (API key 80, versions 0-1)   make a controller a voter; 1 may acknowledge before the commit (KIP-1186)
     RemoveRaftVoter  (81, version 0)              take a controller out of the voters
-    UpdateRaftVoter  (82, version 0)              a voter tells its endpoints and its versions of kraft.version
+    UpdateRaftVoter  (82, version 0)              a voter sends its endpoints and its versions of kraft.version
 
 - `metadata.voter_requests` and `raft.voter_changes` have the rules; the leader of the quorum answers.
 - On a controller's listener, any other node than the leader returns NOT_LEADER_OR_FOLLOWER. `add_raft_voter` and `remove_raft_voter`

@@ -170,7 +170,7 @@ class Exchange:
             frame: the response without its size.
 
         Raises:
-            MalformedMessage: the bytes are not this response; the connection cannot go on.
+            MalformedMessage: the bytes are not this response; the connection cannot continue.
         """
         if not self._expected:
             raise MalformedMessage(f"the broker {self.address} answered a request that was not sent")

@@ -53,7 +53,7 @@ _MAX_REQUEST_BYTES = 8 << 20
 
 
 class EncodedRecords(NamedTuple):
-    """The body of a batch: its records, compressed together, with what the header says of them."""
+    """The body of a batch: its records, compressed together, with their fields of the header."""
 
     body: Buffer
     record_count: int
@@ -158,7 +158,7 @@ class Producer:
             self._advance()
 
     def settle(self) -> None:
-        """Wait until no request is under way, so that the cluster's connections are free; what waits goes on waiting.
+        """Wait until no request is under way, so that the cluster's connections are free; waiting records keep waiting.
 
         Raises:
             KafkaError: a batch cannot be delivered.

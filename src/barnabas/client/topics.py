@@ -148,7 +148,7 @@ def create_if_absent(cluster: Cluster, topic: NewTopic) -> None:
 
 
 def brokers_create_topics(cluster: Cluster) -> bool:
-    """Return whether brokers create a topic that a client writes to; True if they do not tell."""
+    """Return whether brokers create a topic that a client writes to; True if they do not return the setting."""
     try:
         broker = ConfigResource(ResourceType.BROKER, str(next(iter(cluster.nodes()))))
         entries = result(describe_configs(cluster, [broker], names=[TOPIC_CREATION])[broker])

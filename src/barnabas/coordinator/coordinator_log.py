@@ -58,7 +58,7 @@ class CoordinatorLog(Protocol):
         ...
 
     def committed_offset(self, partition: int) -> int:
-        """Return the high watermark: what is below it is committed, and no election can take it away.
+        """Return the high watermark: the records below it are committed, and no election can take it away.
 
         Raises: KafkaError if the partition is not here.
         """

@@ -30,12 +30,12 @@ replica the log commits a batch as it appends it, and unless the batch is shared
 Invariants:
 - responses of one shard leave in the order of their batches;
 - a batch that is appended is never given up while this broker leads the partition, however long its in-sync replicas take: the shard's
-  state rests on it. A client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation goes on: its
+  state rests on it. A client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation continues: its
   `on_append` is called with the outcome, and never with this error;
 - if the leadership is lost the shard is dropped, and its waiting responses are NOT_COORDINATOR;
 - if the log refuses an open batch, or a record cannot be replayed, the memory holds records that the log does not have: the runtime closes
   the context, fails its waiting responses, and reads the shard again from the log. If a shard fails while it is read, it is FAILED until
-  the next election: the groups of one partition have no coordinator, the rest of the broker goes on;
+  the next election: the groups of one partition have no coordinator, the rest of the broker continues;
 - a closed context does nothing more: late commits and timers find it closed and return.
 
 Sources: Kafka classes `CoordinatorRuntime`; KIP-848 (threading model).

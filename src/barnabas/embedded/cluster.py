@@ -302,7 +302,7 @@ class Cluster(StartedByWith):
             process.pause()
 
     def resume(self, node: int) -> None:
-        """Let a paused node go on (SIGCONT)."""
+        """Let a paused node continue (SIGCONT)."""
         with self._lock:
             self._resume(self._process(node))
 

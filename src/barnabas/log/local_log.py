@@ -104,7 +104,7 @@ class LocalLog:
                 start = segment.locate(offset)
                 if start < segment.size or segment is active:
                     break
-                # Compaction or a cut has removed the rest of the segment: go on in the next.
+                # Compaction or a cut has removed the rest of the segment: continue in the next.
                 slot += 1
                 offset = segments.at(slot).base_offset
                 if offset >= max_offset:

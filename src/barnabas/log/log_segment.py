@@ -153,7 +153,7 @@ class LogSegment(OpenedFile):
         return (self.path, self.offset_index.path, self.time_index.path, self.transaction_index.path)
 
     def rename_to_deleted(self, tag: str = "") -> tuple[str, ...]:
-        """Give every file the suffix `.deleted`, and return the new names; reads that have begun go on.
+        """Give every file the suffix `.deleted`, and return the new names; reads that have begun continue.
 
         Args:
             tag: in front of the suffix. Another segment of this base offset may be deleted before these files are removed.
@@ -169,7 +169,7 @@ class LogSegment(OpenedFile):
         return tuple(renamed)
 
     def change_suffix(self, old: str, new: str) -> None:
-        """Rename every file of the segment; reads that have begun go on. The caller syncs the directory.
+        """Rename every file of the segment; reads that have begun continue. The caller syncs the directory.
 
         Raises:
             OSError: the disk failed; some files may have the new name already.

@@ -81,7 +81,7 @@ class FrameBuffer:
         """Return the memory for the next bytes; never empty. Frames taken before are no longer valid.
 
         Args:
-            hint: what the event loop expects to read; ignored, since it guesses worse than the size of the frame.
+            hint: the size that the event loop expects; ignored, since it guesses worse than the size of the frame.
         """
         pending = self._stop - self._start
         capacity = len(self._buffer)

@@ -20,7 +20,7 @@ MAX_FETCH_BYTES = 8 * 1024 * 1024
 
 
 class LocalLog:
-    """Attributes: `durable_end` is the end of what a flush has confirmed; `truncations` counts them."""
+    """Attributes: `durable_end` is the end of the log that a flush has confirmed; `truncations` counts them."""
 
     def __init__(self, reader: LogReader, history: VoterSetHistory) -> None:
         self.reader = reader

@@ -49,7 +49,7 @@ class QuorumState:
     Args:
         voters: returns the voters in force.
         now_ms: monotonic time.
-        election: what the node remembers of its last run.
+        election: the content of `quorum-state` from its last run.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """A snapshot on its way from the leader, piece after piece.
 
-    node wants a snapshot ──► pieces, until all bytes are here ──► durable ──► the log begins at it ──► the node goes on
+    node wants a snapshot ──► pieces, until all bytes are here ──► durable ──► the log begins at it ──► the node continues
                      ▲              │ an error, a damaged snapshot
-                     └── a pause ◄──┘   (the next Fetch tells again which snapshot is needed)
+                     └── a pause ◄──┘   (the answer to the next Fetch names a snapshot again)
 
 - A snapshot replaces the log only while the node still wants it: under another leader the node may have promised records that the
   snapshot does not hold.

@@ -17,7 +17,7 @@ __all__ = ["BrokerStates", "Followers"]
 
 
 class BrokerStates(Protocol):
-    """The ReplicaManager, for what it knows of the other brokers and of time.
+    """The part of the ReplicaManager that knows the other brokers and the time.
 
     Attributes:
         lag_time_max_ms: replica.lag.time.max.ms.

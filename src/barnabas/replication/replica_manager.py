@@ -289,7 +289,7 @@ class ReplicaManager:
 
         Kafka's broker takes the directory offline then, and stops if it has no other. If this broker went on, the partitions that it
         leads would take no records until someone made room, and producers to the partitions that it follows would wait until it left
-        their ISR. A leader alone in the ISR cannot be replaced, so it goes on and serves reads.
+        their ISR. A leader alone in the ISR cannot be replaced, so it continues and serves reads.
         """
         stop, self.on_disk_failure = self.on_disk_failure, None
         if stop is not None:

@@ -9,7 +9,7 @@
   errors.deadletterqueue.auto.create.topics.enable is true.
 - A letter is written to the partition of the record's own index, modulo the partitions of the topic. It has headers, and with
   errors.deadletterqueue.copy.record.enable also the record's key and value if they can be read and are small enough.
-- A letter that cannot be written is logged and given up; the group goes on.
+- A letter that cannot be written is logged and given up; the group continues.
 - Letters are written at least once: after a crash between the letter and the archived state the letter is written again.
 - The leader of the letter's partition may be another broker (`remote_letters`).
 

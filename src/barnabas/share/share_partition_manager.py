@@ -9,7 +9,7 @@
 - An acknowledgement for a share partition that is not here gets UNKNOWN_TOPIC_OR_PARTITION: after an election or a restart no member
   holds a lock.
 - When a client closes its connection, its fetch is cancelled and acquires nothing. Its acknowledgements, and the reading of a state
-  that its fetch began, go on to their end.
+  that its fetch began, continue to their end.
 
 Sources: KIP-932; Kafka's `SharePartitionManager`.
 """

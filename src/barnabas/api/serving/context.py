@@ -247,7 +247,7 @@ class _Context(Generic[Services]):
         close_connection: a handler sets it to close the connection after this request, as a failed acks=0 produce must.
         has_waited, output: whether the response had to wait; its bytes if it had not.
         holds_order: a handler that waits before it has done anything sets it, so that no later request overtakes this one.
-        when_released: set by the connection, to go on when the order is held no longer.
+        when_released: set by the connection, to continue when the order is held no longer.
         is_long: the request took the executor to decode; so does its response, and what the controller makes of it.
     """
 

@@ -6,7 +6,7 @@
     delete a group   the states first, then the group like any other
     describe         group: which partitions ──► share coordinator: offsets and counts ──► log: the end, for the lag
 
-A heartbeat does not wait for the share coordinator: its member gets the partitions with the next heartbeat. Every sequence goes on to
+A heartbeat does not wait for the share coordinator: its member gets the partitions with the next heartbeat. Every sequence continues to
 its end when the client closes its connection, so that the group and the share coordinator agree.
 
 Source: Kafka class `GroupCoordinatorService` (`shareGroup*`); KIP-932, KIP-1226 (lag).
