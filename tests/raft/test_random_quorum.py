@@ -76,8 +76,13 @@ def play(seed: int, voters: int, observers: int, steps: int = 120, *, changes: b
     return world
 
 
-@pytest.mark.parametrize("seed", range(25))
-@pytest.mark.parametrize(("voters", "observers"), [(1, 1), (2, 0), (3, 1), (5, 0)])
+SEEDS = range(25)
+SHAPES = ((1, 1), (2, 0), (3, 1), (5, 0))
+"""Voters and observers."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("voters", "observers"), SHAPES)
 def test_a_quorum_under_faults(seed: int, voters: int, observers: int) -> None:
     world = play(seed, voters, observers)
     assert world.committed_values
