@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorde
 CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 # What test modules share is typed as the source is; the drivers are programs of other environments.
 STAGES := $(shell find tests -name '*.py' ! -name 'test_*' ! -path '*/drivers/*')
-# The suites start hundreds of Python processes; without bytecode files each one compiles anew what it imports: Spark's worker for 2 s.
+# The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean

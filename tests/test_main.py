@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from barnabas.cli.commands import COMMANDS
 from barnabas.main import command_group
 
-HEAVY = ("rich", "confluent_kafka", "barnabas.client", "barnabas.protocol", "barnabas.server", "asyncio")
+HEAVY = ("rich", "confluent_kafka", "barnabas.client", "barnabas.protocol", "barnabas.node", "asyncio")
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, "demo"])

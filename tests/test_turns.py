@@ -12,8 +12,8 @@ import pytest
 
 from barnabas.steps import start
 from barnabas.turns import ELEMENT, RECORD, TURN, is_long, new_budget, next_turn, next_turn_of, pace, spend
+from tests.at_once import turn_by_turn
 from tests.coordinator.virtual_loop import VirtualLoop
-from tests.turn_by_turn import turn_by_turn
 
 HALF = TURN // 2
 

@@ -1,4 +1,4 @@
-"""The two times: what a clock on the wall shows, and how much time has passed.
+"""The two clocks: the time of day, and a monotonic time for intervals.
 
 The wall clock is what records and people see. It can jump, also backwards, when it is set. So timeouts, sessions and intervals are
 measured with the monotonic clock, which never does, and whose zero means nothing.
@@ -19,9 +19,9 @@ class Clock(NamedTuple):
     monotonic_ms: Callable[[], int]
 
     def to_wall_ms(self, monotonic_ms: int) -> int:
-        """Return what the wall clock, as it goes now, showed at a monotonic time."""
+        """Return the wall time of a monotonic time, by the present difference between the two clocks."""
         return self.wall_ms() - (self.monotonic_ms() - monotonic_ms)
 
     def to_monotonic_ms(self, wall_ms: int) -> int:
-        """Return when the wall clock, as it goes now, shows this time."""
+        """Return the monotonic time of a wall time, by the present difference between the two clocks."""
         return self.monotonic_ms() + (wall_ms - self.wall_ms())

@@ -53,7 +53,7 @@ class BrokerLog(logging.Handler):
     """
 
     EVERYTHING = 1
-    """A level that nobody else sets: with another level a test has set its own."""
+    """A level that no test uses: if the logger has another level, a test has set it."""
 
     def __init__(self) -> None:
         super().__init__(self.EVERYTHING)

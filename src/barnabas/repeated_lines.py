@@ -1,8 +1,8 @@
 """Lines of the log that a peer can cause as often as it likes: a few a minute about each subject, the others are counted.
 
-The first line about a subject, such as a peer's address, is logged at once; how many more of its minute are logged as they come is up to
-the caller. The others are counted, and their last one is logged when the minute is over, with the count. A subject about which a whole
-minute brought nothing is forgotten.
+The first line about a subject, such as a peer's address, is logged immediately; the caller chooses how many more of its minute are
+logged as they come. The others are counted, and their last one is logged when the minute is over, with the count. A subject without a
+line for a whole minute is forgotten.
 
 Memory is bounded: beyond `SUBJECTS` subjects, all others are one.
 """
@@ -10,7 +10,10 @@ Memory is bounded: beyond `SUBJECTS` subjects, all others are one.
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barnabas.steps import Loop
 
 __all__ = ["RepeatedLines"]
 
@@ -19,12 +22,8 @@ SUBJECTS = 1000
 OTHERS = "other peers"
 
 
-class _Loop(Protocol):
-    def call_later(self, delay: float, callback: Any, /, *args: Any) -> Any: ...
-
-
 class _Subject:
-    """What was logged about one subject in its minute, and what was left out."""
+    """The lines about one subject in its minute: how many were logged, how many left out."""
 
     __slots__ = ("count", "last", "logged", "timer")
 
@@ -41,7 +40,7 @@ class _Subject:
 class RepeatedLines:
     """The lines of one node."""
 
-    def __init__(self, loop: _Loop) -> None:
+    def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._subjects: dict[str, _Subject] = {}
 
@@ -62,7 +61,7 @@ class RepeatedLines:
 
         Args:
             at_most: how many lines of a minute are logged as they come.
-            error: its traceback follows the line; not one that is counted.
+            error: its traceback follows the line, unless the line is only counted.
         """
         if not logger.isEnabledFor(level):
             return
@@ -80,7 +79,7 @@ class RepeatedLines:
             subject.last = logger, level, line
 
     def close(self) -> None:
-        """Log what was counted."""
+        """Log the counts."""
         for about in list(self._subjects):
             self._log_count(about)
 

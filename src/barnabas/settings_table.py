@@ -16,7 +16,7 @@ from barnabas.words.nearest import did_you_mean
 __all__ = ["TABLE", "Row", "Setting", "near_setting", "rows", "setting_names", "settings_of", "suggestion"]
 
 TABLE = Path(__file__).with_name("settings.tsv")
-# What brokers of this project and of Apache Kafka say of a name that they do not know.
+# The description of an unknown name, as brokers of this project and of Apache Kafka return it.
 _UNKNOWN = r"Unknown (topic|group) config name: (\S+)"
 
 

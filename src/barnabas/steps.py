@@ -1,19 +1,19 @@
 """Steps: a coroutine runs on the spot and becomes a future only if it must wait.
 
-Handlers and coordinators are coroutines, but most of their answers are there at once: on one replica an append is committed when
+Handlers and coordinators are coroutines, but most of their answers need no wait: on one replica an append is committed when
 it returns. A task for each request would put every answer off to a later turn of the loop. So a coroutine is stepped instead:
 
     step(coroutine, loop)   ── runs to its first wait ──►  finished: its result, in this turn of the loop
                                                            waits:    a `Waiting`, a future that steps on when the wait is over
 
-- Awaiting a future that is done does not suspend. Awaiting one that is not suspends every coroutine up to the `Waiting`.
+- Awaiting a done future does not suspend. Awaiting any other suspends every coroutine up to the `Waiting`.
 - An exception leaves by the same way as a result: `step` raises it, or the `Waiting` fails with it. None is lost.
-- Cancelling a `Waiting` cancels what the coroutine waits for; the coroutine sees `CancelledError`, as in a task.
+- Cancelling a `Waiting` cancels the future for which the coroutine waits; the coroutine sees `CancelledError`, as in a task.
 - Long work gives the loop its turns (`turns`), and so does `gather` when it starts many coroutines.
 
 Invariant: a coroutine that is stepped never runs in two places; after `step` returned a `Waiting`, only callbacks of the loop run it.
 
-What is left out: `asyncio.timeout` and all that asks for the current task. There is no task; `sleep` of this module takes the loop.
+Left out: `asyncio.timeout` and everything else that needs the current task. There is no task; `sleep` of this module takes the loop.
 
 Sources: PEP 492 (coroutines), the protocol between `asyncio.Task` and `asyncio.Future` (`_asyncio_future_blocking`).
 """
@@ -72,9 +72,9 @@ class Waiting(asyncio.Future[R]):
         return f"<Waiting {self._coroutine!r} done={self.done()}>"
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Cancel what the coroutine waits for; returns False if the coroutine has ended."""
+        """Cancel the future for which the coroutine waits; return False if the coroutine has ended."""
         if self.done():
-            return super().cancel(msg)  # An exception that nobody has asked for is dropped, as with any future.
+            return super().cancel(msg)  # The exception is dropped if it was not retrieved, as with any future.
         if self._awaited is None or not self._awaited.cancel(msg):
             self._is_cancel_requested = True
         return True
@@ -113,8 +113,8 @@ class Waiting(asyncio.Future[R]):
 def step(coroutine: Coroutine[Any, Any, R], loop: Loop) -> R | asyncio.Future[R]:
     """Run a coroutine to its end or its first wait.
 
-    Returns: the coroutine's result, or a future: a `Waiting`, or a cancelled one if what the coroutine needs is cancelled.
-    Raises: what the coroutine raises before it waits.
+    Returns: the coroutine's result, or a future: a `Waiting`, or a cancelled future if the coroutine raised CancelledError.
+    Raises: any exception of the coroutine before its first wait.
     """
     try:
         awaited = coroutine.send(None)
@@ -167,7 +167,7 @@ def _cancelled(loop: Loop) -> asyncio.Future[Any]:
 
 
 def observe(future: asyncio.Future[Any]) -> None:
-    """Keep the loop from reporting a failure of a future that perhaps nobody awaits to its end; who awaits it still gets the error."""
+    """Keep the loop from reporting that nothing retrieved the exception of this future. A coroutine that awaits it still gets the error."""
     future.add_done_callback(_ask_for_exception)
 
 
@@ -177,7 +177,7 @@ def _ask_for_exception(done: asyncio.Future[Any]) -> None:
 
 
 def in_background(coroutine: Coroutine[Any, Any, object], loop: Loop) -> asyncio.Future[Any]:
-    """Run a coroutine for which nobody waits; an exception is logged."""
+    """Run a coroutine without a caller that waits for it; an exception is logged."""
 
     def log_failure(done: asyncio.Future[Any]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
@@ -206,7 +206,7 @@ def run_on_the_spot(coroutine: Coroutine[Any, Any, None], loop: Loop | None) -> 
 async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, cost: int = READ) -> list[R]:
     """Run coroutines side by side and return their results in order.
 
-    Each is stepped when it is taken from `coroutines`. The first failure (in the order of the coroutines) cancels those that still wait.
+    Each is stepped when it is taken from `coroutines`. The first failure (in their order) cancels the coroutines that still wait.
 
     Args:
         cost: of a coroutine up to its first wait, as in `turns`.
@@ -234,7 +234,7 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, cost:
 
 
 async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop) -> R:
-    """Wait for work that goes on to its end when the one who waits is cancelled.
+    """Wait for work that continues to its end when the waiting coroutine is cancelled.
 
     For a coroutine that must not stop half-way because its client closed the connection, and for a future that several wait for.
     """
@@ -245,7 +245,7 @@ async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop)
     waiter: asyncio.Future[None] = loop.create_future()
 
     def wake(done: asyncio.Future[R]) -> None:
-        # Asked for here, because the one who waits may be cancelled before it asks.
+        # Asked for here, because the waiting coroutine may be cancelled before it asks.
         error = None if done.cancelled() else done.exception()
         if not waiter.done():
             waiter.set_result(None)

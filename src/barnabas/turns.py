@@ -1,14 +1,14 @@
 """Turns: long work gives the event loop a turn again and again, so that one request does not keep the others waiting.
 
-A turn of the loop has a budget, `TURN`, about what the loop may do between two looks at the sockets. Code says what the next piece of its
-work costs, and never how many pieces fit:
+A turn of the loop has a budget, `TURN`, for the work between two looks at the sockets. Code says what the next piece of its work costs,
+and never how many pieces fit:
 
     for topic in topics:
-        await pace(ELEMENT)                  waits for the next turn, if what was done in this one has used it up
+        await pace(ELEMENT)                  waits for the next turn if this one is used up
         ...
 
-All coroutines of a loop spend the same budget, so ten long requests side by side hold it no longer than one does. Those that wait go on
-in the order in which they came, one in each turn, each with a whole budget; between two of them the loop looks at its sockets.
+All coroutines of a loop spend the same budget, so ten long requests side by side hold it no longer than one does. The waiting coroutines
+continue in the order in which they came, one in each turn, each with a whole budget; between two of them the loop looks at its sockets.
 
 - Costs are counted, not timed: the same input takes the same turns in every run, and a seed of the simulation replays.
 - A cost is a rough number of microseconds. Twice too much is harmless; ten times too little is a turn ten times too long.
@@ -16,7 +16,7 @@ in the order in which they came, one in each turn, each with a whole budget; bet
   someone waits for a turn, since to ask the loop for a callback in each turn would cost more than all the work of a small request.
 - A request whose records are a view of its connection's buffer must copy them before it waits: it asks `spend` first.
 
-What cannot be divided, such as to decode one frame, is done in the executor if it costs more than a turn (`is_long`).
+Work that cannot be divided, such as to decode one frame, runs in the executor if it costs more than a turn (`is_long`).
 
 Left out: priorities. The budget belongs to the process, not to a loop; two loops in two threads only wait a little more often.
 """
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 TURN = 4_000
-"""What a turn of the loop may cost before others have theirs."""
+"""The cost of one turn: a coroutine that has spent it waits for the next."""
 
 RECORD = 1
 """To look at one of many small things: a field, a name, a record in memory."""
@@ -72,7 +72,7 @@ LOG_OPENED = 500
 
 
 class _Budget:
-    """What is left of the turn; one object, since a global name is slower to write."""
+    """The rest of the turn's budget; one object, since a global name is slower to write."""
 
     __slots__ = ("left",)
 
@@ -84,7 +84,7 @@ _budget = _Budget()
 
 
 class _Queue:
-    """The coroutines of one loop that wait for a turn; one goes on in each. While any wait, the loop's next callback keeps it."""
+    """The coroutines of one loop that wait for a turn; one continues in each. While any wait, the loop's next callback keeps it."""
 
     __slots__ = ("__weakref__", "_loop", "_waiting")
 
@@ -114,7 +114,7 @@ class _Queue:
             self._loop.call_soon(self._begin_turn)
 
 
-# By the id of the loop. It must not keep a loop that is gone, nor those who waited there.
+# By the id of the loop. It must not keep a loop that is gone, nor the coroutines that waited there.
 _queues: WeakValueDictionary[int, _Queue] = WeakValueDictionary()
 
 
@@ -129,7 +129,7 @@ class _NextTurn:
 
 
 class _NoLoop:
-    """What a future asks its loop when it is made."""
+    """The part of a loop that a future needs when it is made."""
 
     def get_debug(self) -> bool:
         return False
@@ -171,7 +171,7 @@ def next_turn() -> Awaitable[None]:
 
 
 def next_turn_of(loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
-    """As `next_turn`, for what is not a coroutine."""
+    """As `next_turn`, for callers that are not coroutines."""
     queue = _queues.get(id(loop))
     if queue is None:
         queue = _queues[id(loop)] = _Queue(loop)

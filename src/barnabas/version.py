@@ -16,7 +16,7 @@ _HERE = Path(__file__)
 
 
 def commit() -> str | None:
-    """Return the first digits of the commit: what the build wrote into the wheel, or what git says of the checkout.
+    """Return the first digits of the commit: from the wheel, where the build wrote it, or from git in a checkout.
 
     Returns:
         `-dirty` follows the digits of a checkout with changes. None if neither knows, as in a copy of the files.

@@ -52,7 +52,7 @@ class Controlling(Serving):
             config_resolver=resolver,
             controller=self.quorum.controller,
             driver=self.quorum.driver,
-            heartbeats=self,
+            heard=self.heard,
             image=lambda: self.quorum.loader.image,
             now_ms=lambda: self.now_ms,
             loop=self.loop,

@@ -1,4 +1,4 @@
-"""DescribeGroups, ListGroups, DeleteGroups and OffsetDelete in every version."""
+"""DescribeGroups, ListGroups and DeleteGroups in every version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from barnabas.protocol.messages import (
     DescribeGroupsRequest,
     ListGroupsRequest,
     OffsetCommitRequest,
-    OffsetDeleteRequest,
 )
 from tests.api.group_hosting import GroupHosting
 from tests.replication.hosting import Hosting
@@ -64,30 +63,3 @@ def test_delete_groups(hosting: Hosting, version: int) -> None:
         ("idle", ErrorCode.NONE),
         ("other", ErrorCode.GROUP_ID_NOT_FOUND),
     ]
-
-
-def offset_delete(*partitions: int, group_id: str = "g", name: str = "t") -> OffsetDeleteRequest:
-    Partition = OffsetDeleteRequest.OffsetDeleteRequestPartition
-    parts = [Partition(partition_index=index) for index in partitions]
-    topic = OffsetDeleteRequest.OffsetDeleteRequestTopic(name=name, partitions=parts)
-    return OffsetDeleteRequest(group_id=group_id, topics=[topic])
-
-
-def test_offset_delete(hosting: Hosting) -> None:
-    host = GroupHosting(hosting)
-    host.stable_member()
-    for name in ("t", "s"):
-        hosting.create_topic(name, 1)
-
-    def outcome(request: OffsetDeleteRequest) -> tuple[ErrorCode, dict[int, ErrorCode]]:
-        response = host.ask(47, request, 0)
-        parts = [part for topic in response.topics for part in topic.partitions]
-        return ErrorCode(response.error_code), {p.partition_index: ErrorCode(p.error_code) for p in parts}
-
-    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert outcome(offset_delete(0, 7)) == (ErrorCode.NONE, {7: unknown, 0: ErrorCode.NONE})
-    assert outcome(offset_delete(0, name="s")) == (ErrorCode.NONE, {0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC})
-    assert outcome(offset_delete(0, name="x")) == (ErrorCode.NONE, {0: unknown})
-    assert outcome(offset_delete(0, name="x", group_id="other")) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
-    assert outcome(offset_delete(0, group_id="other")) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
-    assert outcome(offset_delete(0, group_id="")) == (ErrorCode.INVALID_GROUP_ID, {})

@@ -58,9 +58,6 @@ def waits(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequest.OffsetCommitRequestTopic(name="t")] * TOPICS),
             id="OffsetCommit",
         ),
-        pytest.param(
-            fetch.handle, 1, 12, FetchRequest(session_epoch=-1, topics=[FetchRequest.FetchTopic()] * TOPICS), id="Fetch"
-        ),
     ],
 )
 def test_topics_without_partitions(
@@ -71,6 +68,26 @@ def test_topics_without_partitions(
     context.is_long, context.holds_order = True, key == 0
     hosting.loop.run_until_complete(handle(context, request_))
     assert waits[0] >= TOPICS // PER_TURN - 1
+
+
+def test_the_topics_of_a_long_fetch_are_read_in_the_executor(
+    hosting: Hosting, waits: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change nothing, so they need no turn of the loop."""
+    in_executor: list[str] = []
+    run = hosting.loop.run_in_executor
+
+    def noted(executor: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        in_executor.append(function.__name__)
+        return run(executor, function, *arguments)
+
+    monkeypatch.setattr(hosting.loop, "run_in_executor", noted)
+    request = FetchRequest(session_epoch=-1, topics=[FetchRequest.FetchTopic()] * TOPICS)
+    for is_long, ran in ((False, []), (True, ["_wanted"])):
+        context = hosting.context(1, 12)
+        context.is_long = is_long
+        hosting.loop.run_until_complete(fetch.handle(context, request))
+        assert in_executor == ran
 
 
 def test_the_partitions_that_a_session_forgets(hosting: Hosting, waits: list[int]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
+    CreateTopicsResponse,
     DeleteGroupsRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
@@ -75,6 +77,25 @@ def test_internal_topics_are_created(serving: Serving) -> None:
 
 def _named(name: str) -> MetadataRequest.MetadataRequestTopic:
     return MetadataRequest.MetadataRequestTopic(name=name)
+
+
+def test_metadata_may_name_an_internal_topic_that_is_being_created(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for the same creation, and finds the topic or its error."""
+    serving.create_topic("lines", 3)
+    created = serving.loop.create_future()
+    monkeypatch.setattr(serving.server.services, "controller", SimpleNamespace(handle=lambda *given, **more: created))
+    join(serving)
+    serving.loop.call_later(0, lambda: created.set_result(_answer(r=0, c=ErrorCode.POLICY_VIOLATION)))
+    (r, c) = serving.ask(MetadataRequest(topics=[_named("r"), _named("c")], allow_auto_topic_creation=True)).topics
+    assert (r.error_code, c.error_code) == (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.POLICY_VIOLATION)
+    assert serving.server.services.creating_topics == {}
+
+
+def _answer(**codes: int) -> CreateTopicsResponse:
+    results = [CreateTopicsResponse.CreatableTopicResult(name=name, error_code=code) for name, code in codes.items()]
+    return CreateTopicsResponse(topics=results)
 
 
 def test_why_an_internal_topic_could_not_be_created(serving: Serving) -> None:

@@ -12,7 +12,6 @@ from barnabas.protocol.messages import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,
     OffsetFetchRequest,
-    WriteTxnMarkersRequest,
 )
 from barnabas.protocol.primitives import Uuid
 from tests.api.transaction_hosting import TransactionHosting
@@ -117,6 +116,14 @@ class TestVersionTwo:
         assert host.end((77, 0), False).error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
         assert host.end(empty, transactional_id="unknown").error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
         assert host.end(empty, transactional_id="").error_code == ErrorCode.INVALID_REQUEST
+
+    def test_a_transaction_in_a_deleted_topic_ends(self, host: TransactionHosting) -> None:
+        producer = host.producer()
+        host.produce(producer, 0, b"a")
+        host.hosting.delete_topic(host.topic_id)
+        assert host.end(producer).error_code == OK
+        (state,) = host.ask(65, DescribeTransactionsRequest(transactional_ids=["tx"]), 0).transaction_states
+        assert state.transaction_state == "CompleteCommit"
 
     def test_an_unknown_producer_may_not_begin_by_producing(self, host: TransactionHosting) -> None:
         assert host.produce((9, 0), 0, b"a") == ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -327,54 +334,6 @@ class TestOffsets:
         producer = host.producer()
         host.coordinator.on_resigned(host.coordinator.partition_of("g"))
         assert host.commit_offset(producer, 7) == ErrorCode.NOT_COORDINATOR
-
-
-class TestMarkers:
-    def marker(self, host: TransactionHosting, producer: tuple[int, int], version: int = 1, **fields: Any) -> int:
-        topic = WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=fields.pop("topic", "t"), partition_indexes=[0])
-        fields.setdefault("coordinator_epoch", 0)
-        wanted = WriteTxnMarkersRequest.WritableTxnMarker(
-            producer_id=producer[0], producer_epoch=producer[1], topics=[topic], **fields
-        )
-        (answered,) = host.ask(27, WriteTxnMarkersRequest(markers=[wanted]), version).markers
-        assert answered.producer_id == producer[0]
-        code: int = answered.topics[0].partitions[0].error_code
-        return code
-
-    def test_an_administrator_ends_a_hanging_transaction(self, host: TransactionHosting) -> None:
-        producer = host.producer()
-        host.produce(producer, 0, b"a")
-        assert self.marker(host, producer) == OK
-        assert host.contents() == ["a", "ABORT/0"]
-        assert host.log().last_stable_offset == 2
-
-    def test_a_marker_of_version_2_needs_a_newer_epoch(self, host: TransactionHosting) -> None:
-        producer = host.producer()
-        host.produce(producer, 0, b"a")
-        late = self.marker(host, producer, 2, transaction_version=2)
-        assert late == ErrorCode.INVALID_PRODUCER_EPOCH
-        assert self.marker(host, (producer[0], 1), 2, transaction_version=2) == OK
-        assert self.marker(host, (producer[0], 1), 2, transaction_version=2) == OK, "a repeated marker does no harm"
-
-    def test_a_replaced_coordinator_is_fenced(self, host: TransactionHosting) -> None:
-        producer = host.producer()
-        assert self.marker(host, producer, coordinator_epoch=5) == OK
-        assert self.marker(host, producer, coordinator_epoch=4) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
-
-    def test_a_partition_that_is_not_here(self, host: TransactionHosting) -> None:
-        assert self.marker(host, (1, 0), topic="unknown") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-    def test_offsets_wait_for_their_coordinator(self, host: TransactionHosting) -> None:
-        host.coordinator.on_resigned(0)
-        assert self.marker(host, (1, 0), topic="__consumer_offsets") == ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-    def test_a_transaction_in_a_deleted_topic_ends(self, host: TransactionHosting) -> None:
-        producer = host.producer()
-        host.produce(producer, 0, b"a")
-        host.hosting.delete_topic(host.topic_id)
-        assert host.end(producer).error_code == OK
-        (state,) = host.ask(65, DescribeTransactionsRequest(transactional_ids=["tx"]), 0).transaction_states
-        assert state.transaction_state == "CompleteCommit"
 
 
 class TestLooking:

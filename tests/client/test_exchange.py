@@ -31,7 +31,6 @@ def test_responses_belong_to_requests_in_their_order() -> None:
             "me",
         )
         assert messages.MetadataRequest.decode(memoryview(frame)[4 + body :], 12).topics is None
-    under_test.encode(messages.ProduceRequest(acks=0), 9, is_answered=False)
     assert under_test.unanswered == 2
     for correlation_id in (1, 2):
         response = messages.MetadataResponse(cluster_id=f"c{correlation_id}")

@@ -54,7 +54,7 @@ class Addresses:
         addresses = [("h", port) for port in range(len(self._attempts))]
         return meet(addresses, self._dial, 30_000, self._identify).port
 
-    def _dial(self, host: str, port: int, *, first_answer_ms: int) -> BlockingConnection:
+    def _dial(self, host: str, port: int, first_answer_ms: int) -> BlockingConnection:
         self.asked.append((port, first_answer_ms))
         if error := next(self._attempts[port]):
             raise error

@@ -7,7 +7,6 @@ import pytest
 from barnabas.client.admin import Admin, TopicPartition, result
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.versioned import encode_versioned
 from tests.client.scripted_broker import MemoryCluster
 from tests.client.versions import T0, T1, error_code, every_version, only
 
@@ -26,7 +25,7 @@ def classic_groups(broker_id: int, request: Any, version: int) -> Any:
     for group_id in request.groups:
         if group_id == "g":
             member = response.DescribedGroupMember(
-                member_id="m", client_id="c", client_host="/127.0.0.1", member_assignment=encode_versioned(assigned, 0)
+                member_id="m", client_id="c", client_host="/127.0.0.1", member_assignment=b"\0\0" + assigned.encode(0)
             )
             odd = response.DescribedGroupMember(member_id="n", member_assignment=b"\x00")
             groups.append(

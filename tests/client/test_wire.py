@@ -83,15 +83,6 @@ def test_fetched_records_are_views_of_one_buffer() -> None:
     assert [check_records(view)[0].value for view in views] == [bytes([index]) * 1000 for index in range(3)]
 
 
-def test_acks_0_expects_no_answer() -> None:
-    with (
-        ScriptedBroker(answer(versions_response(RANGES)), SILENCE, answer(metadata("after"))) as broker,
-        connect(broker) as connection,
-    ):
-        connection.send_without_response(messages.ProduceRequest(acks=0))
-        assert connection.request(messages.MetadataRequest(topics=[])).cluster_id == "after"
-
-
 def test_nobody_listens() -> None:
     with pytest.raises(BrokerNotAvailable) as raised:
         BlockingConnection("127.0.0.1", 1)

@@ -19,8 +19,11 @@ from barnabas.group.classic.tombstone import group_metadata_tombstone
 from barnabas.group.offset_records import offset_commit_record, offset_commit_tombstone
 from barnabas.group.offset_store import OffsetAndMetadata
 from barnabas.protocol.errors import MalformedMessage
+from barnabas.protocol.messages import coordinator_key_class, coordinator_value_class
+from barnabas.protocol.schema import schema_index
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
+from tests.protocol.samples import Sampler
 
 SERDE = RecordSerde("group")
 OFFSET = OffsetAndMetadata(committed_offset=7, leader_epoch=2, metadata="m", commit_timestamp_ms=9)
@@ -97,6 +100,24 @@ def test_unknown_types(key: bytes, value: bytes | None) -> None:
 def test_broken_records(key: bytes, value: bytes | None) -> None:
     with pytest.raises(MalformedMessage):
         SERDE.decode(key, value)
+
+
+@pytest.mark.parametrize(
+    ("family", "type_id"),
+    [(family, int(each)) for family, types in schema_index()["coordinators"].items() for each in types],
+)
+def test_every_record(family: str, type_id: int) -> None:
+    key_class, value_class = coordinator_key_class(family, type_id), coordinator_value_class(family, type_id)
+    assert key_class.API_KEY == value_class.API_KEY == type_id
+    assert key_class.MIN_VERSION == key_class.MAX_VERSION == 0
+    key = Sampler(key_class.NAME).message(key_class.NAME, 0)
+    serde = RecordSerde(family)
+    for version in range(value_class.MIN_VERSION, value_class.MAX_VERSION + 1):
+        value = Sampler(value_class.NAME).message(value_class.NAME, version)
+        record = CoordinatorRecord(type_id, key, value, version)
+        encoded = serde.encode(record)
+        assert (encoded[0][:2], encoded[1][:2] if encoded[1] else None) == (type_id.to_bytes(2), version.to_bytes(2))
+        assert serde.decode(*encoded) == record
 
 
 def test_records_are_split_over_batches_of_limited_size() -> None:

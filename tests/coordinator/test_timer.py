@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from barnabas.coordinator.result import CoordinatorResult
-from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.coordinator.timer import RETRY_MS, CoordinatorTimer, TimerOperation
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
@@ -66,3 +67,23 @@ def test_what_is_computed_when_the_shard_ends_is_dropped() -> None:
     timer.cancel_all()
     loop.advance(0)
     assert fired == []
+
+
+def test_what_the_log_refuses_is_tried_again() -> None:
+    loop, tries, told = VirtualLoop(), list[int](), list[KafkaError | None]()
+    outcomes: list[KafkaError | None] = [KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), None]
+
+    def write(key: str, operation: TimerOperation) -> None:
+        tries.append(len(tries))
+        on_append = operation().on_append
+        assert on_append is not None
+        on_append(outcomes[tries[-1]])
+
+    timer = CoordinatorTimer(loop, write)
+    timer.schedule_until_written("a", 10, lambda: CoordinatorResult(None, on_append=told.append), "the end of a")
+    loop.advance(10 + RETRY_MS)
+    assert (tries, told, len(timer)) == ([0, 1], outcomes, 0)
+    outcomes[:] = [KafkaError(ErrorCode.NOT_COORDINATOR)] * 3
+    timer.schedule_until_written("a", 10, lambda: CoordinatorResult(None), "the end of a")
+    loop.advance(10 + RETRY_MS)
+    assert (tries, len(timer)) == ([0, 1, 2], 0), "its timers have ended"

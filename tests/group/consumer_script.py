@@ -22,8 +22,9 @@ from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
     OffsetFetchRequest,
 )
+from tests.golden import options
 from tests.group.cluster_metadata import ClusterMetadata
-from tests.group.script import Client, ScriptRunner, _options
+from tests.group.script import Client, ScriptRunner
 
 
 class ConsumerScriptRunner(ScriptRunner):
@@ -47,7 +48,7 @@ class ConsumerScriptRunner(ScriptRunner):
         )
         return GroupCoordinator(config, self.log, new_shard, loop=self.loop, now_ms=lambda: self.loop.now_ms)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Also what was put off by no time at all."""
         self.loop.advance(0)
 
@@ -59,7 +60,7 @@ class ConsumerScriptRunner(ScriptRunner):
 
     def do_setting(self, *settings: str) -> None:
         """setting NAME=VALUE: of the broker, before anything else."""
-        self.broker_settings.update(_options(settings))
+        self.broker_settings.update(options(settings))
 
     def do_group_config(self, group: str, setting: str) -> None:
         """group-config GROUP NAME=VALUE"""
@@ -74,13 +75,13 @@ class ConsumerScriptRunner(ScriptRunner):
         """delete-topic NAME"""
         self.coordinator.on_topics_changed(self.cluster.delete_topic(name))
 
-    def do_beat(self, name: str, *options: str) -> None:
+    def do_beat(self, name: str, *words: str) -> None:
         """beat CLIENT [topics=t,u] [regex=R] [epoch=N] [owned=t:0,1/u:0|none|all] [instance=I] [rebalance=T] [assignor=A] [id=M]
 
         The first beat joins. Later ones say what the client has when it is given, and carry the epoch of the last answer.
         """
         client = self.clients.setdefault(name, Client(name))
-        given = _options(options)
+        given = options(words)
         client.instance_id = given.get("instance", client.instance_id)
         client.member_id = given.get("id", client.member_id or name)
         epoch = int(given.get("epoch", 0 if client.generation_id < 0 else client.generation_id))

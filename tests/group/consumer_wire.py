@@ -126,7 +126,7 @@ class ConsumerWireRunner(ConsumerScriptRunner):
     def coordinator(self) -> Any:
         return self._wire
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Wait for the answers, except of who waits for others, and then until it is quiet."""
         deadline = time.monotonic() + ANSWERED_SECONDS
         while self.loop.selector.get_map() and time.monotonic() < deadline:
@@ -205,5 +205,5 @@ class ConsumerWireRunner(ConsumerScriptRunner):
     def _trace_log(self) -> None:
         pass
 
-    def _trace_states(self) -> None:
+    def trace_states(self) -> None:
         pass

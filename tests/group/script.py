@@ -1,11 +1,10 @@
-"""Golden scripts of the group coordinator: commands, each followed by the exact trace of what happened.
+"""Golden scripts of the group coordinator (see `tests.golden`).
 
-    > join a                       a command; `a` is a client, and remembers the member id and generation it was given
+    > join a                       `a` is a client, and remembers the member id and generation it was given
     a: join MEMBER_ID_REQUIRED id=a.1
 
 Lines of a trace: answers (`client: api outcome`), records as they are appended (`log key -> value`), and after each command the
 group's state if it has changed (`group g Stable 1 leader=a.1 a.1 b.1`). Member ids are written `name.N`, N counting up from 1.
-`# ...` is a comment. With UPDATE_SCRIPTS=1 in the environment the traces are rewritten.
 
 Commands: see the methods `do_...` of `ScriptRunner`.
 """
@@ -44,17 +43,10 @@ from barnabas.steps import start
 from tests.coordinator.internal_topic import InternalTopic
 from tests.coordinator.shards import context_of
 from tests.coordinator.virtual_loop import VirtualLoop
+from tests.golden import Script, milliseconds, options
 
 SENDER = Sender("c", "/127.0.0.1", 0)
-_TIME = re.compile(r"(\d+)(ms|s|m|h|d)$")
-_UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MEMBER_ID = re.compile(r"(\w+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def milliseconds(text: str) -> int:
-    match = _TIME.match(text)
-    assert match, f"{text} is no time"
-    return int(match[1]) * _UNIT_MS[match[2]]
 
 
 class Client:
@@ -65,7 +57,7 @@ class Client:
         self.generation_id = -1
 
 
-class ScriptRunner:
+class ScriptRunner(Script):
     """Runs one script against a coordinator on an in-memory log, in virtual time.
 
     Attributes:
@@ -76,16 +68,15 @@ class ScriptRunner:
     classic: Any = classic_requests
 
     def __init__(self) -> None:
+        super().__init__()
         self.loop = VirtualLoop()
         self.log = InternalTopic(self.loop)
         self.config: dict[str, Any] = {"offsets_topic_num_partitions": 1}
         self.rng = random.Random(1)
-        self.trace: list[str] = []
         self.clients: dict[str, Client] = {}
         self.aliases: dict[str, str] = {}
         self.alias_counts: Counter[str] = Counter()
         self.seen_batches = 0
-        self.seen_states: dict[str, str] = {}
         self.serde = RecordSerde("group")
         self._coordinator: GroupCoordinator | None = None
         self.epoch = 0
@@ -103,25 +94,12 @@ class ScriptRunner:
         new_shard = shard_factory(config, now_ms=lambda: self.loop.now_ms, rng=self.rng)
         return GroupCoordinator(config, self.log, new_shard, loop=self.loop, now_ms=lambda: self.loop.now_ms)
 
-    def run(self, text: str) -> str:
-        """Run a script; returns it with the traces that came out."""
-        out: list[str] = []
-        for line in text.splitlines():
-            if line.startswith(">"):
-                self.trace = []
-                words = line[1:].split()
-                getattr(self, "do_" + words[0].replace("-", "_"))(*words[1:])
-                self._settle()
-                self._trace_log()
-                self._trace_states()
-                out += [line, *self.trace]
-            elif not line.strip() or line.startswith("#"):
-                out.append(line)
-        return "\n".join(out) + "\n"
-
-    def _settle(self) -> None:
-        """Let happen what a command has made ready."""
+    def settle(self) -> None:
         self.loop.run_ready()
+
+    def trace_states(self) -> None:
+        self._trace_log()
+        super().trace_states()
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -129,12 +107,12 @@ class ScriptRunner:
         """config NAME=VALUE: before anything else."""
         for setting in settings:
             name, value = setting.split("=")
-            self.config[name] = milliseconds(value) if _TIME.match(value) else int(value)
+            self.config[name] = int(value) if value.isdigit() else milliseconds(value)
 
-    def do_join(self, name: str, *options: str) -> None:
+    def do_join(self, name: str, *words: str) -> None:
         """join CLIENT [instance=I] [version=N] [protocols=p,q] [topics=t,u] [session=T] [rebalance=T] [type=T] [id=M] [group=G]"""
         client = self.clients.setdefault(name, Client(name))
-        given = _options(options)
+        given = options(words)
         client.instance_id = given.get("instance", client.instance_id)
         version = int(given.get("version", 9))
         metadata = given.get("metadata", "").encode() or self._subscription(given)
@@ -178,10 +156,10 @@ class ScriptRunner:
     def _show_assignment(self, assignment: bytes) -> str:
         return assignment.decode()
 
-    def do_sync(self, name: str, *options: str) -> None:
+    def do_sync(self, name: str, *words: str) -> None:
         """sync CLIENT [MEMBER=ASSIGNMENT ...] [generation=N] [type=T] [protocol=P]"""
         client = self.clients[name]
-        given = _options(options)
+        given = options(words)
         request = SyncGroupRequest(
             group_id=given.pop("group", "g"),
             generation_id=int(given.pop("generation", client.generation_id)),
@@ -203,10 +181,10 @@ class ScriptRunner:
             lambda r: f"assignment={self._show_assignment(r.assignment)}",
         )
 
-    def do_heartbeat(self, name: str, *options: str) -> None:
+    def do_heartbeat(self, name: str, *words: str) -> None:
         """heartbeat CLIENT [generation=N] [id=M]"""
         client = self.clients[name]
-        given = _options(options)
+        given = options(words)
         request = HeartbeatRequest(
             group_id=given.get("group", "g"),
             generation_id=int(given.get("generation", client.generation_id)),
@@ -241,7 +219,7 @@ class ScriptRunner:
     def do_commit(self, name: str, *what: str) -> None:
         """commit CLIENT|- TOPIC:PARTITION=OFFSET ... [generation=N] [id=M] [metadata=M] [retention=T] [version=N]"""
         client = self.clients.get(name, Client("-"))
-        given = _options(what)
+        given = options(what)
         retention = given.pop("retention", None)
         request = OffsetCommitRequest(
             group_id=given.pop("group", "g"),
@@ -282,7 +260,7 @@ class ScriptRunner:
 
     def do_fetch(self, *partitions: str) -> None:
         """fetch all|TOPIC:PARTITION ... [group=G] [stable]"""
-        given = _options([p for p in partitions if "=" in p])
+        given = options([p for p in partitions if "=" in p])
         topics: list[Any] | None = []
         for partition in partitions:
             if partition == "all":
@@ -333,7 +311,7 @@ class ScriptRunner:
 
         self._expect("delete", self.requests.delete_groups(self.coordinator, groups), show)
 
-    def do_describe(self, group: str, *options: str) -> None:
+    def do_describe(self, group: str, *words: str) -> None:
         """describe GROUP [version=N]"""
 
         def show(described: Any) -> str:
@@ -346,12 +324,12 @@ class ScriptRunner:
             )
             return f"{one.group_state} type={one.protocol_type} protocol={one.protocol_data}{error}{members}"
 
-        version = int(_options(options).get("version", 6))
+        version = int(options(words).get("version", 6))
         self._expect("describe", self.classic.describe(self.coordinator, [group], version), show)
 
-    def do_list(self, *options: str) -> None:
+    def do_list(self, *words: str) -> None:
         """list [states=S,T] [types=T,U]"""
-        given = _options(options)
+        given = options(words)
         request = ListGroupsRequest(
             states_filter=[state for state in given.get("states", "").split(",") if state],
             types_filter=[kind for kind in given.get("types", "").split(",") if kind],
@@ -376,6 +354,10 @@ class ScriptRunner:
         self.epoch += 1
         self.coordinator.on_resigned(0)
         self.coordinator.on_elected(0, self.epoch)
+
+    def do_restart(self) -> None:
+        """restart: another coordinator, with the settings as they are now, reads the log"""
+        self._coordinator = None
 
     def do_resign(self) -> None:
         """resign: lose the partition"""
@@ -466,19 +448,10 @@ class ScriptRunner:
             f"leader={self._alias(value.leader)} [{members}]"
         )
 
-    def _trace_states(self) -> None:
+    def states(self) -> dict[str, str]:
         shard = self.shard()
-        groups = {} if shard is None else shard.groups
-        states = {}
-        for group in groups.values():
-            states[group.group_id] = self._show_group(group)
-        for group_id, state in states.items():
-            if self.seen_states.get(group_id) != state:
-                self.trace.append(f"  {state}")
-        for group_id in self.seen_states:
-            if group_id not in states:
-                self.trace.append(f"  group {group_id} is not here")
-        self.seen_states = states
+        groups = () if shard is None else shard.groups.values()
+        return {f"group {group.group_id}": self._show_group(group) for group in groups}
 
     def _show_group(self, group: Any) -> str:
         members = " ".join(
@@ -519,7 +492,3 @@ class ScriptRunner:
         if "id" not in given:
             return client.member_id
         return "" if given["id"] in ("", "none") else self._member_id(given["id"])
-
-
-def _options(words: Any) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in words if "=" in word)

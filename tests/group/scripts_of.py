@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from tests import golden
+from tests.golden import name_of
 from tests.group.script import ScriptRunner
+
+__all__ = ["SCRIPTS", "name_of", "play", "scripts_of"]
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
 
 def scripts_of(module: str) -> list[Path]:
     """The scripts that show what a module does."""
-    found = sorted((SCRIPTS / module).glob("*.txt"))
-    assert found, f"no scripts for {module}"
-    return found
-
-
-def name_of(path: Path) -> str:
-    return path.stem
+    return golden.scripts_in(SCRIPTS / module)
 
 
 def play(path: Path, runner: type[ScriptRunner] = ScriptRunner) -> None:
-    """Every answer, record and state is exactly as written; with UPDATE_SCRIPTS=1 it is written as it is."""
-    written = path.read_text()
-    played = runner().run(written)
-    if os.environ.get("UPDATE_SCRIPTS"):
-        path.write_text(played)
-    else:
-        assert played == written
+    """Every answer, record and state is exactly as written."""
+    golden.play(path, runner)

@@ -31,7 +31,7 @@ def test_a_loaded_group_that_is_over_capacity_rebalances() -> None:
     runner = ScriptRunner()
     runner.run("> join a version=3\n> join b version=3\n> advance 9s\n> sync a a=t0 b=t1\n")
     runner.config["group_max_size"] = 1
-    runner._coordinator = None
+    runner.do_restart()
     assert [group.state.value for group in runner_groups(runner)] == ["PreparingRebalance"]
     played = runner.run("> join a\n> join b\n> advance 60s\n> describe g\n")
     assert "b: join GROUP_MAX_SIZE_REACHED" in played

@@ -186,7 +186,7 @@ class WireRunner(ScriptRunner):
     def _trace_log(self) -> None:
         pass
 
-    def _trace_states(self) -> None:
+    def trace_states(self) -> None:
         pass
 
 

@@ -66,7 +66,14 @@ def test_the_child_is_light() -> None:
         check=True,
     ).stdout.split()
     assert "barnabas.log.cleaner" in loaded
-    assert not {"asyncio", "uvloop", "barnabas.server", "barnabas.api", "barnabas.protocol.messages"} & set(loaded)
+    assert not {
+        "asyncio",
+        "uvloop",
+        "barnabas.node",
+        "barnabas.config",
+        "barnabas.api",
+        "barnabas.protocol.messages",
+    } & set(loaded)
 
 
 def test_the_pace_keeps_the_average() -> None:

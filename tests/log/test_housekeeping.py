@@ -11,13 +11,12 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.turns import ELEMENT, LOG_OPENED, RECORD, REPLICA, WRITE
-from tests.at_once import at_once
+from tests.at_once import at_once, turn_by_turn
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append
 from tests.log.test_log_manager import timed
 from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
-from tests.turn_by_turn import turn_by_turn
 
 
 def count_uses(monkeypatch: pytest.MonkeyPatch, name: str, looked_at: list[int]) -> None:

@@ -18,12 +18,11 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
 from barnabas.turns import ELEMENT, READ, REPLICA
-from tests.at_once import at_once
+from tests.at_once import at_once, turn_by_turn
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manager, read_all
 from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
-from tests.turn_by_turn import turn_by_turn
 
 OTHER_ID = bytes(range(1, 17))
 MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"

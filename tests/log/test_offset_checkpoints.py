@@ -12,11 +12,10 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.partition_log import PartitionLog
 from barnabas.turns import ELEMENT, new_budget
-from tests.at_once import at_once
+from tests.at_once import at_once, turn_by_turn
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, now_ms, read_all
 from tests.short_turns import set_turn
 from tests.simulation.disk import SimDisk
-from tests.turn_by_turn import turn_by_turn
 
 
 class Checkpointed:

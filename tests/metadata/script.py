@@ -1,4 +1,4 @@
-"""Golden scripts of the controller: commands, each followed by the exact trace of what happened.
+"""Golden scripts of the controller (see `tests.golden`).
 
     > create a partitions=2
     log TopicRecord name=a topic_id=#1
@@ -6,8 +6,7 @@
     a NONE partitions=2 replicas=1 id=#1
 
 A trace lists the records in the order of the log, then the answer, one line an item. Uuids are numbered in the order in
-which they appear; fields at the record's own default are left out. `# ...` is a comment. With UPDATE_SCRIPTS=1 in the environment
-the traces are rewritten.
+which they appear; fields at the record's own default are left out.
 
 Commands: see the methods `do_...` of `ScriptRunner`. A word `key=value` is an option, any other an argument; lists are
 separated by commas.
@@ -15,10 +14,7 @@ separated by commas.
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader
@@ -26,41 +22,30 @@ from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from tests.golden import Script, options
 from tests.metadata.controller_harness import ControllerHarness
 
 RESOURCES = {"topic": 2, "broker": 4, "logger": 8, "client-metrics": 16, "group": 32}
 OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
-SCRIPTS = Path(__file__).parent / "scripts"
 
 
-class ScriptRunner:
+class ScriptRunner(Script):
     def __init__(self) -> None:
+        super().__init__()
         self.harness = ControllerHarness()
         self.epochs: dict[int, int] = {}
         self.uuids: dict[bytes, str] = {}
         self.seen = 0
 
-    def run(self, text: str) -> str:
-        """Every command of a script with the trace it has now."""
-        out: list[str] = []
-        for line in text.splitlines():
-            if line.startswith("> "):
-                out.append(line)
-                out += self.command(line[2:])
-            elif line.startswith("#") or not line.strip():
-                out.append(line)
-        return "\n".join(out) + "\n"
-
-    def command(self, line: str) -> list[str]:
-        name, *words = shlex.split(line)
-        options = dict(word.split("=", 1) for word in words if "=" in word)
+    def do(self, name: str, words: list[str]) -> None:
+        given = options(words)
         arguments = [word for word in words if "=" not in word]
         self.skip_log()
         try:
-            answer = list(getattr(self, f"do_{name.replace('-', '_')}")(arguments, options) or [])
+            answer = list(getattr(self, f"do_{name.replace('-', '_')}")(arguments, given) or [])
         except KafkaError as error:
             answer = [f"refused {error.code.name} {error.message}"]
-        return [*self.new_records(), *answer]
+        self.trace += [*self.new_records(), *answer]
 
     def skip_log(self) -> None:
         self.seen = self.harness.log.end_offset
@@ -400,12 +385,3 @@ class ScriptRunner:
             if (kind, name) != (4, ""):
                 values = dict(sorted(image.configs.for_resource(kind, name).items()))
                 yield f"config {kind} {name} {values}"
-
-
-def check_script(path: Path) -> None:
-    """Fail when a script's trace is not what happens now; with UPDATE_SCRIPTS=1 rewrite it."""
-    text = path.read_text(encoding="utf-8")
-    now = ScriptRunner().run(text)
-    if os.environ.get("UPDATE_SCRIPTS"):
-        path.write_text(now, encoding="utf-8")
-    assert now == text

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.metadata.script import SCRIPTS, check_script
+from tests.golden import name_of, play, scripts_in
+from tests.metadata.script import ScriptRunner
 
 
-@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", scripts_in(Path(__file__).parent / "scripts"), ids=name_of)
 def test_script(path: Path) -> None:
-    check_script(path)
+    play(path, ScriptRunner)

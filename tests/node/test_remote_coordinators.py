@@ -353,18 +353,18 @@ def keys() -> list[SharePartitionKey]:
 async def share_story(cluster: Cluster) -> None:
     """Each broker is a leader, and one of them the group's coordinator; their states may be anywhere."""
     for key in keys():
-        await cluster.brokers[1].share.persister.initialize_state(key, 1, 3)
+        await cluster.brokers[1].share.persister.initialize(key, 1, 3)
     for key, leader in zip(keys(), LEADERS, strict=True):
         persister = cluster.brokers[leader].share.persister
-        assert (await persister.read_state(key, 0)).start_offset == 3
-        await persister.write_state(key, WRITE)
+        assert (await persister.read(key, 0)).start_offset == 3
+        await persister.write(key, WRITE)
     for key, leader in zip(keys(), LEADERS, strict=True):
-        state = await cluster.brokers[leader].share.persister.read_state(key, 0)
+        state = await cluster.brokers[leader].share.persister.read(key, 0)
         assert (state.start_offset, state.state_batches) == (5, WRITE.batches)
-        assert await cluster.brokers[2].share.persister.read_summary(key) == StateSummary(1, 0, 5, 2)
+        assert await cluster.brokers[2].share.persister.summary(key) == StateSummary(1, 0, 5, 2)
     for key in keys():
-        await cluster.brokers[3].share.persister.delete_state(key)
-        assert (await cluster.brokers[1].share.persister.read_summary(key)).start_offset == -1
+        await cluster.brokers[3].share.persister.delete(key)
+        assert (await cluster.brokers[1].share.persister.summary(key)).start_offset == -1
 
 
 def test_the_states_of_share_groups_are_kept_by_any_broker(cluster: Cluster) -> None:

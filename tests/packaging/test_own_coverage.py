@@ -14,7 +14,7 @@ from tests.pages import ROOT
 
 def test_a_module_is_measured_by_the_test_module_of_its_name() -> None:
     assert own_test(SOURCE / "log" / "flusher.py") == ROOT / "tests" / "log" / "test_flusher.py"
-    assert measurable([SOURCE / "nearest.py", SOURCE / "__main__.py"]) == [SOURCE / "nearest.py"]
+    assert measurable([SOURCE / "turns.py", SOURCE / "__main__.py"]) == [SOURCE / "turns.py"]
     assert SOURCE / "raft" / "quorum.py" in measurable([SOURCE / "raft"])
 
 

@@ -28,7 +28,7 @@ from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.request_messages import PeerRequest, read_request
 from barnabas.raft.roles import Role
 from barnabas.raft.seams import SnapshotId
-from barnabas.raft.snapshot_messages import piece_message, read_snapshot_request, snapshot_rejection
+from barnabas.raft.snapshot_messages import piece_message, read_snapshot_request
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.record import iter_records
 from tests.simulation.node import Node
@@ -147,7 +147,9 @@ class Member:
             return await self._answer_peer(message, version)
         except KafkaError as error:
             is_snapshot = isinstance(message, messages.FetchSnapshotRequest)
-            return snapshot_rejection(error.code) if is_snapshot else rejection(message, error.code)
+            return (
+                messages.FetchSnapshotResponse(error_code=error.code) if is_snapshot else rejection(message, error.code)
+            )
 
     async def _answer_peer(self, message: PeerRequest, version: int) -> Any:
         request = read_request(message, version, CLUSTER)

@@ -6,30 +6,8 @@ import random
 
 import pytest
 
-from barnabas.log.log_config import LogConfig
-from barnabas.quorum.metadata_log import MetadataLog
-from barnabas.records.record import iter_records
-from tests.coordinator.virtual_loop import VirtualLoop
+from tests.quorum.disk_log import DiskLog
 from tests.raft.quorum_of_drivers import Quorum
-from tests.simulation.disk import SimDisk
-
-CONFIG = LogConfig(segment_bytes=2_000, segment_ms=1 << 40, retention_ms=-1, retention_bytes=-1, file_delete_delay_ms=0)
-
-
-class DiskLog(MetadataLog):
-    def __init__(self, loop: VirtualLoop) -> None:
-        self.truncations = 0
-        super().__init__(SimDisk(), "/data", CONFIG, now_ms=lambda: loop.now_ms)
-
-    def truncate_to(self, offset: int) -> None:
-        self.truncations += 1
-        super().truncate_to(offset)
-
-    def contents(self) -> list[bytes]:
-        return [bytes(batch) for batch in self.read(0, self.end_offset)]
-
-    def values(self, end_offset: int) -> list[bytes]:
-        return [bytes(record.value or b"") for batch in self.read(0, end_offset) for record in iter_records(batch)]
 
 
 @pytest.mark.parametrize("seed", range(3))

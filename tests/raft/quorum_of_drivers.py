@@ -145,9 +145,12 @@ class Member(Generic[L]):
         data = snapshot_request(request, Sender(CLUSTER)).encode(1)
         await self.quorum.travel(self.key.id, to)
         asked = read_snapshot_request(FetchSnapshotRequest.decode(data, 1), CLUSTER)
+        self.quorum.carried(self.key.id, to, asked)
         data = piece_message(self.quorum.members[to].driver.answer_snapshot(asked), 1).encode(1)
         await self.quorum.travel(to, self.key.id)
-        return read_piece(FetchSnapshotResponse.decode(data, 1))
+        piece = read_piece(FetchSnapshotResponse.decode(data, 1))
+        self.quorum.carried(to, self.key.id, piece)
+        return piece
 
     async def send(self, to: int, request: Request) -> Answer:
         version = VERSIONS[type(request)]
@@ -157,13 +160,16 @@ class Member(Generic[L]):
         peer = self.quorum.members[to].driver
         try:
             asked = read_request(received, version, CLUSTER)
+            self.quorum.carried(self.key.id, to, asked)
             answered = await peer.answer(asked)
             response = answer_message(asked, answered, version, NodeAddress(answered.leader_id, "localhost", 9093))
         except KafkaError as error:
             response = rejection(received, error.code)
         data = response.encode(version)
         await self.quorum.travel(to, self.key.id)
-        return read_answer(type(response).decode(data, version), version)
+        answer = read_answer(type(response).decode(data, version), version)
+        self.quorum.carried(to, self.key.id, answer)
+        return answer
 
 
 class Quorum(Generic[L]):
@@ -191,6 +197,9 @@ class Quorum(Generic[L]):
         if self.cut & {sender, receiver}:
             await sleep(TIMEOUTS.request / 1000, self.loop)
             raise KafkaError(ErrorCode.NETWORK_EXCEPTION)
+
+    def carried(self, sender: int, receiver: int, message: Request | Answer | FetchSnapshot | SnapshotPiece) -> None:
+        """A message has arrived; a subclass may write it down."""
 
     def run_until(self, condition: Callable[[], bool], limit_ms: int = 20_000) -> None:
         until_ms = self.loop.now_ms + limit_ms

@@ -17,7 +17,6 @@ from barnabas.raft.snapshot_messages import (
     piece_message,
     read_piece,
     read_snapshot_request,
-    snapshot_rejection,
     snapshot_request,
 )
 from tests.raft.peer_message_strategies import epochs, errors, keys, leader_ids, offsets
@@ -87,7 +86,7 @@ def test_a_request_about_something_else_is_rejected(change: str) -> None:
 
 def test_an_answer_with_an_error_at_its_top_or_about_something_else_is_none() -> None:
     with pytest.raises(KafkaError) as refused:
-        read_piece(snapshot_rejection(ErrorCode.INCONSISTENT_CLUSTER_ID))
+        read_piece(FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
     assert refused.value.code is ErrorCode.INCONSISTENT_CLUSTER_ID
     message = piece_message(SnapshotPiece(5, 3, SnapshotId(20, 4)), 1)
     message.topics[0].partitions[0].index = 1

@@ -12,7 +12,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 from barnabas.raft.voter_changes import VersionRange, VoterChangeResult, VoterChanges
-from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint
 from barnabas.steps import sleep, start
 from tests.raft.member_of_three import THREE, TIMEOUTS, TWO
@@ -29,10 +28,11 @@ PENDING = "Request timed out waiting for leader to handle previous voter change 
 class Changing:
     """A quorum, and the changes of its first leader."""
 
-    def __init__(self, voters: int, observers: int = 0) -> None:
-        self.quorum = Quorum(SlowLog, voters, observers)
+    def __init__(self, voters: int, observers: int = 0, *, is_static: bool = False) -> None:
+        self.quorum = Quorum(SlowLog, voters, observers, is_static=is_static)
         self.versions: VersionRange | KafkaError | None = VersionRange(0, 1)
         self.asked: list[tuple[int, VoterEndpoint]] = []
+        self.on_asked: Callable[[], object] = lambda: None
         self.leader: Member[SlowLog] = self.quorum.leader()
         self.changes = VoterChanges(
             self.leader.driver,
@@ -46,6 +46,7 @@ class Changing:
     async def versions_of(self, node_id: int, endpoint: VoterEndpoint) -> VersionRange | None:
         self.asked.append((node_id, endpoint))
         await sleep(0.005, self.quorum.loop)
+        self.on_asked()
         if isinstance(self.versions, KafkaError):
             raise self.versions
         return self.versions
@@ -127,12 +128,7 @@ def test_one_change_at_a_time() -> None:
 
 def test_a_change_that_is_not_committed_in_time() -> None:
     world = Changing(1, 1)
-
-    async def late(node_id: int, endpoint: VoterEndpoint) -> VersionRange:
-        world.quorum.cut.add(2)
-        return VersionRange(0, 1)
-
-    world.changes._versions_of = late
+    world.on_asked = lambda: world.quorum.cut.add(2)
     assert world.run(world.changes.add(NEW)) == VoterChangeResult(ErrorCode.REQUEST_TIMED_OUT)
     assert world.voters_at(1) == (1, 2)
 
@@ -166,9 +162,7 @@ async def _never(node_id: int, endpoint: VoterEndpoint) -> VersionRange | None:
 
 
 def test_a_static_quorum_has_the_voters_of_its_configuration() -> None:
-    world = Changing(1, 1)
-    entries = world.leader.driver.node.history._entries
-    entries[:] = [VotersFrom(0, entries[-1].voters, kraft_version=0)]
+    world = Changing(1, 1, is_static=True)
     for change, doing in ((world.changes.add(NEW), "adding"), (world.changes.remove(TWO), "removing")):
         words = f"Cluster doesn't support {doing} voter because the kraft.version feature is 0"
         assert world.run(change) == VoterChangeResult(ErrorCode.UNSUPPORTED_VERSION, words)

@@ -203,7 +203,9 @@ class LeaderOverNetwork:
         self.follower, self.leader = follower, leader
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
-        return over_the_wire(await self._ask(fetch.handle, 1, FETCH_VERSION, request))
+        response = over_the_wire(await self._ask(fetch.handle, 1, FETCH_VERSION, request))
+        self.follower.cluster.answered(self.leader.node_id, self.follower.node_id, response)
+        return response
 
     async def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         response: ListOffsetsResponse = await self._ask(list_offsets.handle, 2, 11, request)
@@ -213,7 +215,7 @@ class LeaderOverNetwork:
         lives = self.leader.lives
         await sleep(LATENCY_S, self.follower.cluster.loop)
         self._check(lives)
-        self.follower.cluster.requests.append((self.follower.node_id, self.leader.node_id, request))
+        self.follower.cluster.asked(self.follower.node_id, self.leader.node_id, request)
         response = await self.leader.handle(handler, api_key, version, request)
         await sleep(LATENCY_S, self.follower.cluster.loop)
         self._check(lives)
@@ -272,6 +274,13 @@ class Cluster:
 
     def config_of(self, name: str) -> LogConfig:
         return self.config
+
+    def asked(self, follower: int, leader: int, request: Any) -> None:
+        """A request between brokers has arrived."""
+        self.requests.append((follower, leader, request))
+
+    def answered(self, leader: int, follower: int, response: FetchResponse) -> None:
+        """The answer to a Fetch has arrived; a subclass may write it down."""
 
     # The controller
 

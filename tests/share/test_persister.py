@@ -72,18 +72,18 @@ class Host:
         await creation
 
     def delete(self) -> asyncio.Future[None]:
-        return start(self.persister.delete_state(KEY), self.loop)
+        return start(self.persister.delete(KEY), self.loop)
 
 
 def test_every_call_reaches_the_coordinator() -> None:
     host = Host()
     persister = host.persister
     write = StateWrite(4, 2, 7, 1, (StateBatch(8, 9, 2, 1),))
-    assert step(persister.read_state(KEY, 2), host.loop) == STATE
-    assert step(persister.write_state(KEY, write), host.loop) is None
-    assert step(persister.initialize_state(KEY, 5, -1), host.loop) is None
-    assert step(persister.read_summary(KEY), host.loop) == SUMMARY
-    assert step(persister.delete_state(KEY), host.loop) is None
+    assert step(persister.read(KEY, 2), host.loop) == STATE
+    assert step(persister.write(KEY, write), host.loop) is None
+    assert step(persister.initialize(KEY, 5, -1), host.loop) is None
+    assert step(persister.summary(KEY), host.loop) == SUMMARY
+    assert step(persister.delete(KEY), host.loop) is None
     assert host.coordinator.calls == [(KEY, 2), (KEY, write), (KEY, 5, -1), (KEY,), (KEY,)]
 
 

@@ -53,11 +53,11 @@ _RESPONSES: dict[type, tuple[type, Any]] = {
 
 Call = Callable[[StatePersister], Coroutine[Any, Any, Any]]
 CALLS: dict[str, Call] = {
-    "initialize": lambda persister: persister.initialize_state(KEY, 5, -1),
-    "read": lambda persister: persister.read_state(KEY, 2),
-    "write": lambda persister: persister.write_state(KEY, WRITE),
-    "summary": lambda persister: persister.read_summary(KEY),
-    "delete": lambda persister: persister.delete_state(KEY),
+    "initialize": lambda persister: persister.initialize(KEY, 5, -1),
+    "read": lambda persister: persister.read(KEY, 2),
+    "write": lambda persister: persister.write(KEY, WRITE),
+    "summary": lambda persister: persister.summary(KEY),
+    "delete": lambda persister: persister.delete(KEY),
 }
 
 
@@ -204,7 +204,7 @@ def test_a_coordinator_that_moves_here_is_asked_without_waiting_for_the_old_one(
 def test_a_request_is_about_one_group() -> None:
     subject = Subject()
     keys = [KEY, SharePartitionKey("h", TOPIC, 3), SharePartitionKey("g", OTHER, 0), SharePartitionKey("g", TOPIC, 4)]
-    done = [subject.call(lambda persister, key=key: persister.delete_state(key)) for key in keys]  # type: ignore[misc]
+    done = [subject.call(lambda persister, key=key: persister.delete(key)) for key in keys]  # type: ignore[misc]
     for group, topics in (("g", [(TOPIC, [3, 4]), (OTHER, [0])]), ("h", [(TOPIC, [3])])):
         sent = subject.brokers.take()
         assert sent.message.group_id == group

@@ -10,108 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings
-from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateSummary, StateWrite
-from barnabas.share.share_partition_manager import SharePartitionManager
-from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
-from barnabas.steps import sleep, start
+from barnabas.share.share_coordinator_shard import StateWrite
+from barnabas.steps import start
 from tests.replication.hosting import Hosting
-
-T = TypeVar("T")
+from tests.share.state_store import LOCK_MS, Persister, Settings, Store, WatchedManager
 
 ACCEPT, RELEASE, REJECT = 1, 2, 3
 MEMBERS = ("a", "b", "c")
 RECORDS = 150
-LOCK_MS = 1_000
-
-
-class Settings:
-    """Of the only group."""
-
-    def __init__(self, deliveries: int, locks: int) -> None:
-        self.values: dict[str, Any] = {
-            "share.record.lock.duration.ms": LOCK_MS,
-            "share.delivery.count.limit": deliveries,
-            "share.partition.max.record.locks": locks,
-            "share.renew.acknowledge.enable": True,
-            "share.isolation.level": "read_uncommitted",
-            "share.auto.offset.reset": "earliest",
-        }
-
-    def value(self, group_id: str, name: str) -> object:
-        return self.values[name]
-
-    def int_value(self, group_id: str, name: str) -> int:
-        return int(self.values[name])
-
-
-class Store:
-    """What outlives leaders: a share coordinator's state, moved by its own records only."""
-
-    def __init__(self, topic_id: bytes, rng: random.Random, snapshots: int) -> None:
-        self.key = SharePartitionKey("g", topic_id, 0)
-        self.rng = rng
-        self.trouble = True
-        self.shard = ShareCoordinatorShard(
-            now_ms=lambda: 0, partition_count=lambda _: 1, updates_per_snapshot=snapshots, cold_interval_ms=300_000
-        )
-        self._offset = 0
-        self.apply(self.shard.initialize(self.key, 1, -1))
-
-    def apply(self, result: CoordinatorResult[T]) -> T:
-        for record in result.records:
-            self.shard.replay(record, self._offset, -1)
-            self._offset += 1
-        return result.response
-
-
-class Persister:
-    """One leader's way to the store; nothing that is on its way arrives after the leader's end."""
-
-    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
-        self.store = store
-        self.loop = loop
-        self.dead = False
-
-    async def _call(self, operation: Callable[[], CoordinatorResult[T]]) -> T:
-        kind = self.store.rng.random() if self.store.trouble and not self.dead else 1.0
-        if kind < 0.05:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        if not self.dead:
-            response = self.store.apply(operation())
-        if kind < 0.4:
-            await sleep(self.store.rng.choice((0.001, 0.01, 2.0)), self.loop)
-        if self.dead:
-            await self.loop.create_future()
-        if kind < 0.1:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return response
-
-    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
-        return await self._call(lambda: self.store.shard.read(key, leader_epoch))
-
-    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
-        await self._call(lambda: self.store.shard.write(key, write))
-
-    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
-        raise NotImplementedError
-
-    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
-        raise NotImplementedError
-
-    async def delete_state(self, key: SharePartitionKey) -> None:
-        raise NotImplementedError
 
 
 class Life:
@@ -132,7 +48,7 @@ class Life:
         self.held: dict[str, dict[int, int]] = {}
         """What each member has been given, and until when in ms."""
         self.persister: Persister | None = None
-        self.manager: SharePartitionManager
+        self.manager: WatchedManager
         self.begin()
 
     def begin(self) -> None:
@@ -142,7 +58,7 @@ class Life:
             self.manager.close()
             self.elect()
         self.persister = Persister(self.store, self.hosting.loop)
-        self.manager = SharePartitionManager(
+        self.manager = WatchedManager(
             self.hosting.replicas,
             persister=self.persister,
             settings=ShareSettings(self.settings),
@@ -246,7 +162,7 @@ def test_confirmed_records_stay_finished_and_none_is_lost(seed: int, tmp_path: P
         life.step()
     life.finish()
     assert set(range(RECORDS)) - life.confirmed - life.unanswered - life.spent == set()
-    (shared,) = life.manager._partitions.values()
+    shared = life.manager.shared
     assert shared.window is not None
     assert shared.window.start_offset == RECORDS
     summary = life.store.shard.summary(life.store.key).response
@@ -265,7 +181,7 @@ def test_an_election_fences_the_leader_before(tmp_path: Path) -> None:
     life.elect()
     life.fetch("b", strict=False, most=1)
     assert list(life.held["b"]) == [0]
-    late = life.persister.write_state(life.store.key, StateWrite(1, 0, 1, 0, ()))
+    late = life.persister.write(life.store.key, StateWrite(1, 0, 1, 0, ()))
     error = start(late, life.hosting.loop).exception()
     assert isinstance(error, KafkaError)
     assert error.code is ErrorCode.FENCED_LEADER_EPOCH

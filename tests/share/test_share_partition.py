@@ -19,11 +19,11 @@ from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings, duration_ms
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.share_partition import SharePartition
-from barnabas.share.share_partition_manager import SharePartitionManager
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
 from tests.replication.hosting import Hosting, batch
+from tests.share.state_store import WatchedManager
 
 ACCEPT, RELEASE = 1, 2
 LOCK_MS = 30_000
@@ -52,21 +52,21 @@ class Persister:
         if self.error is not None:
             raise self.error if isinstance(self.error, Exception) else KafkaError(self.error)
 
-    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
         await self._answer()
         return self.state
 
-    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None:
         self.written.append(write)
         await self._answer()
 
-    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         raise NotImplementedError
 
-    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+    async def summary(self, key: SharePartitionKey) -> StateSummary:
         raise NotImplementedError
 
-    async def delete_state(self, key: SharePartitionKey) -> None:
+    async def delete(self, key: SharePartitionKey) -> None:
         raise NotImplementedError
 
     def go_on(self, error: ErrorCode | Exception | None = None) -> None:
@@ -106,7 +106,7 @@ class Sharing:
         self.topic_id = bytes(self.hosting.create_topic("q", 2))
         self.persister = Persister(self.hosting.loop)
         self.settings = Settings()
-        self.manager = SharePartitionManager(
+        self.manager = WatchedManager(
             self.hosting.replicas,
             persister=self.persister,
             settings=ShareSettings(self.settings),
@@ -156,8 +156,7 @@ class Sharing:
 
     @property
     def shared(self) -> SharePartition:
-        (found,) = self.manager._partitions.values()
-        return found
+        return self.manager.shared
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ class AimedFaults(Faults):
             if await self._until(self._are_in_sync, SETTLE_SECONDS):
                 await strike()
                 self._heal()
-                self._start(*self._nodes)
+                self._start(*self.nodes)
 
     def _heal(self) -> None:
         self._world.network.heal_all()
@@ -93,7 +93,7 @@ class AimedFaults(Faults):
 
     def _image(self) -> MetadataImage:
         """Return the newest image of any node."""
-        images = [image for node in self._nodes if node.serves and (image := node.image) is not None]
+        images = [image for node in self.nodes if node.serves and (image := node.image) is not None]
         return max(images, key=lambda image: image.provenance.offset, default=MetadataImage())
 
     def _partition(self, aim: Aim) -> PartitionRegistration | None:
@@ -110,7 +110,7 @@ class AimedFaults(Faults):
 
     def _aims(self, partitions: Iterable[Partition]) -> Iterator[Aim]:
         """Yield those of these partitions with three replicas that are in sync, and whose brokers run."""
-        nodes = {node.node_id: node for node in self._nodes if node.serves and not node.loop.is_paused}
+        nodes = {node.node_id: node for node in self.nodes if node.serves and not node.loop.is_paused}
         by_name = self._image().topics.by_name
         for name, index in partitions:
             each = by_name[name].partitions.get(index) if name in by_name else None
@@ -127,7 +127,7 @@ class AimedFaults(Faults):
 
     def _controller(self) -> ClusterNode | None:
         """Return the node that leads the quorum, as it says itself; None if none or several do."""
-        leading = [node for node in self._nodes if node.serves and node.image is not None and node.raft.is_leader]
+        leading = [node for node in self.nodes if node.serves and node.image is not None and node.raft.is_leader]
         return leading[0] if len(leading) == 1 else None
 
     async def _until(self, condition: Callable[[], bool], seconds: float = MOMENT_SECONDS) -> bool:
@@ -199,14 +199,14 @@ class AimedFaults(Faults):
             return
         aim = self._rng.choice(aims)
         self._starve(aim.leader, aim.next)
-        others = [other.host for other in self._nodes if other is not aim.leader]
+        others = [other.host for other in self.nodes if other is not aim.leader]
         self._world.network.part([aim.leader.host], others, CONTROLLER_PORT)
         await self._until(lambda: not self._leads(aim, aim.leader))
         await asyncio.sleep(self._rng.choice((0.2, 3.0)) * self._rng.random())
 
     async def crash_voter(self) -> None:
         controller, network = self._controller(), self._world.network
-        voters = [node for node in self._nodes if node.is_controller and node is not controller]
+        voters = [node for node in self.nodes if node.is_controller and node is not controller]
         if controller is None or len(voters) < 2:
             return
         epoch = controller.raft.epoch
@@ -277,7 +277,7 @@ class AimedFaults(Faults):
             await asyncio.sleep(2.0 + 2.0 * self._rng.random())
 
     def _part(self, node: ClusterNode, *, also_from_clients: bool) -> None:
-        others: Sequence[Node] = self._world.nodes if also_from_clients else self._nodes
+        others: Sequence[Node] = self._world.nodes if also_from_clients else self.nodes
         self._world.network.part([node.host], [other.host for other in others if other is not node])
 
     def _commits(self) -> int:
@@ -314,7 +314,7 @@ class AimedFaults(Faults):
 
     async def leave_controller_alone(self) -> None:
         controller, network = self._controller(), self._world.network
-        others = [node for node in self._nodes if node is not controller and node.is_controller]
+        others = [node for node in self.nodes if node is not controller and node.is_controller]
         if controller is None or not others:
             return
         epoch = controller.raft.epoch

@@ -118,7 +118,7 @@ class ClusterPlan:
         """
         rng = random.Random(f"cluster {seed}")
         is_large = rng.random() < LARGE_RATE
-        plan = ClusterPlan._large(seed, nodes, rng) if is_large else ClusterPlan._small(seed, nodes, rng)
+        plan = ClusterPlan.large(seed, nodes, rng) if is_large else ClusterPlan.small(seed, nodes, rng)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -134,7 +134,7 @@ class ClusterPlan:
         return replace(self, has_own_controller=False, has_moving_voters=True, fault_kinds=kinds)
 
     @staticmethod
-    def _small(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
+    def small(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
         session_timeout_ms = rng.choice((1500, 3000))
         return ClusterPlan(
             seed=seed,
@@ -169,7 +169,7 @@ class ClusterPlan:
         )
 
     @staticmethod
-    def _large(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
+    def large(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
         return ClusterPlan(
             seed=seed,
             nodes=nodes,

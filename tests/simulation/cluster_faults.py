@@ -59,7 +59,7 @@ class Faults:
         longest_seconds: float,
         are_in_sync: Callable[[], bool],
     ) -> None:
-        self._world, self._nodes, self._history = world, nodes, history
+        self._world, self.nodes, self._history = world, nodes, history
         self._kinds, self._every_seconds, self._are_in_sync = kinds, every_seconds, are_in_sync
         self._longest_seconds = longest_seconds
         self._rng = world.random("faults")
@@ -88,7 +88,7 @@ class Faults:
             task.cancel()
         await asyncio.sleep(0)
         self._world.network.heal_all()
-        for node in self._nodes:
+        for node in self.nodes:
             node.disk.duration = lambda call, path: 0.0
             node.disk.end_in_write = None
             if node.disk.error_rate:
@@ -100,13 +100,13 @@ class Faults:
         if self._stopping:
             await asyncio.wait(self._stopping, timeout=STOP_SECONDS)
         self._history.stalls += [f"{task.get_name()} does not stop" for task in self._stopping]
-        for node in self._nodes:
+        for node in self.nodes:
             if not node.is_up:
                 node.begin(self._history)
 
     def _node(self, rng: random.Random) -> ClusterNode | None:
         """Return a node that runs; None if the one that was picked does not."""
-        node = rng.choice(list(self._nodes))
+        node = rng.choice(list(self.nodes))
         return node if node.serves and not node.loop.is_paused else None
 
     def _may_crash(self, node: ClusterNode) -> bool:
@@ -118,7 +118,7 @@ class Faults:
 
     def _may_lose_power(self, node: ClusterNode) -> bool:
         """Return whether a node may now lose what its disk has not synced."""
-        is_another_dying = any(each.is_dying for each in self._nodes)
+        is_another_dying = any(each.is_dying for each in self.nodes)
         return node.serves and not is_another_dying and self._may_crash(node) and self._died <= {node}
 
     def _cut_power(self, node: ClusterNode) -> None:
@@ -213,15 +213,15 @@ class Faults:
 
     async def cut(self, rng: random.Random) -> None:
         """Cut one direction between two nodes, and leave the other open."""
-        source, target = rng.sample(list(self._nodes), 2)
+        source, target = rng.sample(list(self.nodes), 2)
         self._world.network.cut(source.host, target.host)
         await asyncio.sleep(self._seconds(rng))
         self._world.network.heal(source.host, target.host)
 
     async def isolate(self, rng: random.Random) -> None:
         """Cut one node off from all other nodes; clients still reach it."""
-        node = rng.choice(list(self._nodes))
-        others = [other for other in self._nodes if other is not node]
+        node = rng.choice(list(self.nodes))
+        others = [other for other in self.nodes if other is not node]
         self._world.network.part([node.host], [other.host for other in others])
         await asyncio.sleep(self._seconds(rng))
         for other in others:
@@ -229,13 +229,13 @@ class Faults:
             self._world.network.heal(other.host, node.host)
 
     async def slow_way(self, rng: random.Random) -> None:
-        source, target = rng.sample(list(self._nodes), 2)
+        source, target = rng.sample(list(self.nodes), 2)
         self._world.network.slow_down(source.host, target.host, rng.choice((0.1, 0.5, 2.0)))
         await asyncio.sleep(self._seconds(rng))
         self._world.network.slow_down(source.host, target.host, 0.0)
 
     async def slow_disk(self, rng: random.Random) -> None:
-        node = rng.choice(list(self._nodes))
+        node = rng.choice(list(self.nodes))
         seconds = rng.choice((0.01, 0.1, 1.0))
         node.note(f"its disk takes {seconds:g} s to sync")
         node.disk.duration = lambda call, path: seconds if call.startswith("sync") else 0.0

@@ -197,9 +197,12 @@ class SimDisk:
         twin.random.setstate(self.random.getstate())
         if seed is not None:
             twin.random.seed(seed)
-        twin._files = {path: file.copy() for path, file in self._files.items()}
-        twin._dirs = dict(self._dirs)
+        twin.hold({path: file.copy() for path, file in self._files.items()}, self._dirs)
         return twin
+
+    def hold(self, files: dict[str, _File], dirs: dict[str, None]) -> None:
+        """Hold these files and folders, and no others."""
+        self._files, self._dirs = files, dict(dirs)
 
     def fail_call(self, number: int) -> None:
         """Fails the given call from now on (1 is the next) with EIO, once."""

@@ -164,7 +164,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
     ) -> asyncio.Handle:
         handle = _Handle(callback, args, self, context)
         if not self._has_ended:
-            self._world._ready.append(handle)
+            self._world.put(handle)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
@@ -187,7 +187,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     def time(self) -> float:
         """Return the world's time; later by what this callback has waited for the disk."""
-        return self._world._now + self._node.disk.seconds_spent
+        return self._world.time() + self._node.disk.seconds_spent
 
     def now_ms(self) -> int:
         """This node's wall clock."""

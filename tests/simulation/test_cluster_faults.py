@@ -57,7 +57,7 @@ class Cluster:
     async def do(self, fault: str, name: str) -> bool:
         """Let a fault happen to one node; return whether it did."""
         machine = self.machines[name]
-        self.faults._nodes = [cast(ClusterNode, machine)]
+        self.faults.nodes = [cast(ClusterNode, machine)]
         before = len(machine.happened)
         await getattr(self.faults, fault)(random.Random(1))
         return len(machine.happened) > before

@@ -51,7 +51,7 @@ class MemoryTransport(asyncio.Transport):
         self.here, self.there, self.port = here, there, port
         self._network = network
         self._protocol: Any = None
-        self._other: MemoryTransport
+        self.other: MemoryTransport
         self._under_way: deque[bytes | Ending] = deque()
         self._arrived: deque[bytes | Ending] = deque()
         self._arrives_at = 0.0
@@ -68,7 +68,7 @@ class MemoryTransport(asyncio.Transport):
         return f"<MemoryTransport {self.here[0]}:{self.here[1]} to {self.there[0]}:{self.there[1]}>"
 
     def join(self, other: MemoryTransport) -> None:
-        self._other, other._other = other, self
+        self.other, other.other = other, self
 
     def begin(self, protocol: Any) -> None:
         """Give this end its protocol; what has arrived already is read after it."""
@@ -113,7 +113,7 @@ class MemoryTransport(asyncio.Transport):
         segment = self._under_way.popleft()
         size, crc = (len(segment), zlib.crc32(segment)) if isinstance(segment, bytes) else (0, 0)
         self._network.timeline.witness(self.here, self.there, segment if isinstance(segment, Ending) else size, crc)
-        self._other._arrive(segment)
+        self.other.arrive(segment)
 
     def release(self) -> None:
         """Send again what was held by a cut, now that the way is open."""
@@ -123,7 +123,7 @@ class MemoryTransport(asyncio.Transport):
             self._arrives_at = max(self._arrives_at, self._network.loop.time() + delay)
             self._network.loop.call_at(self._arrives_at, self._deliver)
 
-    def _taken(self, size: int) -> None:
+    def taken(self, size: int) -> None:
         """The other end's process has read some of what this end wrote."""
         self._unsent -= size
         if self._writing_paused and self._unsent <= self._low:
@@ -143,7 +143,7 @@ class MemoryTransport(asyncio.Transport):
 
     # Reading
 
-    def _arrive(self, segment: bytes | Ending) -> None:
+    def arrive(self, segment: bytes | Ending) -> None:
         if self._lost:
             if isinstance(segment, bytes):
                 self._reset_other()
@@ -180,7 +180,7 @@ class MemoryTransport(asyncio.Transport):
                 rest = rest[size:]
         else:
             self._protocol.data_received(segment)
-        self._other._taken(len(segment))
+        self.other.taken(len(segment))
 
     def pause_reading(self) -> None:
         self._reading_paused = True

@@ -8,7 +8,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.steps import start
 from barnabas.transaction.partitions import Errors, TransactionSupportedOperation, add_or_verify
 from barnabas.transaction.transaction_state import TransactionState
-from tests.transaction.test_transaction_coordinator import Subject
+from tests.transaction.one_coordinator import Subject
 
 T0, T1 = ("t", 0), ("t", 1)
 DEFAULT, GENERIC, ADD = TransactionSupportedOperation

@@ -10,9 +10,10 @@ import pytest
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.log.producer_state import MAX_EPOCH
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.transaction.config import TransactionCoordinatorConfig
-from barnabas.transaction.transaction_metadata import MAX_EPOCH, TransactionMetadata
+from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_shard import (
     Ended,
     EndTxn,

@@ -57,11 +57,11 @@ class RunProcess:
     def __init__(self, settings: Settings, history: Path, *mode: str) -> None:
         self.settings, self.history = settings, history
         self.phase, self.stack = "starting", ""
-        self._verdict: dict[str, Any] | None = None
+        self.verdict: dict[str, Any] | None = None
         self._stacks = history.with_suffix(".stacks")
         self._errors = history.with_suffix(".errors")
         self._said: queue.Queue[str] = queue.Queue()
-        self._heard_at = time.monotonic()
+        self.heard_at = time.monotonic()
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 [
@@ -89,13 +89,13 @@ class RunProcess:
             self._process.wait()
         with contextlib.suppress(queue.Empty):
             while True:
-                said = json.loads(self._said.get(timeout=0.5 if ended and self._verdict is None else 0))
-                self._heard_at = time.monotonic()
+                said = json.loads(self._said.get(timeout=0.5 if ended and self.verdict is None else 0))
+                self.heard_at = time.monotonic()
                 self.phase = said.get("phase", self.phase)
-                self._verdict = said.get("verdict", self._verdict)
-        if ended and self._verdict is None and not self.stack:
+                self.verdict = said.get("verdict", self.verdict)
+        if ended and self.verdict is None and not self.stack:
             raise RunFailed(f"the run ended in the phase {self.phase!r}: {self._errors.read_text()[-2000:]}")
-        if not ended and time.monotonic() - self._heard_at > SILENT_SECONDS:
+        if not ended and time.monotonic() - self.heard_at > SILENT_SECONDS:
             self.kill_stuck()
         return not ended and not self.stack
 
@@ -121,21 +121,21 @@ class RunProcess:
             time.sleep(SAYS_SECONDS)
         if self.stack:
             return self._finish(seconds)
-        assert self._verdict is not None
-        return self._verdict
+        assert self.verdict is not None
+        return self.verdict
 
     def _finish(self, seconds: float) -> dict[str, Any]:
         rest = RunProcess(self.settings, self.history, "finish")
         try:
             while rest.look():
-                if time.monotonic() > rest._heard_at + seconds:
+                if time.monotonic() > rest.heard_at + seconds:
                     rest.kill_stuck()
             if rest.stack:
                 raise RunFailed(f"the run was stuck, and so are the last reads:\n{self.stack}\n{rest.stack}")
         finally:
             rest.kill()
-        assert rest._verdict is not None
-        return rest._verdict
+        assert rest.verdict is not None
+        return rest.verdict
 
 
 def finish(history: Path, settings: Settings) -> History:

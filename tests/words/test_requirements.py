@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
 from barnabas.words.requirements import NotInstalled, install_command, needed_by
+from tests.pages import ROOT
 
-ROOT = Path(__file__).parent.parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 

@@ -16,15 +16,12 @@ Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.config.config import BrokerConfig
 
 __all__ = ["APIS", "Api", "max_version"]
-
-
-class Switches(Protocol):
-    """The broker's settings."""
-
-    def bool_value(self, name: str) -> bool: ...
 
 
 class Api(NamedTuple):
@@ -125,7 +122,7 @@ TELEMETRY = frozenset({71, 72})
 """Advertised only if `RECEIVER` is set, so that the metrics have a reader, and while there is a subscription."""
 
 
-def max_version(key: int, config: Switches, apis: Mapping[int, Api] = APIS) -> int:
+def max_version(key: int, config: BrokerConfig, apis: Mapping[int, Api] = APIS) -> int:
     """Return the highest version of an API that this node serves and advertises."""
     unstable = UNSTABLE.get(key)
     if unstable is not None and any(config.bool_value(name) for name in unstable[1]):

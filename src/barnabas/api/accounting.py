@@ -1,4 +1,4 @@
-"""What one request costs; `throttling` charges it to the client's quotas, and metrics show it."""
+"""The costs of one request; `throttling` charges it to the client's quotas, and metrics show it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from barnabas.protocol.messages import BrokerHeartbeatRequest, BrokerHeartbeatRe
 
 async def handle(context: ControllerContext, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
     services, connection = context.services, context.connection
-    services.heartbeats.heard(request.broker_id, request.broker_epoch, connection)
+    services.heard(request.broker_id, request.broker_epoch, connection)
     response: BrokerHeartbeatResponse = await services.controller.handle(
         context.api_key,
         context.version,

@@ -1,7 +1,7 @@
 """DeleteGroups (API key 42, versions 0-3).
 
 - An empty group is deleted with its offsets; other groups get NON_EMPTY_GROUP or GROUP_ID_NOT_FOUND.
-- The share coordinator's state of a share group is deleted first; a group whose state cannot be deleted stays. This goes on to its end
+- The share coordinator's state of a share group is deleted first; a group whose state cannot be deleted stays. This continues to its end
   if the client closes its connection.
 
 Version 1 answers before it throttles, 2 is flexible, 3 adds the error message.

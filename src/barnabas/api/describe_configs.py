@@ -28,7 +28,7 @@ from barnabas.turns import RECORD, pace
 
 _BROKER_LOGGER = 8
 RESOURCE = 1_000
-"""What it costs to describe one resource: the settings of a topic take a millisecond."""
+"""The cost to describe one resource: the settings of a topic take a millisecond."""
 
 REBALANCES = "barnabas.rebalances"
 _REBALANCES_DOC = "The last rebalances of the group that its coordinator has seen, as JSON."

@@ -13,7 +13,6 @@ Version 0 is flexible (KIP-966).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.authorized_operations import TOPIC_OPERATIONS
@@ -91,7 +90,7 @@ def _cursor(name: str, index: int) -> DescribeTopicPartitionsResponse.Cursor:
     return DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=index)
 
 
-def _unknown(name: str) -> Any:
+def _unknown(name: str) -> _Topic:
     code = ErrorCode.INVALID_TOPIC_EXCEPTION if topic_names.fault(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return _Topic(
         error_code=code,
@@ -101,7 +100,7 @@ def _unknown(name: str) -> Any:
     )
 
 
-def _topic(topic: TopicImage) -> Any:
+def _topic(topic: TopicImage) -> _Topic:
     return _Topic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -110,7 +109,7 @@ def _topic(topic: TopicImage) -> Any:
     )
 
 
-def _partition(index: int, partition: PartitionRegistration, live: set[int], is_alive: bool) -> Any:
+def _partition(index: int, partition: PartitionRegistration, live: set[int], is_alive: bool) -> _Partition:
     has_leader = partition.leader in live
     code = ErrorCode.LISTENER_NOT_FOUND if is_alive else ErrorCode.LEADER_NOT_AVAILABLE
     return _Partition(

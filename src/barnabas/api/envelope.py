@@ -14,7 +14,6 @@ Sources: Kafka's `EnvelopeUtils`, `RequestChannel.Request.buildResponseSend`; KI
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from barnabas.api.serving.context import AnyContext, ConnectionInfo, ControllerContext
 from barnabas.api.serving.dispatch import Dispatcher, RefusedRequest
@@ -22,6 +21,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.envelope import read_address
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.framing import SIZE, parse_request_header
+from barnabas.protocol.message import Message
 from barnabas.protocol.messages import EnvelopeRequest, EnvelopeResponse
 from barnabas.protocol.principal import read_principal
 
@@ -57,7 +57,7 @@ FORWARDABLE = frozenset(
 class _Forwarded(Dispatcher):
     """The dispatcher of inner requests: NOT_CONTROLLER is the envelope's error and not the inner response's."""
 
-    def _failed(self, context: AnyContext, error: BaseException) -> Any:
+    def _failed(self, context: AnyContext, error: BaseException) -> Message | None:
         if isinstance(error, KafkaError) and error.code == ErrorCode.NOT_CONTROLLER:
             raise error
         return super()._failed(context, error)

@@ -30,7 +30,6 @@ from barnabas.replication.fetch_reader import FetchParams, Reading
 from barnabas.replication.fetch_session import FetchPartition
 from barnabas.turns import ELEMENT, RECORD, is_long, pace
 
-SESSION_VERSION = 7
 RACK_VERSION = 11
 TOPIC_ID_VERSION = 13
 REPLICA_STATE_VERSION = 15

@@ -1,7 +1,7 @@
 """FindCoordinator (API key 10, versions 0-6): the broker that coordinates a group, transactional id or share partition.
 
 - It is the leader of the key's partition of the coordinator's topic: key type 0, groups, `__consumer_offsets`; 1, transactional ids,
-  `__transaction_state`; 2, share partitions, `__share_group_state`. Its address is the one that Metadata would return.
+  `__transaction_state`; 2, share partitions, `__share_group_state`. Metadata returns the same address.
 - The first request that needs the topic creates it with the topic's own settings (`topic_creation`). Kafka meanwhile returns
   COORDINATOR_NOT_AVAILABLE. Here the response waits at most a second until the topic has leaders, so that a client's first group or
   transaction needs no retry. If the topic exists and the key's partition has no leader, the client retries, as in Kafka.

@@ -20,9 +20,8 @@ from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.producer_errors import producer_error
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
 FENCED_SINCE = 4
 
 

@@ -16,7 +16,6 @@ pending upload (KIP-1023).
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -29,6 +28,7 @@ OFFSET_NOT_AVAILABLE_VERSION = 5
 # Special timestamp → its first version.
 _SPECIAL = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
+_AskedPartition = ListOffsetsRequest.ListOffsetsPartition
 _Partition = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
@@ -57,7 +57,9 @@ async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOf
     return response
 
 
-async def _answer(context: RequestContext, request: ListOffsetsRequest, topic: str, asked: Any) -> Any:
+async def _answer(
+    context: RequestContext, request: ListOffsetsRequest, topic: str, asked: _AskedPartition
+) -> _Partition:
     timestamp = asked.timestamp
     if timestamp < 0 and context.version < _SPECIAL.get(timestamp, 1 << 15):
         return _failed(asked.partition_index, ErrorCode.UNSUPPORTED_VERSION)
@@ -78,7 +80,7 @@ async def _answer(context: RequestContext, request: ListOffsetsRequest, topic: s
     return _found(context.version, asked.partition_index, found)
 
 
-def _found(version: int, index: int, found: FoundOffset) -> Any:
+def _found(version: int, index: int, found: FoundOffset) -> _Partition:
     return _Partition(
         partition_index=index,
         timestamp=found.timestamp,
@@ -87,5 +89,5 @@ def _found(version: int, index: int, found: FoundOffset) -> Any:
     )
 
 
-def _failed(index: int, code: ErrorCode) -> Any:
+def _failed(index: int, code: ErrorCode) -> _Partition:
     return _Partition(partition_index=index, error_code=int(code))

@@ -5,7 +5,7 @@
 - `controller_id` is a live broker, this one if it is live: clients send admin requests there, and every broker forwards them.
 - A request for an unknown topic creates it if `auto.create.topics.enable` and the request allow that (versions below 4 always do).
   The response waits for the creation, so that a first produce needs no retry. If the image still lacks the topic then, it is
-  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka returns UNKNOWN_TOPIC_OR_PARTITION at once and the client retries.
+  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka returns UNKNOWN_TOPIC_OR_PARTITION first and the client retries.
   With so fast a creation that would mislead a consumer that gets the error and then watches for changes (kafka-go): it would take
   the new partitions for old ones, and its group would never assign them.
 - A topic that was deleted a moment ago is the exception: it is UNKNOWN_TOPIC_OR_PARTITION as in Kafka, because a client that deletes
@@ -22,7 +22,6 @@ version 10, 10 topic ids, 12 requests by topic id (KIP-516), 13 an error code fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from typing import Any
 
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
@@ -107,7 +106,9 @@ async def _response(
     )
 
 
-async def _distinct(topics: Iterable[Any]) -> list[Any]:
+async def _distinct(
+    topics: Iterable[MetadataRequest.MetadataRequestTopic],
+) -> list[MetadataRequest.MetadataRequestTopic]:
     distinct = {}
     for topic in topics:
         await pace(RECORD)

@@ -1,4 +1,4 @@
-"""What the nodes of the quorum send each other: passed to this node's raft driver, and answered with the address of the leader.
+"""Requests between the nodes of the quorum: passed to this node's raft driver, and answered with the address of the leader.
 
     Fetch             (API key 1, versions 4-18)   read the metadata log; the only partition on a controller's listener
     Vote              (52, versions 0-2)           1 adds directory ids and endpoints (KIP-853), 2 the pre-vote (KIP-996)

@@ -44,14 +44,13 @@ from barnabas.records.record_batch import (
 )
 from barnabas.replication.awaited_commit import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
-from barnabas.replication.partition import Partition
+from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS, ReplicaManager
 from barnabas.turns import ELEMENT, LOG_OPENED, WRITE, next_turn, pace, spend
 
 if TYPE_CHECKING:
     from barnabas.api.serving.transactional_produce import Verified
 
-ACKS_ALL = -1
 TOPIC_ID_VERSION = 13
 LEADER_HINT_VERSION = 10
 ZSTD_VERSION = 7
@@ -68,6 +67,7 @@ _MIN_RECORD_LENGTH = 14
 """The smallest record of the oldest format."""
 _MIN_BATCH_LENGTH = BATCH_OVERHEAD - LOG_OVERHEAD
 
+_TopicProduceData = ProduceRequest.TopicProduceData
 _TopicProduceResponse = ProduceResponse.TopicProduceResponse
 _PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
 _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
@@ -102,7 +102,7 @@ async def handle(context: RequestContext, request: ProduceRequest) -> ProduceRes
 
 async def _append(
     context: RequestContext, request: ProduceRequest, prefixes: Iterator[Prefix | None], verified: Verified | None
-) -> tuple[ProduceResponse, bool, list[tuple[AwaitedCommit, Any]]]:
+) -> tuple[ProduceResponse, bool, list[tuple[AwaitedCommit, _PartitionProduceResponse]]]:
     """Append the batches that pass the checks.
 
     Args:
@@ -116,13 +116,13 @@ async def _append(
     version = context.version
     replicas = context.services.replica_manager
     failed = is_turn_over = False
-    commits: list[tuple[AwaitedCommit, Any]] = []
+    commits: list[tuple[AwaitedCommit, _PartitionProduceResponse]] = []
     answered = []
     for data in request.topic_data:
         if context.is_long:
             await pace(ELEMENT)  # The order is held.
         topic = _topic(replicas, version, data)
-        partitions: list[Any] = []
+        partitions: list[_PartitionProduceResponse] = []
         for wanted in data.partition_data:
             if is_turn_over:
                 hold_order(context, request)
@@ -169,7 +169,7 @@ async def _append(
     return ProduceResponse(responses=answered), failed, commits
 
 
-def _topic(replicas: ReplicaManager, version: int, data: Any) -> HostedTopic | None:
+def _topic(replicas: ReplicaManager, version: int, data: _TopicProduceData) -> HostedTopic | None:
     if version < TOPIC_ID_VERSION:
         return replicas.topics.get(data.name)
     return replicas.topics_by_id.get(data.topic_id)
@@ -190,7 +190,10 @@ async def _append_large(
 
 
 async def _wait_for_commits(
-    context: RequestContext, timeout_ms: int, commits: list[tuple[AwaitedCommit, Any]], response: ProduceResponse
+    context: RequestContext,
+    timeout_ms: int,
+    commits: list[tuple[AwaitedCommit, _PartitionProduceResponse]],
+    response: ProduceResponse,
 ) -> None:
     """Wait until the records are committed, and put what went wrong into the response."""
     replicas = context.services.replica_manager
@@ -206,7 +209,7 @@ async def _wait_for_commits(
         await _point_to_leaders(context, response)
 
 
-def _find(context: RequestContext, data: Any, index: int) -> Partition | None:
+def _find(context: RequestContext, data: _TopicProduceData, index: int) -> Partition | None:
     """Return the replica of a requested partition, None if it is not here."""
     topic = _topic(context.services.replica_manager, context.version, data)
     return None if topic is None else topic.partitions.get(index)
@@ -288,7 +291,7 @@ async def _wrong_acks(context: RequestContext, request: ProduceRequest) -> Produ
     return response
 
 
-def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, index: int) -> Partition:
+def _missing(context: RequestContext, data: _TopicProduceData, topic: HostedTopic | None, index: int) -> Partition:
     """Raise the reason why the replica is not here."""
     name = data.name
     if context.version >= TOPIC_ID_VERSION:
@@ -299,7 +302,7 @@ def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, inde
     return context.services.replica_manager.partition(name, index)
 
 
-def _refused(index: int, partition: Partition | None, error: KafkaError) -> Any:
+def _refused(index: int, partition: Partition | None, error: KafkaError) -> _PartitionProduceResponse:
     """Return a failed partition's part of the response.
 
     Args:

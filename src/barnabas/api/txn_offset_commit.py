@@ -13,8 +13,6 @@ the partition (KIP-890), 6 topic ids (KIP-1319).
 
 from __future__ import annotations
 
-from typing import Any
-
 from barnabas.api.serving.context import RequestContext
 from barnabas.coordinator.append_error import append_error
 from barnabas.group import requests
@@ -23,12 +21,12 @@ from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from barnabas.protocol.topic_names import GROUP_METADATA
+from barnabas.records.record_batch import NO_SEQUENCE
 from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 from barnabas.turns import ELEMENT, RECORD, pace
 
 LOADING_SINCE = 2
 TOPIC_ID_SINCE = 6
-NO_SEQUENCE = -1
 
 _OF_THE_LOG = frozenset(
     {
@@ -39,6 +37,8 @@ _OF_THE_LOG = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
+_AskedTopic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+_AskedPartition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
 _Topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 _Partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
 
@@ -74,10 +74,10 @@ async def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Tx
     return await _response(context, answered, refused)
 
 
-async def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[list[Any], list[_Topic]]:
+async def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[list[_AskedTopic], list[_Topic]]:
     """Return the partitions that exist, by topic name, and the errors of the others."""
     topics = context.services.image().topics
-    known: list[Any] = []
+    known: list[_AskedTopic] = []
     refused: list[_Topic] = []
     for topic in request.topics:
         await pace(ELEMENT)
@@ -88,8 +88,8 @@ async def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tu
                 refused.append(await _answers(topic, topic.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             name = found
-        exist: list[Any] = []
-        missing: list[Any] = []
+        exist: list[_AskedPartition] = []
+        missing: list[_AskedPartition] = []
         for partition in topic.partitions:
             await pace(RECORD)
             is_known = topics.partition(name, partition.partition_index) is not None
@@ -98,9 +98,7 @@ async def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tu
             refused.append(await _answers(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         if exist:
             image = topics.by_name[name]
-            known.append(
-                TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name=name, topic_id=image.topic_id, partitions=exist)
-            )
+            known.append(_AskedTopic(name=name, topic_id=image.topic_id, partitions=exist))
     return known, refused
 
 
@@ -149,7 +147,7 @@ def _translated(context: RequestContext, error: KafkaError) -> ErrorCode:
     return code
 
 
-async def _answers(topic: Any, partitions: list[Any], code: ErrorCode) -> _Topic:
+async def _answers(topic: _AskedTopic, partitions: list[_AskedPartition], code: ErrorCode) -> _Topic:
     answers = _Topic(name=topic.name, topic_id=topic.topic_id)
     for partition in partitions:
         await pace(ELEMENT)
@@ -157,13 +155,13 @@ async def _answers(topic: Any, partitions: list[Any], code: ErrorCode) -> _Topic
     return answers
 
 
-async def _all_with(topics: list[Any], code: ErrorCode) -> list[_Topic]:
+async def _all_with(topics: list[_AskedTopic], code: ErrorCode) -> list[_Topic]:
     return [await _answers(topic, topic.partitions, code) for topic in topics]
 
 
 async def _response(context: RequestContext, topics: list[_Topic], refused: list[_Topic]) -> TxnOffsetCommitResponse:
     """Merge the answers with the errors found before; a topic with both has one entry."""
-    merged: dict[Any, _Topic] = {}
+    merged: dict[str | bytes, _Topic] = {}
     for topic in [*refused, *topics]:
         await pace(ELEMENT)
         key = topic.topic_id if context.version >= TOPIC_ID_SINCE else topic.name

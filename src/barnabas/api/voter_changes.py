@@ -2,7 +2,7 @@
 
     AddRaftVoter     (API key 80, versions 0-1)   make a controller a voter; 1 may acknowledge before the commit (KIP-1186)
     RemoveRaftVoter  (81, version 0)              take a controller out of the voters
-    UpdateRaftVoter  (82, version 0)              a voter tells its endpoints and its versions of kraft.version
+    UpdateRaftVoter  (82, version 0)              a voter sends its endpoints and its versions of kraft.version
 
 - `metadata.voter_requests` and `raft.voter_changes` have the rules; the leader of the quorum answers.
 - On a controller's listener, any other node than the leader returns NOT_LEADER_OR_FOLLOWER. `add_raft_voter` and `remove_raft_voter`
@@ -12,18 +12,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from barnabas.api.serving.context import ControllerContext
 from barnabas.api.serving.forwarding import forward
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.message import Message
 from barnabas.protocol.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 
 
-async def handle(context: ControllerContext, request: Any) -> Any:
+async def handle(context: ControllerContext, request: Message) -> Message:
     services = context.services
     try:
-        response = await forward(context, request)
+        response: Message = await forward(context, request)
     except KafkaError as error:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code == ErrorCode.NOT_CONTROLLER else error.code
         if not isinstance(request, UpdateRaftVoterRequest):

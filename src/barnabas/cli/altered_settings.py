@@ -1,4 +1,4 @@
-"""Changes of settings, checked before they are sent: a broker accepts the deletion of any name, also of one that nobody knows."""
+"""Changes of settings, checked before they are sent: a broker accepts the deletion of any name, even of an unknown one."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ SHORT_SOURCES = {
 def changed(kind: ResourceType, entries: Iterable[ConfigEntry]) -> list[ConfigEntry]:
     """Return the settings that were set.
 
-    A topic and a group also have the brokers' settings: of these the ones that are not Kafka's default. A new cluster sets
-    `min.insync.replicas` of all brokers to its default, which says nothing of any topic.
+    A topic and a group also have the brokers' settings, of which this returns those with another value than Kafka's default. A new
+    cluster sets `min.insync.replicas` of all brokers to its default, which says nothing of any topic.
     """
     there = [each for each in entries if not each.is_default]
     if kind not in _WITH_SETTINGS_OF_BROKERS:

@@ -1,7 +1,7 @@
 """`barnabas cluster forget`: a broker that is gone for good leaves the cluster's metadata.
 
-The controller, ours as Apache Kafka's, unregisters any broker it is asked to: one that serves registers again at once, and replicas on
-one that is gone stay there, where nobody can start them. So the command checks both before.
+The controller, ours as Apache Kafka's, unregisters any broker: a broker that serves registers again immediately, and replicas on a lost
+broker stay there, where no broker can start them. So the command checks both before.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _check_may_be_forgotten(admin: Admin, node: int) -> None:
             f"broker {node} is in service",
             f"`barnabas cluster drain {node}` empties it, then stop it; a broker that was killed is in service for some seconds more",
         )
-    # An older broker does not tell which brokers are fenced: the controller knows.
+    # An older broker does not return fenced brokers, but the controller knows them.
     if found.fenced and node not in [each.id for each in found.fenced]:
         raise _unknown(admin, node)
     held = [at for at, each in admin.describe_partitions().items() if node in each.replicas]

@@ -1,7 +1,7 @@
 """`barnabas cluster drain` and `rebalance`: replicas and leaderships go to other brokers.
 
-Both make a plan first (`client.placement`), which `--dry-run` prints. The controller and the brokers do the work; the command tells
-them which partitions come next, and waits. If it is interrupted, what was begun goes on.
+Both make a plan first (`client.placement`), which `--dry-run` prints. The controller and the brokers do the work; the command
+starts one move after the other, and waits. If it is interrupted, the moves that have begun continue.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _view(admin: Admin) -> _View:
     """Return the cluster.
 
     Raises:
-        Failure: replicas are being moved already; a plan for what is not settled would be wrong.
+        Failure: replicas are being moved already; a plan made before they have arrived would be wrong.
     """
     found = admin.describe_cluster()
     if moving := admin.list_reassignments():
@@ -122,7 +122,7 @@ def _view(admin: Admin) -> _View:
 def _carry_out(
     session: Session, admin: Admin, view: _View, plan: Plan, *, elect: bool, at_once: int, dry_run: bool
 ) -> list[Failure]:
-    """Move what the plan says, unless it is a dry run, and print the plan; return what failed."""
+    """Print the plan and carry it out, unless it is a dry run; return the failures."""
     after = {at: plan.get(at, each.replicas) for at, each in view.partitions.items()}
     elected = [at for at, each in view.partitions.items() if elect and _can_elect(each, after[at], view.serving)]
     outcomes: dict[TopicPartition, KafkaError | None] = {}
@@ -171,7 +171,7 @@ def _status(before: list[int], after: list[int], *, dry_run: bool) -> str:
 
 
 def _broker_table(view: _View, after: dict[TopicPartition, list[int]]) -> Table:
-    """Return what brokers have before and afterwards; their leaders are the preferred ones."""
+    """Return the replicas of brokers before and afterwards; their leaders are the preferred ones."""
     held, led = loads(view.replicas())
     new_held, new_led = loads(after)
     rows = [
@@ -208,7 +208,7 @@ def _moved(admin: Admin, plan: Plan, at_once: int) -> dict[TopicPartition, Kafka
 
 
 def _of_lost(lost: dict[TopicPartition, PartitionDescription]) -> list[Failure]:
-    """Return a failure for each reason why partitions have no leader, and thus nobody who could copy their records."""
+    """Return a failure for each reason why partitions have no leader: without one no broker can copy their records."""
     by_remedy: dict[str, list[TopicPartition]] = {}
     for at, each in sorted(lost.items()):
         if each.why_leaderless is not None:

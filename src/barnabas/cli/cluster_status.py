@@ -24,13 +24,12 @@ from barnabas.client.admin import (
     ResourceType,
     TopicPartition,
 )
+from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.errors import ErrorCode, KafkaError
-
-_MIN_ISR = "min.insync.replicas"
 
 
 class Problem(NamedTuple):
-    """Something that is not as it should be, where, and what helps."""
+    """A fault of the cluster, its place, and its remedy."""
 
     problem: str
     where: list[str]
@@ -41,9 +40,9 @@ class _Partitions(NamedTuple):
     """The partitions that are not as they should be.
 
     Attributes:
-        offline: those without a leader; they are in no other list but `moving`.
-        under_replicated: those whose replicas are not all in sync. A replica that is being added is not counted.
-        under_min_isr: those that reject `acks=all`.
+        offline: without a leader; they are in no other list but `moving`.
+        under_replicated: some of their replicas are not in sync. A replica that is being added is not counted.
+        under_min_isr: they reject `acks=all`.
     """
 
     offline: dict[TopicPartition, PartitionDescription]
@@ -107,7 +106,7 @@ def status(session: Session) -> None:
 
 
 def _moving(admin: Admin) -> dict[TopicPartition, Reassignment]:
-    """Return the partitions whose replicas move; none if the brokers are too old to tell."""
+    """Return the partitions whose replicas move; none if the brokers are too old for the request."""
     try:
         return admin.list_reassignments()
     except KafkaError as error:
@@ -117,15 +116,15 @@ def _moving(admin: Admin) -> dict[TopicPartition, Reassignment]:
 
 
 def _min_isr(admin: Admin, topics: list[str]) -> dict[str, int]:
-    """Return `min.insync.replicas` of topics, without those that may not be described."""
+    """Return `min.insync.replicas` of all topics that the cluster describes."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-    outcomes = admin.describe_configs(resources, names=[_MIN_ISR])
+    outcomes = admin.describe_configs(resources, names=[MIN_ISR])
     return {
         resource.name: int(entry.value)
         for resource, entries in outcomes.items()
         if not isinstance(entries, KafkaError)
         for entry in entries
-        if entry.name == _MIN_ISR and entry.value is not None
+        if entry.name == MIN_ISR and entry.value is not None
     }
 
 
@@ -184,7 +183,7 @@ def _of_partitions(partitions: _Partitions) -> Iterator[Problem]:
         yield Problem(f"partition without a leader: {reason}", where, remedy)
     remedy = "`barnabas topic describe NAME` shows which replicas are not in sync: start their brokers, or wait"
     if partitions.under_min_isr:
-        problem = f"partition that rejects acks=all: fewer replicas in sync than {_MIN_ISR}"
+        problem = f"partition that rejects acks=all: fewer replicas in sync than {MIN_ISR}"
         yield Problem(problem, list(map(str, partitions.under_min_isr)), remedy)
     if partitions.under_replicated:
         yield Problem("under-replicated partition", list(map(str, partitions.under_replicated)), remedy)

@@ -12,7 +12,7 @@ from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
-from barnabas.cli.wording import as_typed
+from barnabas.cli.wording import as_typed, listed
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
 from barnabas.protocol.errors import KafkaError
@@ -20,7 +20,6 @@ from barnabas.settings_table import near_setting, setting_names
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 
-_NAMED_MAX = 5
 _TYPES = {
     "topic": "TOPIC",
     "topics": "TOPIC",
@@ -174,9 +173,8 @@ def _missing_groups(admin: Admin, unset: list[ConfigResource]) -> dict[ConfigRes
 
 def _note_unset(resources: list[ConfigResource]) -> None:
     if resources:
-        names = ", ".join(printable(_label(each)) for each in resources[:_NAMED_MAX])
-        more = f" and {len(resources) - _NAMED_MAX} more" if len(resources) > _NAMED_MAX else ""
-        click.echo(f"nothing is set for {names}{more}; --all shows the defaults", err=True)
+        names = listed([printable(_label(each)) for each in resources])
+        click.echo(f"nothing is set for {names}; --all shows the defaults", err=True)
 
 
 def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> Table:

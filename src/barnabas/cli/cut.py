@@ -193,7 +193,7 @@ def _log_starts(admin: Admin, before: Cut, after: Cut) -> dict[TopicPartition, i
 
 
 def _status(at: TopicPartition, before: Cut, after: Cut, starts: Mapping[TopicPartition, int] | None) -> str | None:
-    """Return what stands between two offsets of a partition beside records; None if nothing.
+    """Return the words for offsets without records between two offsets of a partition; None if there are none.
 
     Args:
         starts: where the logs begin, if the second cut is now; None otherwise.

@@ -1,4 +1,4 @@
-"""Errors as one line with what to do next.
+"""Errors as one line that says what to do next.
 
     error: topic ordrs does not exist; did you mean orders? (`barnabas topic list` shows which exist)
 
@@ -70,7 +70,7 @@ Names = Callable[[str], Iterable[str]]
 
 
 class Missing(NamedTuple):
-    """What was named and does not exist; `Names` lists what does."""
+    """A named thing that does not exist; `Names` lists those that do."""
 
     noun: str
     name: str
@@ -81,7 +81,7 @@ class Failure(click.ClickException):
 
     Attributes:
         hint: what to do next; None when the message says it.
-        missing: what was named and does not exist, if that is the failure.
+        missing: the named thing, if the failure is that it does not exist.
     """
 
     exit_code = 1
@@ -106,7 +106,7 @@ class Failure(click.ClickException):
         if self.missing.name in existing:
             return self
         meant = did_you_mean(self.missing.name, existing)
-        if meant in self.message:  # what asked for it has looked, too
+        if meant in self.message:  # the command has looked, too
             return Failure(self.message, self.hint)
         return Failure(self.message.rstrip(".") + meant, self.hint)
 
@@ -130,7 +130,7 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     """Return a broker's error as a failure with its hint.
 
     Args:
-        subject: what the error is about, for messages that do not name it.
+        subject: the thing in question, for messages that do not name it.
     """
     plain = in_plain_words(error.message)
     message = in_lower_case(plain.message)

@@ -178,7 +178,7 @@ def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
 
 
 def _beside(admin: Admin, committed: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
-    """Yield every partition of the topics that a group committed in: without members nobody else names the rest of them."""
+    """Yield every partition of the topics that a group committed in: a group without members names no others."""
     for name, found in admin.describe_topics(sorted({each.topic for each in committed})).items():
         if isinstance(found, TopicMetadata):
             yield from (TopicPartition(name, each.partition) for each in found.partitions)

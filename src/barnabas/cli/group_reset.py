@@ -104,7 +104,7 @@ def reset_offsets(
         raise click.UsageError("Choose --topic TOPIC[:N,…] or --all-topics.")
     with session.admin() as admin:
         exists = _require_inactive(admin, group_id)
-        # A mistyped name makes a group that nobody reads. Ask for the names before it is one of them.
+        # A mistyped name makes a group without a reader. Ask for the names before it is one of them.
         meant = "" if exists or new_group else _meant(session, group_id, execute)
         committed = admin.list_group_offsets(group_id)
         try:

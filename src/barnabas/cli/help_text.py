@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 _NARROW = 78
-"""What is left of 80 columns; in fewer, the names of options get less room, so that their meaning does not fold at every word."""
+"""The rest of 80 columns; in fewer, the names of options get less room, so that their meaning does not fold at every word."""
 _NAMES_WIDTH = 20
 _SUMMARY_LENGTH = 45
 
@@ -52,7 +52,7 @@ class Voice(click.Context):
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # older versions of click have no argument
-    """A number: shown as N, its bounds told only to those who overstep them."""
+    """A number: shown as N; only an error names its bounds."""
 
     name = "number"
 

@@ -7,33 +7,26 @@ timeout.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO
 
 from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.record_reader import Given
 from barnabas.cli.session import Session
 from barnabas.client.admin import Admin, TopicMetadata, result
 from barnabas.client.topics import TOPIC_CREATION
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 
-class _Record(Protocol):
-    @property
-    def topic(self) -> str | None: ...
-
-
-R = TypeVar("R", bound=_Record)
-
-
 def with_checked_topics(
-    session: Session, read: Callable[[BinaryIO], Iterator[R]], *, may_create: bool
-) -> Callable[[BinaryIO], Iterator[R]]:
+    session: Session, read: Callable[[BinaryIO], Iterator[Given]], *, may_create: bool
+) -> Callable[[BinaryIO], Iterator[Given]]:
     """Return a reader whose iteration raises ValueError at the first record of a topic that cannot be written.
 
     Args:
         may_create: accept a topic that the broker will create.
     """
 
-    def checked(stream: BinaryIO) -> Iterator[R]:
+    def checked(stream: BinaryIO) -> Iterator[Given]:
         known: set[str] = set()
         for record in read(stream):
             if record.topic is not None and record.topic not in known:

@@ -27,7 +27,7 @@ from barnabas.words.printable import printable
 
 
 class Anchor(Enum):
-    """What a point's number is counted from."""
+    """The origin of a point's number."""
 
     START = "start"
     END = "end"

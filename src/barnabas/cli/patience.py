@@ -1,8 +1,8 @@
-"""What a command says while it waits for a cluster that does not answer: one line after two seconds, on a terminal only.
+"""The line of a command that waits for a cluster without an answer: one line after two seconds, on a terminal only.
 
     no answer from 10.0.0.7:9092 yet, waiting up to 30 s …
 
-An address that refuses or closes the connection is different: no broker serves there, and the command ends at once, unless
+An address that refuses or closes the connection is different: no broker serves there, and the command ends immediately, unless
 `--timeout-ms` is given. Then it waits that long for a broker that is about to start. Where TLS or HTTP answers, no broker will.
 """
 
@@ -72,7 +72,7 @@ class Patience:
             self._speak(f"{what}, waiting up to {self._timeout_ms / 1000:g} s …")
 
     def announced(self, address: str) -> AbstractContextManager[None]:
-        """Say that the address does not answer, if the block takes long."""
+        """Write that the address does not answer, if the block takes longer than `after_s`."""
         return if_longer_than(self._after_s, lambda: self._say(f"no answer from {address} yet"))
 
     def await_broker(self, cluster: Cluster, addresses: str) -> None:
@@ -83,7 +83,7 @@ class Patience:
 
         Raises:
             ClientError: none did within the cluster's timeout.
-            OtherProtocol: what answers is not a broker.
+            OtherProtocol: the address is not a broker's.
         """
         deadline = cluster.deadline()
         attempt = 0
@@ -117,7 +117,7 @@ class _Announced(BlockingConnection):
 
 
 def patience(timeout_ms: int) -> Patience:
-    """Return one that speaks on standard error, if that is a terminal."""
+    """Return a `Patience` that writes on standard error, if that is a terminal."""
     return Patience(timeout_ms, speak=_on_standard_error if on_terminal() else None)
 
 

@@ -1,4 +1,4 @@
-"""Send records with librdkafka and count what was acknowledged."""
+"""Send records with librdkafka and count the acknowledged ones."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class ProducerRun:
         self._producer.flush()
 
     def report(self, *, is_interrupted: bool = False) -> None:
-        """Print what was produced, and what was not.
+        """Print the counts of produced and failed records.
 
         Args:
             is_interrupted: Ctrl-C or another signal ended the run.
@@ -194,7 +194,7 @@ class ProducerRun:
             click.echo(f"produced {self.delivered} record{plural}{f' ({where})' if where else ''}")
 
     def _left(self, *, is_interrupted: bool) -> list[str]:
-        """Return what was not produced, not read, and, after a signal, not acknowledged."""
+        """Return the failures: records not produced, input not read, and, after a signal, records not acknowledged."""
         left = []
         if self._failed:
             left.append(f"{were(self._failed, of=self._failed + self.delivered)} not produced")
@@ -207,7 +207,7 @@ class ProducerRun:
         return left
 
     def _why(self, refused: _Refused, *, may_ask: bool) -> tuple[str, str | None]:
-        """Return why a record was not produced, and what to do; `may_ask` allows questions to the cluster."""
+        """Return why a record was not produced, and the hint; `may_ask` allows requests to the cluster."""
         error, topic, partition, number, size, local = refused
         if may_ask and self._is_missing(topic):
             # The library waits for a missing topic, and then reports a timeout.

@@ -29,7 +29,7 @@ class Measured(NamedTuple):
     Attributes:
         text: what is done, in words and numbers.
         done: how much is done, in the unit of `total`.
-        total: how much there is to do; None if nobody knows.
+        total: how much there is to do; None if that is unknown.
     """
 
     text: str

@@ -1,8 +1,8 @@
-"""How large a record may be, and what to do about one that is larger.
+"""How large a record may be, and the error for a larger one.
 
 A topic's `max.message.bytes` limits a batch as it is written, after compression. librdkafka does not know it: it fills batches up to
 its own `batch.size`, the broker rejects such a batch, and every record in it fails as "Message too large". So `produce` asks for the
-limit first, and keeps batches of several records below it. What is rejected then is one large record, which can be named.
+limit first, and keeps batches of several records below it. Then the broker rejects only single large records, which the error can name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _OVERHEAD_BYTES = 512
 
 
 def topic_limit(admin: Admin, topic: str) -> int | None:
-    """Return the topic's `max.message.bytes`, or None if the broker does not tell.
+    """Return the topic's `max.message.bytes`, or None if the broker does not return it.
 
     Raises:
-        KafkaError: the broker rejects the question.
+        KafkaError: the broker rejects the request.
     """
     resource = ConfigResource(ResourceType.TOPIC, topic)
     entries = result(admin.describe_configs([resource], names=[SETTING])[resource])
@@ -36,19 +36,19 @@ def topic_limit(admin: Admin, topic: str) -> int | None:
 
 
 def batch_settings(limit_bytes: int | None, given: Mapping[str, str]) -> dict[str, int]:
-    """Return librdkafka's settings for a topic with this limit; those that are given stay as they are."""
+    """Return librdkafka's settings for a topic with this limit, without those that the user has given."""
     if limit_bytes is None:
         return {}
     settings = {
         "batch.size": max(1, min(DEFAULT_BYTES, limit_bytes)),
-        # The library's own limit counts bytes before compression: it must not reject what the broker would take.
+        # The library's own limit counts bytes before compression: it must not reject a record that the broker would accept.
         "message.max.bytes": min(max(DEFAULT_BYTES, limit_bytes), _LARGEST_BYTES),
     }
     return {name: value for name, value in settings.items() if name not in given}
 
 
 def too_large(topic: str, number: int, size: int, limit_bytes: int | None, *, local: bool) -> tuple[str, str | None]:
-    """Return what is too large, and what to do.
+    """Return the sentence that names the record, and the hint.
 
     Args:
         number: of the record in the input; 0 if it is not known.

@@ -250,7 +250,7 @@ def _read_json(stream: BinaryIO, note: Callable[[str], None]) -> Iterator[Given]
                 _json_typed(found, "timestamp", int),
             )
         except json.JSONDecodeError as error:
-            # What Python misses there depends on its release, and may be the wrong thing.
+            # The character that Python's message names depends on its release, and may be the wrong one.
             raise ValueError(f"line {number} is not valid JSON from column {error.colno} on") from None
         except UnicodeDecodeError:
             raise ValueError(f"line {number} is not valid UTF-8") from None

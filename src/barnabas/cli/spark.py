@@ -21,7 +21,7 @@ _NO_QUERY = "no query commits its progress: set the source's option kafka.group.
 
 
 class Unread(NamedTuple):
-    """What a query has not read of a partition.
+    """The part of a partition that a query has not read.
 
     Attributes:
         records: None if the partition's end is unknown.

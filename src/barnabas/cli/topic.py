@@ -41,12 +41,10 @@ from barnabas.client.admin import (
     result,
 )
 from barnabas.client.configs import ConfigOperation
+from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.words.printable import printable
-
-_MIN_ISR = "min.insync.replicas"
-_NAMED_MAX = 5
 
 
 @click.group()
@@ -117,11 +115,11 @@ def create(
 
 def _warn_of_few(created: list[CreatedTopic]) -> str | None:
     """Return a warning if topics will reject `acks=all` while one of their brokers is down, although they have several replicas."""
-    names = [each.name for each in created if 1 < each.replication_factor <= int(each.configs.get(_MIN_ISR) or 1)]
+    names = [each.name for each in created if 1 < each.replication_factor <= int(each.configs.get(MIN_ISR) or 1)]
     if not names:
         return None
     which = f"topic {names[0]} has" if len(names) == 1 else f"topics {listed(names)} have"
-    return f"warning: {which} no more replicas than {_MIN_ISR}: acks=all is rejected while one of the brokers is down"
+    return f"warning: {which} no more replicas than {MIN_ISR}: acks=all is rejected while one of the brokers is down"
 
 
 def _finish(session: Session, table: Table, failures: list[tuple[str, KafkaError]], note: str | None = None) -> None:
@@ -261,9 +259,7 @@ def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> 
         if partition.why_leaderless is not None:
             concerned.setdefault(str(partition.why_leaderless), []).append(at)
     for why, partitions in concerned.items():
-        first = ", ".join(map(str, partitions[:_NAMED_MAX]))
-        more = f" and {len(partitions) - _NAMED_MAX} more" if len(partitions) > _NAMED_MAX else ""
-        click.echo(f"no leader: {first}{more}: {why}", err=True)
+        click.echo(f"no leader: {listed(partitions)}: {why}", err=True)
 
 
 @topic.command()

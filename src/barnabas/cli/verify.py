@@ -39,7 +39,7 @@ _INTERLEAVED = "records of transactions may interleave in the log"
 _REBALANCED = "a rebalance may have moved the partition in between"
 _INTERRUPTED = 130
 _AFTER_WORK_S = 10
-"""What a run needs beside its work on a fast machine, if no transaction has to expire."""
+"""Seconds that a run takes after its work, on a fast machine and if no transaction has to expire."""
 
 
 @click.command()
@@ -157,7 +157,7 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
         bootstrap = session.bootstrap if command else f"127.0.0.1:{stack.enter_context(_free_port())}"
         words = _words(command) if command else _own_command(folder, bootstrap)
         broker = LocalBroker(words, bootstrap, folder / "broker.log")
-        # The broker has a process group of its own: it would go on running after this process.
+        # The broker has a process group of its own: it would outlive this process.
         stack.enter_context(ends_cleanly())
         stack.callback(broker.stop)
         yield broker

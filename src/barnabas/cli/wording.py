@@ -1,4 +1,4 @@
-"""The form of what commands print: sentences as the rest of a line, names from outside, things that are counted."""
+"""The form of the words that commands print: sentences as the rest of a line, names from outside, things that are counted."""
 
 from __future__ import annotations
 

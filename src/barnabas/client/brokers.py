@@ -24,7 +24,7 @@ class ClusterDescription(NamedTuple):
     Attributes:
         controller_id: the broker that takes administrative changes; -1 while the cluster has no controller.
         brokers: those that serve.
-        fenced: those that are registered and do not serve; empty if the broker is too old to tell.
+        fenced: registered and not serving; empty if the broker is too old for the field.
     """
 
     cluster_id: str | None

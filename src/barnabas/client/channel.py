@@ -4,7 +4,7 @@
 - Several requests may be under way; a broker answers them in their order. A request that may wait long (Fetch) therefore has a channel of
   its own, as in Kafka: heartbeats, fetches, forwarded requests and changes of an ISR never wait for each other.
 - A failure ends the connection and fails every request under way: with RequestTimedOut the one whose time is up, with ConnectionLost the
-  others. The next request connects again. Waiting between attempts is up to who sends.
+  others. The next request connects again. The caller waits between attempts.
 
 Invariant: after `close`, nothing of the channel runs on the loop, and each request ends with ConnectionLost.
 
@@ -125,7 +125,7 @@ class Channel:
     async def _connect(self) -> Exception | None:
         """Connect; return why that failed.
 
-        An exception would be reported by asyncio if nobody reads it: those who asked may be gone, and the loop may end in this turn.
+        asyncio would report an exception that is never retrieved: the callers may be gone, and the loop may end in this turn.
         """
         connection = _Connection(self._loop, Exchange(self.address, self._client_id))
         try:

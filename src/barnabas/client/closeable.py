@@ -1,4 +1,4 @@
-"""A base class for what holds connections: a `with` block closes it.
+"""A base class for owners of connections: a `with` block closes them.
 
 Limits: leaving the block closes and nothing else; an exception passes through.
 Source: java.lang.AutoCloseable, which Kafka's clients implement.

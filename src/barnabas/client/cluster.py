@@ -101,7 +101,7 @@ class Cluster(Closeable):
     # Deadlines
     @property
     def broker_timeout_ms(self) -> int:
-        """How long a broker may wait for the controller: a tenth less than this side waits, so that its answer says what it waited for."""
+        """How long a broker may wait for the controller: a tenth less than this side waits, so that its answer names the cause."""
         return max(1, self.timeout_ms - min(1_000, self.timeout_ms // 10))
 
     def deadline(self, timeout_ms: int | None = None) -> float:
@@ -113,7 +113,7 @@ class Cluster(Closeable):
         return max(1, int((deadline - self._clock()) * 1000))
 
     def pause(self, attempt: int, deadline: float) -> bool:
-        """Sleep before the next attempt; return False at once if the deadline would pass meanwhile."""
+        """Sleep before the next attempt; return False without sleeping if the deadline would pass meanwhile."""
         seconds: float = min(1.0, self.retry_backoff_ms * 2.0 ** min(attempt, 10) / 1000)
         if self._clock() + seconds >= deadline:
             return False
@@ -170,7 +170,7 @@ class Cluster(Closeable):
 
         Raises:
             BrokerNotAvailable: no broker can be reached; the message names every address tried.
-            OtherProtocol: what answers is not a Kafka listener that we can use.
+            OtherProtocol: the address is not a Kafka listener that we can use.
         """
         for connection in (self._bootstrap_connection, *self._connections.values()):
             if connection is not None and not connection.closed:
@@ -210,7 +210,7 @@ class Cluster(Closeable):
         connection = self._connections[node_id] = self._dial(node.host, node.port)
         return connection
 
-    def _dial(self, host: str, port: int, *, first_answer_ms: int | None = None) -> BlockingConnection:
+    def _dial(self, host: str, port: int, first_answer_ms: int | None = None) -> BlockingConnection:
         return self._connect(
             host, port, client_id=self.client_id, timeout_ms=self.timeout_ms, first_answer_ms=first_answer_ms
         )
@@ -419,7 +419,7 @@ class Cluster(Closeable):
         """Ask each item's broker about it; ask again about retriable errors, until the deadline.
 
         Args:
-            items: what to ask about.
+            items: the subjects of the request.
             route: returns the broker to ask about each item, or the item's error.
             ask: sends one request about some items to one broker.
             repeatable: False if a request without an answer must not be sent again, because the broker may have carried it

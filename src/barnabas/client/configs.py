@@ -17,7 +17,7 @@ from barnabas.protocol.errors import KafkaError
 
 
 class ResourceType(IntEnum):
-    """What a setting belongs to; values as on the wire."""
+    """The owner of a setting; values as on the wire."""
 
     TOPIC = 2
     BROKER = 4
@@ -95,7 +95,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it: the value is the program's own."""
+        """Whether it is not set, so that the program's own value holds."""
         return self.source == ConfigSource.DEFAULT_CONFIG
 
 

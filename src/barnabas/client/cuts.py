@@ -9,7 +9,7 @@ unlike a group's offsets they do not expire.
 A cut is not a snapshot of the cluster: no broker stops for it. What `take_cut` promises:
 
 - In each partition the cut is the end at one moment between the call and its return. What was acknowledged by all replicas before the call
-  is before the cut, what is sent after the return is behind it.
+  is before the cut, a record that is sent after the return is behind it.
 - With READ_COMMITTED the end is the last stable offset. Before it every transaction is decided.
 - The topics are asked in the order given, each after the answers about the one before. So if a program reads topic A and writes topic B, a
   cut of `[B, A]` holds the cause of everything that it holds: the records of A that made the records of B.
@@ -47,7 +47,7 @@ class Cut:
         offsets: the first offset after the cut, by partition.
         topic_ids: of the topics when the cut was taken.
         isolation: `read_committed` or `read_uncommitted`.
-        created_ms: when it was taken, by the clock of who took it.
+        created_ms: when it was taken, by the clock of the machine that took it.
         at_ms: the timestamp it was taken at; None for the ends.
     """
 

@@ -1,7 +1,7 @@
-"""Errors of the connection to a broker, beside those that the broker returns.
+"""Errors of the connection to a broker, in addition to the errors that the broker returns.
 
     KafkaError
-    ├─ OtherProtocol             BROKER_NOT_AVAILABLE: what answers at the address is not a Kafka listener that we can use
+    ├─ OtherProtocol             BROKER_NOT_AVAILABLE: the address is not a Kafka listener that we can use
     └─ RetriableError
        ├─ BrokerNotAvailable     BROKER_NOT_AVAILABLE: no broker answers at the address
        ├─ ConnectionLost         NETWORK_EXCEPTION: the connection ended with requests unanswered

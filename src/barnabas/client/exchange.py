@@ -138,12 +138,8 @@ class Exchange:
 
     # Bytes
 
-    def encode(self, message: Message, version: int, *, is_answered: bool = True) -> bytearray:
-        """Return the frame of a request, with its size in front; the next response that is not yet expected is its response.
-
-        Args:
-            is_answered: False for a request that brokers do not answer: Produce with acks 0.
-        """
+    def encode(self, message: Message, version: int) -> bytearray:
+        """Return the frame of a request, with its size in front; the next response that is not yet expected is its response."""
         api_key = _api_key(message)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         out = bytearray(_size.size)
@@ -153,8 +149,7 @@ class Exchange:
             out.append(0)
         message.write(out, version)
         _size.pack_into(out, 0, len(out) - _size.size)
-        if is_answered:
-            self._expected.append(_Expected(self._correlation_id, api_key, version, _response_class(message)))
+        self._expected.append(_Expected(self._correlation_id, api_key, version, _response_class(message)))
         return out
 
     def size_of(self, header: bytes | bytearray | memoryview) -> int:
@@ -175,7 +170,7 @@ class Exchange:
             frame: the response without its size.
 
         Raises:
-            MalformedMessage: the bytes are not this response; the connection cannot go on.
+            MalformedMessage: the bytes are not this response; the connection cannot continue.
         """
         if not self._expected:
             raise MalformedMessage(f"the broker {self.address} answered a request that was not sent")

@@ -14,7 +14,6 @@ stops: a listener without SASL answers ILLEGAL_SASL_STATE (Kafka), or does not s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from barnabas.client.bootstrap import format_address
 from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, OtherProtocol, RequestTimedOut
@@ -37,9 +36,8 @@ _FOUND = {
 
 Address = tuple[str, int]
 
-
-class Dial(Protocol):
-    def __call__(self, host: str, port: int, *, first_answer_ms: int) -> BlockingConnection: ...
+Dial = Callable[[str, int, int], BlockingConnection]
+"""Connects to a host and port; the last argument is the time for the first response, in milliseconds."""
 
 
 def meet(
@@ -58,7 +56,7 @@ def meet(
     failures: dict[Address, KafkaError] = {}
     for host, port in addresses:
         try:
-            return dial(host, port, first_answer_ms=look_ms)
+            return dial(host, port, look_ms)
         except (ClientError, MalformedMessage) as error:
             failures[host, port] = error
     for address, failure in failures.items():
@@ -71,7 +69,7 @@ def meet(
             failures[address] = ConnectionLost(f"{format_address(*address)} closes the connection without an answer")
         else:
             try:
-                return dial(*address, first_answer_ms=timeout_ms - look_ms)
+                return dial(*address, timeout_ms - look_ms)
             except RequestTimedOut:
                 silent = f"{format_address(*address)} takes connections, but answers nothing"
                 failures[address] = RequestTimedOut(silent)

@@ -26,7 +26,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 class GroupMember(NamedTuple):
-    """A member and what it reads; `assignment` is empty during a rebalance and for members of other protocols."""
+    """A member and its partitions; `assignment` is empty during a rebalance and for members of other protocols."""
 
     member_id: str
     instance_id: str | None

@@ -1,4 +1,4 @@
-"""Groups: list them, tell why they rebalanced, delete them. `group_descriptions` and `group_offsets` have the rest.
+"""Groups: list them, explain their rebalances, delete them. `group_descriptions` and `group_offsets` have the rest.
 
 Sources: ListGroups (16), DeleteGroups (42), DescribeConfigs (32); KIP-222, KIP-229, KIP-848.
 """
@@ -39,7 +39,7 @@ class MovedPartition(NamedTuple):
 
 
 class GroupRebalance(NamedTuple):
-    """One rebalance, as the coordinator saw it; `ended_ms` is None while it goes on."""
+    """One rebalance, as the coordinator saw it; `ended_ms` is None while it continues."""
 
     epoch: int
     cause: str

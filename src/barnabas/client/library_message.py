@@ -1,4 +1,4 @@
-"""What a consumed message of librdkafka holds, as plain values."""
+"""A consumed message of librdkafka as plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What listens at an address where nothing answers a Kafka request: a listener with TLS, or an HTTP server.
+"""The listener at an address where nothing answers a Kafka request: a listener with TLS, or an HTTP server.
 
 Neither says so by itself. A listener with TLS closes the connection; an HTTP server waits for the end of a line that never comes. So the
 address is asked in both protocols, each on a connection of its own, and the first bytes of an answer name the protocol:

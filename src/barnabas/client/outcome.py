@@ -1,4 +1,4 @@
-"""Answers about several things at once: a result or an error for each."""
+"""Answers about several things: a result or an error for each."""
 
 from __future__ import annotations
 

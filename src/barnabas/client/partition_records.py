@@ -7,6 +7,8 @@ Sources: Fetch (1), Produce (0); KIP-74 (a fetch returns at least one batch, wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.outcome import outcome_of, result
@@ -16,6 +18,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 # From version 13 on Fetch and Produce name topics by id.
 _HIGHEST_WITH_NAMES = 12
+_ALL_REPLICAS = -1
 _FETCH_BYTES = 4 << 20
 _FETCH_WAIT_MS = 500
 
@@ -55,16 +58,33 @@ def fetch_once(
     return outcome_of(answer.error_code) or memoryview(answer.records or b"")
 
 
+def produce_request(
+    batches: Iterable[tuple[tuple[str, int], bytes | bytearray]],
+    *,
+    timeout_ms: int,
+    transactional_id: str | None = None,
+) -> messages.ProduceRequest:
+    """Return a request to append batches, at most one to a partition, on all replicas in sync."""
+    request_class = messages.ProduceRequest
+    by_topic: dict[str, list[messages.ProduceRequest.PartitionProduceData]] = {}
+    for (topic, index), batch in batches:
+        data = request_class.PartitionProduceData(index=index, records=memoryview(batch))
+        by_topic.setdefault(topic, []).append(data)
+    return request_class(
+        transactional_id=transactional_id,
+        acks=_ALL_REPLICAS,
+        timeout_ms=timeout_ms,
+        topic_data=[request_class.TopicProduceData(name=name, partition_data=data) for name, data in by_topic.items()],
+    )
+
+
 def append_batch(cluster: Cluster, partition: TopicPartition, batch: bytes | bytearray) -> None:
     """Append a batch and return when all replicas in sync have it.
 
     Raises:
         KafkaError: the leader does not append it. After ConnectionLost or RequestTimedOut it may have.
     """
-    request_class = messages.ProduceRequest
-    data = request_class.PartitionProduceData(index=partition.partition, records=memoryview(batch))
-    topic = request_class.TopicProduceData(name=partition.topic, partition_data=[data])
-    request = request_class(acks=-1, timeout_ms=cluster.timeout_ms, topic_data=[topic])
+    request = produce_request([(partition, batch)], timeout_ms=cluster.timeout_ms)
     response = _leader(cluster, partition).request(request, highest=_HIGHEST_WITH_NAMES)
     (answer,) = response.responses[0].partition_responses
     if error := outcome_of(answer.error_code, answer.error_message):

@@ -1,6 +1,6 @@
 """Repeats a request until it succeeds, fails for good, or a deadline passes.
 
-`Cluster.retry` serves a person at a terminal: it gives up at once where nothing listens. A job that runs for months
+`Cluster.retry` serves a person at a terminal: it gives up immediately where nothing listens. A job that runs for months
 outlasts a broker's restart, so here a broker that cannot be reached is asked again as well.
 """
 
@@ -14,7 +14,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError
 
 ResultT = TypeVar("ResultT")
 
-_FIRST_ATTEMPT = -4
+FIRST_ATTEMPT = -4
 """`Cluster.pause` doubles from here: the first pause is a sixteenth of the backoff."""
 _UNKNOWN_TOPIC_ATTEMPTS = 6
 _UNKNOWN_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -36,7 +36,7 @@ def insist(cluster: Cluster, ask: Callable[[], ResultT], timeout_ms: int) -> Res
         KafkaError: the last error, when the timeout has passed or the error is final.
     """
     deadline = cluster.deadline(timeout_ms)
-    attempt = _FIRST_ATTEMPT
+    attempt = FIRST_ATTEMPT
     unknown_topics = 0
     while True:
         try:

@@ -1,9 +1,9 @@
-"""Plans of which broker has which replica: to empty a broker, and to give all brokers the same.
+"""Plans of which broker has which replica: to empty a broker, or to spread the replicas evenly.
 
 A plan names each partition that changes with its new replicas; the first is the preferred leader. Whatever the plan:
 
 - A partition keeps its number of replicas, and no broker has two of them.
-- Only brokers that serve get replicas. A broker that does not serve keeps what it has, unless it is the one to be emptied.
+- Only brokers that serve get replicas. A broker that does not serve keeps its replicas, unless the plan is to empty it.
 - A partition's replicas are in no fewer racks than before. Only `drain` may have no other choice.
 - The same cluster has the same plan.
 
@@ -187,7 +187,7 @@ def _shifted(
 ) -> bool:
     """Shift one from each broker of a chain to the next, the last first; return False if that went wrong, and nothing is changed.
 
-    One shift may take away what the next one needs.
+    One shift may take away a replica that the next one needs.
     """
     done: list[tuple[TopicPartition, int, int]] = []
     for source, target in reversed(list(pairwise(chain))):

@@ -31,7 +31,8 @@ from typing import NamedTuple
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.errors import RequestTimedOut
-from barnabas.client.patience import is_retriable
+from barnabas.client.partition_records import produce_request
+from barnabas.client.patience import FIRST_ATTEMPT, is_retriable
 from barnabas.client.producer_transactions import (
     ProducerIdentity,
     Transaction,
@@ -47,14 +48,12 @@ from barnabas.records.record_batch import MAGIC, NO_LEADER_EPOCH, SEQUENCE_MASK,
 
 # Later versions begin a transaction by themselves, and bump its epoch at its end (transaction version 2).
 _PRODUCE_HIGHEST = 11
-_ALL_REPLICAS = -1
 _MAX_QUEUED_BYTES = 8 << 20
 _MAX_REQUEST_BYTES = 8 << 20
-_FIRST_ATTEMPT = -4
 
 
 class EncodedRecords(NamedTuple):
-    """The body of a batch: its records, compressed together, with what the header says of them."""
+    """The body of a batch: its records, compressed together, with their fields of the header."""
 
     body: Buffer
     record_count: int
@@ -100,7 +99,7 @@ class Producer:
         self._queued_bytes = 0
         self._in_transaction: set[TopicPartition] = set()
         self._under_way: list[tuple[BlockingConnection, list[_Batch]]] = []
-        self._attempt = _FIRST_ATTEMPT
+        self._attempt = FIRST_ATTEMPT
         self._deadline: float | None = None
 
     def __repr__(self) -> str:
@@ -159,7 +158,7 @@ class Producer:
             self._advance()
 
     def settle(self) -> None:
-        """Wait until no request is under way, so that the cluster's connections are free; what waits goes on waiting.
+        """Wait until no request is under way, so that the cluster's connections are free; waiting records keep waiting.
 
         Raises:
             KafkaError: a batch cannot be delivered.
@@ -196,7 +195,7 @@ class Producer:
         if failure is not None:
             self._wait(failure)
         elif had_some:
-            self._attempt, self._deadline = _FIRST_ATTEMPT, None
+            self._attempt, self._deadline = FIRST_ATTEMPT, None
         try:
             self._dispatch()
         except KafkaError as error:
@@ -255,25 +254,17 @@ class Producer:
                 errors.append(error)
         for node, connection in connections.items():
             try:
-                connection.send(self._request(by_node[node]), highest=_PRODUCE_HIGHEST)
+                request = produce_request(
+                    ((batch.partition, self._encoded(batch)) for batch in by_node[node]),
+                    timeout_ms=self._cluster.timeout_ms,
+                    transactional_id=self.transactional_id,
+                )
+                connection.send(request, highest=_PRODUCE_HIGHEST)
             except KafkaError as error:
                 errors.append(error)
             else:
                 sent.append((connection, by_node[node]))
         return sent, errors
-
-    def _request(self, batches: list[_Batch]) -> messages.ProduceRequest:
-        request_class = messages.ProduceRequest
-        by_topic: dict[str, list[messages.ProduceRequest.PartitionProduceData]] = {}
-        for batch in batches:
-            data = request_class.PartitionProduceData(index=batch.partition.partition, records=self._encoded(batch))
-            by_topic.setdefault(batch.partition.topic, []).append(data)
-        return request_class(
-            transactional_id=self.transactional_id,
-            acks=_ALL_REPLICAS,
-            timeout_ms=self._cluster.timeout_ms,
-            topic_data=[request_class.TopicProduceData(name=n, partition_data=d) for n, d in by_topic.items()],
-        )
 
     def _encoded(self, batch: _Batch) -> bytearray:
         assert self.identity is not None

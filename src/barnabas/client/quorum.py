@@ -19,7 +19,7 @@ class QuorumReplica(NamedTuple):
     """A replica of the metadata log.
 
     Attributes:
-        directory_id: None if the replica, or the broker that was asked, does not tell.
+        directory_id: None if the replica, or the broker that answers, does not return it.
         last_fetch_ms, last_caught_up_ms: when it last read, and last had everything; -1 if it never has since the leader was
             elected. The leader's own times are the time of the answer, -1 before Kafka 3.4.
     """
@@ -37,7 +37,7 @@ class Quorum(NamedTuple):
 
     Attributes:
         leader: -1 while the voters elect one.
-        addresses: `host:port` of voters, where the broker that was asked tells.
+        addresses: `host:port` of voters, if the broker that answers returns them.
     """
 
     leader: int

@@ -18,7 +18,7 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 class Quota(NamedTuple):
-    """What one entity may do; values by name, such as `producer_byte_rate`."""
+    """The quotas of one entity; values by name, such as `producer_byte_rate`."""
 
     entity: Entity
     values: dict[str, float]

@@ -1,7 +1,7 @@
 """Replicas that move to other brokers: begin, list, and wait until they have moved.
 
 The controller adds the new replicas to a partition, waits until all are in sync, and removes the old ones. Another order of the same
-replicas is done at once. A reassignment that was begun goes on by itself, also if the client ends.
+replicas ends immediately. A reassignment that has begun continues by itself, even if the client ends.
 
 Sources: AlterPartitionReassignments (45), ListPartitionReassignments (46); KIP-455.
 """
@@ -25,7 +25,7 @@ _LONGEST_PAUSE_S = 1.0
 
 
 class Reassignment(NamedTuple):
-    """A partition whose replicas move; `replicas` has those that are added and those that are removed."""
+    """A partition whose replicas move; `replicas` has the added and the removed ones too."""
 
     replicas: list[int]
     adding: list[int]
@@ -102,7 +102,7 @@ def reassign(
 
     Args:
         at_once: how many partitions move at the same time.
-        ended: told how many are no longer waited for.
+        ended: called with the number of reassignments that ended.
         sleep: pauses between two looks.
 
     Returns:
@@ -143,7 +143,7 @@ def _check_progress(cluster: Cluster, moving: Iterable[TopicPartition]) -> None:
     for at in sorted(moving):
         if at in moves and at in described:
             found = described[at]
-            # Without a leader there is nobody to copy from.
+            # Without a leader there is no replica to copy from.
             needed = moves[at].adding if found.leader >= 0 else found.replicas
             if missing := [each for each in needed if each in found.offline]:
                 waits[at] = missing

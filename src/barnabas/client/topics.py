@@ -20,6 +20,7 @@ from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 TOPIC_CREATION = "auto.create.topics.enable"
 """The brokers' setting that says whether they create topics on first use."""
+MIN_ISR = "min.insync.replicas"
 # As of the topics of groups and transactions (transaction.state.log.replication.factor, transaction.state.log.min.isr).
 _REPLICAS, _IN_SYNC = 3, 2
 
@@ -147,7 +148,7 @@ def create_if_absent(cluster: Cluster, topic: NewTopic) -> None:
 
 
 def brokers_create_topics(cluster: Cluster) -> bool:
-    """Return whether brokers create a topic that a client writes to; True if they do not tell."""
+    """Return whether brokers create a topic that a client writes to; True if they do not return the setting."""
     try:
         broker = ConfigResource(ResourceType.BROKER, str(next(iter(cluster.nodes()))))
         entries = result(describe_configs(cluster, [broker], names=[TOPIC_CREATION])[broker])

@@ -43,7 +43,7 @@ class BlockingConnection(Closeable):
         client_id: shown in the broker's logs and metrics.
         timeout_ms: for connecting, and for each response without a timeout of its own.
         first_answer_ms: for the response to the first request; None for `timeout_ms`.
-        negotiate: exchange ApiVersions at once; if False, every call needs a `version`.
+        negotiate: exchange ApiVersions in the beginning; if False, every call needs a `version`.
 
     Raises:
         BrokerNotAvailable: nothing listens there, or the name does not resolve.
@@ -169,11 +169,6 @@ class BlockingConnection(Closeable):
             version = self.version_for(message, highest)
         self._write(self._exchange.encode(message, version))
         return version
-
-    def send_without_response(self, message: Message, version: int | None = None) -> None:
-        """Write a request that brokers do not answer: Produce with acks 0."""
-        version = self.version_for(message) if version is None else version
-        self._write(self._exchange.encode(message, version, is_answered=False))
 
     def _write(self, frame: bytearray) -> None:
         connected = self._open_socket()

@@ -19,18 +19,15 @@ Sources: Kafka classes `CoordinatorRecordSerde`, `CoordinatorLoaderImpl`, `Parti
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.log.transaction_verification import VerificationGuard
-from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.messages import coordinator_key_class, coordinator_value_class
+from barnabas.protocol.versioned import PREFIX, read_prefix
 from barnabas.records.builder import RecordFields
 from barnabas.records.record_batch import BATCH_OVERHEAD
-
-_PREFIX = struct.Struct(">h")
 
 Buffer = bytes | bytearray | memoryview
 
@@ -61,7 +58,7 @@ class CoordinatorLog(Protocol):
         ...
 
     def committed_offset(self, partition: int) -> int:
-        """Return the high watermark: what is below it is committed, and no election can take it away.
+        """Return the high watermark: the records below it are committed, and no election can take it away.
 
         Raises: KafkaError if the partition is not here.
         """
@@ -76,7 +73,7 @@ class CoordinatorLog(Protocol):
 
 
 class InternalLog(Protocol):
-    """What the replica manager offers to the broker's own writers."""
+    """The part of the replica manager for the broker's own writers."""
 
     def append_internal(
         self,
@@ -141,11 +138,11 @@ class RecordSerde:
 
     def encode(self, record: CoordinatorRecord) -> tuple[bytearray, bytearray | None]:
         """Return the bytes of the key and of the value."""
-        key = bytearray(_PREFIX.pack(record.type_id))
+        key = bytearray(PREFIX.pack(record.type_id))
         record.key.write(key, 0)
         if record.value is None:
             return key, None
-        value = bytearray(_PREFIX.pack(record.value_version))
+        value = bytearray(PREFIX.pack(record.value_version))
         record.value.write(value, record.value_version)
         return key, value
 
@@ -156,7 +153,7 @@ class RecordSerde:
             UnknownRecordType: the type is unknown, or the value's version is newer.
             MalformedMessage: the bytes do not parse as their type.
         """
-        type_id = _prefix_of(key)
+        type_id = read_prefix(key)
         try:
             key_class = coordinator_key_class(self._family, type_id)
             value_class = coordinator_value_class(self._family, type_id)
@@ -165,17 +162,10 @@ class RecordSerde:
         key_message: Any = key_class.decode(memoryview(key)[2:], 0)
         if value is None:
             return CoordinatorRecord(type_id, key_message, None)
-        version = _prefix_of(value)
+        version = read_prefix(value)
         if not value_class.MIN_VERSION <= version <= value_class.MAX_VERSION:
             raise UnknownRecordType(f"{value_class.NAME} of version {version}")
         return CoordinatorRecord(type_id, key_message, value_class.decode(memoryview(value)[2:], version), version)
-
-
-def _prefix_of(buffer: Buffer) -> int:
-    if len(buffer) < _PREFIX.size:
-        raise MalformedMessage("a coordinator record starts with two bytes for its type or version")
-    (number,) = _PREFIX.unpack_from(buffer)
-    return int(number)
 
 
 def fields_of(records: Iterable[CoordinatorRecord], serde: RecordSerde, now_ms: int) -> list[RecordFields]:

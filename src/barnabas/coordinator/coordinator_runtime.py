@@ -23,19 +23,19 @@ append that is refused for want of replicas must not cost a group the members th
 disk error can refuse the batch; if the log does, the shard's operations have batches of their own until the next election. Operations
 never share a batch if they are part of a transaction, have moved the state themselves (`replay=False`) or undo something (`on_append`).
 
-An operation without records (a read, a heartbeat) computes its answer at once, also an operation that rejects its request. The client gets
-the answer or the error when everything before it is committed, so nobody sees state that could still be lost. On one replica the log
-commits a batch as it appends it, and unless the batch is shared nothing waits.
+An operation without records (a read, a heartbeat) computes its answer immediately; so does an operation that rejects its request. The
+client gets the answer or the error when everything before it is committed, so no client sees state that could still be lost. On one
+replica the log commits a batch as it appends it, and unless the batch is shared nothing waits.
 
 Invariants:
 - responses of one shard leave in the order of their batches;
 - a batch that is appended is never given up while this broker leads the partition, however long its in-sync replicas take: the shard's
-  state rests on it. A client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation goes on: its
+  state rests on it. A client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation continues: its
   `on_append` is called with the outcome, and never with this error;
 - if the leadership is lost the shard is dropped, and its waiting responses are NOT_COORDINATOR;
 - if the log refuses an open batch, or a record cannot be replayed, the memory holds records that the log does not have: the runtime closes
   the context, fails its waiting responses, and reads the shard again from the log. If a shard fails while it is read, it is FAILED until
-  the next election: the groups of one partition have no coordinator, the rest of the broker goes on;
+  the next election: the groups of one partition have no coordinator, the rest of the broker continues;
 - a closed context does nothing more: late commits and timers find it closed and return.
 
 Sources: Kafka classes `CoordinatorRuntime`; KIP-848 (threading model).
@@ -60,13 +60,13 @@ from barnabas.coordinator.coordinator_log import (
 from barnabas.coordinator.pending_write import OpenBatch, PendingWrite, settle
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState, S, ShardContext
-from barnabas.coordinator.shard_loader import NO_PRODUCER_ID, ShardLoader
+from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.coordinator.timer import CoordinatorTimer, TimerOperation
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import RecordFields, build_batch
 from barnabas.records.compression import Compression
-from barnabas.records.record_batch import BATCH_OVERHEAD
+from barnabas.records.record_batch import BATCH_OVERHEAD, NO_PRODUCER_ID
 from barnabas.steps import Loop
 
 __all__ = ["SHARED_FROM", "CoordinatorRuntime"]
@@ -136,7 +136,7 @@ class CoordinatorRuntime(Generic[S]):
     def on_elected(self, partition: int, epoch: int) -> None:
         """Load the shard of a partition that this broker leads in this leader epoch; older epochs are ignored.
 
-        A broker that goes on leading in a higher epoch keeps its shard: its log has not changed.
+        A broker that still leads in a higher epoch keeps its shard: its log has not changed.
         """
         context = self._contexts.get(partition)
         if context is None:
@@ -183,7 +183,7 @@ class CoordinatorRuntime(Generic[S]):
         """Run an operation; its response is there when its records are committed.
 
         Returns: a future that may already be done; it fails with KafkaError (COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR,
-        REQUEST_TIMED_OUT, what the operation raised, or the log's error).
+        REQUEST_TIMED_OUT, the operation's own exception, or the log's error).
         """
         return self._schedule(partition, operation, _NO_TRANSACTION)
 
@@ -205,7 +205,7 @@ class CoordinatorRuntime(Generic[S]):
     def complete_transaction(
         self, partition: int, producer_id: int, *, batch: bytearray, committed: bool, transaction_version: int
     ) -> asyncio.Future[None]:
-        """Append the marker that ends a producer's transaction, and apply or drop what the transaction left pending.
+        """Append the marker that ends a producer's transaction, and apply or drop the transaction's pending changes.
 
         Args:
             batch: the marker's control batch.
@@ -266,7 +266,7 @@ class CoordinatorRuntime(Generic[S]):
     def schedule_read_all(self, operation: Callable[[S], R]) -> Iterator[asyncio.Future[R]]:
         """Read from every shard that this broker should have; the reads from shards that are loading fail.
 
-        Each read begins when its future is taken: one that fails at once and is never taken would be an error that nobody sees.
+        Each read begins when its future is taken: a read that fails immediately and is never taken would be an error without a reader.
         """
         return (self.schedule_read(partition, operation) for partition in sorted(self._contexts))
 

@@ -59,7 +59,7 @@ class PendingWrite:
     def limit(self, loop: Loop, timeout_ms: int, first: int = 0) -> None:
         """Limit the wait of the clients from the `first` on: after the time they get REQUEST_TIMED_OUT.
 
-        Their operations go on waiting for the outcome.
+        Their operations continue waiting for the outcome.
         """
         self._limits.append(loop.call_later(timeout_ms / 1000, self._expire, first, len(self.waiters)))
 

@@ -1,4 +1,4 @@
-"""RequestQueues: what a broker asks others, in one queue for each of them, and one request at a time.
+"""RequestQueues: the requests of a broker to others, in one queue for each of them, and one request at a time.
 
     ask(item) ──► the broker that leads it ──► its queue ──► one request with all that waits ──► an outcome for each item
 
@@ -7,10 +7,10 @@ request is under way, items gather; the next request carries them all. So a slow
 to another broker.
 
 - Items that are asked in one turn of the loop travel together.
-- When the metadata says that an item belongs to another broker now, the item fails at once, also if its request is under way
+- When the metadata says that an item belongs to another broker now, the item fails immediately, even if its request is under way
   (`reroute`). The caller retries, and reaches the new broker without waiting for an answer of the old one. So a broker may get an
   item twice, and an item must be something that can be repeated.
-- An item that nobody waits for any more is not sent.
+- An item whose future is cancelled is not sent.
 
 Invariants: at most one request is under way to each broker; two items with the same subject are never in one request.
 
@@ -61,11 +61,11 @@ class RequestKind(Protocol[AnyItem, Outcome]):
         ...
 
     def subject(self, item: AnyItem) -> Hashable:
-        """Return what a request may name only once."""
+        """Return the key that a request may name only once."""
         ...
 
     def company(self, item: AnyItem) -> Hashable:
-        """Return what is equal for items that may share a request."""
+        """Return a key that is equal for items that may share a request."""
         ...
 
     def request(self, items: Sequence[AnyItem]) -> Message:
@@ -100,7 +100,7 @@ class _Asked(Generic[Item, Outcome]):
 
 
 class _Queue(Generic[Item, Outcome]):
-    """What one broker has not answered yet."""
+    """The items that one broker has not answered yet."""
 
     __slots__ = ("under_way", "waiting")
 
@@ -161,7 +161,7 @@ class RequestQueues(Generic[Item, Outcome]):
         self.drop(lambda item: True)
 
     async def _serve(self, broker_id: int, queue: _Queue[Item, Outcome]) -> None:
-        await next_turn()  # What is asked in this turn of the loop travels together.
+        await next_turn()  # All items of this turn of the loop travel together.
         while batch := self._take(queue):
             queue.under_way = batch
             outcomes = await self._exchange(broker_id, [asked.item for asked in batch])
@@ -171,7 +171,7 @@ class RequestQueues(Generic[Item, Outcome]):
         del self._queues[broker_id]
 
     def _take(self, queue: _Queue[Item, Outcome]) -> list[_Asked[Item, Outcome]]:
-        """Remove and return what the next request carries: all that may keep company with the item that waits longest."""
+        """Remove and return the items of the next request: all that may share it with the oldest item."""
         batch: list[_Asked[Item, Outcome]] = []
         later: list[_Asked[Item, Outcome]] = []
         subjects: set[Hashable] = set()

@@ -1,4 +1,4 @@
-"""What an operation of a coordinator returns: records to append, and the response that waits for them.
+"""The result of a coordinator's operation: records to append, and the response that waits for them.
 
 `CoordinatorRecord` is a key and a value of an internal topic, both messages of the protocol's tables; a value of None is a
 tombstone. `CoordinatorResult` is the whole outcome of one operation.
@@ -16,17 +16,11 @@ Sources: Kafka classes `CoordinatorRecord`, `CoordinatorResult`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from barnabas.protocol.errors import KafkaError
 
 R = TypeVar("R")
-
-
-class RecordMessage(Protocol):
-    """A coordinator key or value, as `barnabas.protocol.messages` builds them."""
-
-    def write(self, out: bytearray, version: int) -> None: ...
 
 
 class CoordinatorRecord(NamedTuple):

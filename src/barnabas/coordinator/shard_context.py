@@ -1,4 +1,4 @@
-"""What the runtime keeps for one partition: the shard, its timers, and the batches that are not yet committed.
+"""The runtime's state of one partition: the shard, its timers, and the batches that are not yet committed.
 
     LOADING ──> ACTIVE ──> CLOSED         LOADING answers COORDINATOR_LOAD_IN_PROGRESS,
        └──────> FAILED ──>  ┘             FAILED and absent NOT_COORDINATOR

@@ -30,13 +30,11 @@ from barnabas.coordinator.shard_context import ContextState, S, ShardContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import iter_batches
+from barnabas.records.record_batch import NO_PRODUCER_ID, iter_batches
 from barnabas.steps import Loop, in_background
 from barnabas.turns import ELEMENT, READ, pace
 
 logger = logging.getLogger(__name__)
-
-NO_PRODUCER_ID = -1
 
 
 class ShardLoader(Generic[S]):

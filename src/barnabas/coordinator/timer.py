@@ -11,22 +11,22 @@ Sources: Kafka classes `CoordinatorTimer`, `CoordinatorExecutor`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from barnabas.coordinator.result import CoordinatorResult
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.steps import Loop
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+RETRY_MS = 500
+
 TimerOperation = Callable[[], CoordinatorResult[Any]]
-
-
-class _Pending(Protocol):
-    """A timer, or work in the executor."""
-
-    def cancel(self) -> object: ...
 
 
 class CoordinatorTimer:
@@ -42,7 +42,7 @@ class CoordinatorTimer:
         """
         self._loop = loop
         self._run = run
-        self._timers: dict[str, _Pending] = {}
+        self._timers: dict[str, asyncio.TimerHandle | asyncio.Future[Any]] = {}
 
     def __repr__(self) -> str:
         return f"<CoordinatorTimer {sorted(self._timers)}>"
@@ -54,12 +54,34 @@ class CoordinatorTimer:
         return key in self._timers
 
     def schedule(self, key: str, delay_ms: int, operation: TimerOperation) -> None:
-        """Run an operation later; it replaces the one that has the same key."""
+        """Run an operation later; it replaces an operation with the same key."""
         self.cancel(key)
         self._timers[key] = self._loop.call_later(delay_ms / 1000, self._fire, key, operation)
 
+    def schedule_until_written(self, key: str, delay_ms: int, operation: TimerOperation, what: str) -> None:
+        """As `schedule`; if the log refuses the records the operation runs again, after `RETRY_MS`.
+
+        Args:
+            what: it does, for the line of log about a refusal.
+        """
+
+        def fire() -> CoordinatorResult[Any]:
+            result = operation()
+            first = result.on_append
+
+            def on_append(error: KafkaError | None) -> None:
+                if first is not None:
+                    first(error)
+                if error is not None and error.code is not ErrorCode.NOT_COORDINATOR:  # Else the timers have ended.
+                    logger.warning("%s is not written: %s", what, error)
+                    self.schedule(key, RETRY_MS, fire)
+
+            return result._replace(on_append=on_append)
+
+        self.schedule(key, delay_ms, fire)
+
     def compute(self, key: str, work: Callable[[], T], operation: Callable[[T], CoordinatorResult[Any]]) -> None:
-        """Run `work` in the executor, and then an operation with its result; it replaces the one that has the same key.
+        """Run `work` in the executor, and then an operation with its result; it replaces an operation with the same key.
 
         Args:
             work: reads nothing that the loop changes, and does not raise.

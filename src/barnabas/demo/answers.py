@@ -33,7 +33,7 @@ class Reason(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What all order lines come to."""
+    """The sums of all order lines."""
 
     revenue_thousandths: int
     clean: int

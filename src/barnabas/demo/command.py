@@ -6,8 +6,8 @@
 4. At half of the lines kill the pipeline, as a machine that fails would, and start it again.
 5. Wait until the tables have everything that the feeder sent; print the answers, draw the chart, and say how to ask.
 
-All that a second run needs to go on (`--continue`) is in the folder: the broker's log, the checkpoints, the tables, and
-`demo.json`, which says what is fed.
+Everything that a second run (`--continue`) needs is in the folder: the broker's log, the checkpoints, the tables, and
+`demo.json`, which names the input.
 """
 
 from __future__ import annotations
@@ -213,14 +213,14 @@ def _hold(console: Console, servers: str, shop: ShopProcess) -> None:
 
 
 def _remember(folder: Path, feed: Feed) -> None:
-    """Make the folder one that `--continue` can go on with."""
+    """Write the files that `--continue` needs into the folder."""
     copy_project(folder)
     told = asdict(feed) | {"input": str(feed.input.resolve()) if feed.input else None}
     (folder / "demo.json").write_text(json.dumps(told, indent=1))
 
 
 def _earlier(folder: Path) -> tuple[Path, Feed]:
-    """Return the folder of an earlier demo, and what it fed."""
+    """Return the folder of an earlier demo, and its input."""
     try:
         told = json.loads((folder / "demo.json").read_text())
     except FileNotFoundError:

@@ -59,7 +59,7 @@ class FeedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What to feed, and how fast. Without an input, a shop generated from the seed.
+    """The order lines to feed, and how fast. Without an input, a shop generated from the seed.
 
     With `late_one_in` 300, one order of 300 comes three days late, as from a till that had no network.
     """
@@ -259,7 +259,7 @@ class _Sender:
         if now_s >= self._next_report_s:
             self._next_report_s = now_s + _REPORT_EVERY_S
             self._report(FeedProgress(self.lines, self._events, self._at))
-            self._began_s += time.monotonic() - now_s  # who holds the feeder in a report changes nothing of its pace
+            self._began_s += time.monotonic() - now_s  # a report that takes long does not change the pace
 
     def begin(self) -> None:
         """Begin to spread the lines; those before are not counted."""

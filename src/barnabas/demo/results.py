@@ -1,4 +1,4 @@
-"""What the pipeline has written so far, read from its tables: the live display needs no session of its own.
+"""The rows that the pipeline has written so far, read from its tables: the live display needs no session of its own.
 
 Amounts are whole numbers of thousandths. A file never changes once a batch is finished, so each is read once.
 """

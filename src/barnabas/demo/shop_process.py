@@ -1,6 +1,6 @@
 """The pipeline of `pipelines/shop`, as a process of its own: `python -m shop run` in a copy of the project.
 
-The demo starts it, kills it once and starts it again. What it needs to go on is in the folder, nothing in a process.
+The demo starts it, kills it once and starts it again. What it needs to continue is in the folder, nothing in a process.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ShopProcess:
         return f"<ShopProcess folder={self._folder} runs={self._process is not None}>"
 
     def start(self) -> None:
-        """Start the pipeline; it goes on where the folder's checkpoints say."""
+        """Start the pipeline; it continues where the folder's checkpoints say."""
         environment = os.environ | {"PYTHONPATH": str(self._folder), "PYSPARK_PYTHON": sys.executable}
         environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         (self._folder / "status.json").unlink(missing_ok=True)

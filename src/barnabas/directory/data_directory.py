@@ -105,7 +105,7 @@ class DataDirectory:
         self._disk = disk
         self._config = config
         self._remedy = remedies(config.embedded).other_directory
-        # What this start makes: directories, innermost first.
+        # The directories that this start makes, innermost first.
         self._missing: list[str] = []
 
     def __repr__(self) -> str:

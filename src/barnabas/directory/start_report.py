@@ -1,4 +1,4 @@
-"""What a node says about its start: the first lines of its log.
+"""The first lines of a node's log, about its start.
 
     barnabas 0.1.0 starts node 1 of cluster 4L6g3nShT-eMCtK--X86sw in /data
     The last run was killed or failed: 108 partitions to recover
@@ -38,7 +38,7 @@ _EVERY_NS = 5_000_000_000
 def say_start(
     meta: MetaProperties, root: str, recovery: Recovery, *, was_formatted: bool, was_used: bool, was_clean: bool
 ) -> None:
-    """Name the release, the node, the cluster and the directory; say how the last run ended, and what is to be recovered."""
+    """Name the release, the node, the cluster and the directory; say how the last run ended, and which logs are to be recovered."""
     where = os.path.abspath(root)
     logger.info("barnabas %s starts node %d of cluster %s in %s", VERSION, meta.node_id, meta.cluster_id, where)
     partitions = _count(recovery.logs, "partition")
@@ -74,7 +74,7 @@ class RecoveryReport:
             self._say(recovery)
 
     def end(self) -> None:
-        """Say what the whole recovery was, if there was one."""
+        """Sum up the whole recovery, if there was one."""
         if self._last is not None:
             self._say(self._last)
 
@@ -119,7 +119,7 @@ def warn_of_readers(disk: Disk, root: str, names: Sequence[str], what: str) -> N
 
     Args:
         names: files in it; it is enough if others can read one of them, and enter the directories above.
-        what: what is in the directory.
+        what: the directory's content, in words.
     """
     if any(all(disk.is_public(path) for path in _way_to(root, name)) for name in names):
         logger.warning("%s can be read by every user of this machine, with %s (chmod -R go-rwx %s)", root, what, root)
@@ -132,7 +132,7 @@ def _way_to(root: str, name: str) -> Iterator[str]:
 
 
 def _reach(listener: Listener | HttpListener) -> str:
-    """Return who reaches a listener besides this machine, and its address here; empty if nobody does."""
+    """Return which other machines reach a listener, and its address here; empty if none does."""
     if all(_is_loopback(host) for host in listener.bound_hosts):
         return ""
     where = "every address of this machine" if listener.host in EVERY_ADDRESS else "the network"

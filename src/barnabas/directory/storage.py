@@ -64,7 +64,7 @@ def format_directory(
         cluster_id: None for a random one.
         levels: levels of features that are not the default ones of this metadata.version.
         standalone: this node is the only voter of a new quorum; if there are no `initial_voters`.
-        initial_voters: the first voters of a quorum; this node's directory id is the one that they name.
+        initial_voters: the first voters of a quorum; this node gets the directory id that they name for it.
 
     Raises:
         CannotStart: the directory is formatted already.
@@ -100,7 +100,7 @@ def format_directory(
 
 
 class StorageInfo(NamedTuple):
-    """What data directories hold.
+    """The content of data directories.
 
     Attributes:
         formatted: the owner of each directory that has one.

@@ -12,7 +12,7 @@ on first use, does not sync its metadata to disk, and does not delay the first r
   open connections stay.
 - `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again, on
   the port that it had, so that clients find it.
-- `async with` starts and stops in a helper thread, so that the caller's loop goes on.
+- `async with` starts and stops in a helper thread, so that the caller's loop continues.
 - Methods may be called from any thread. They wait for the broker's thread and raise its exceptions.
 - With `data_dir` nothing is deleted: the next broker over the same folder serves the same data.
 - A fork of the process has a copy of this object without its thread: it may read the address, and `stop` does nothing there.

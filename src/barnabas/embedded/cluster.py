@@ -10,7 +10,7 @@ free ports of the loopback address and keep their data in a temporary folder tha
 - `kill`, `stop` and `pause` send a signal to a node's process; `restart` and `resume` undo them.
 - `partition`, `cut` and `delay` are faults in the network between nodes (`link_faults`). Clients reach every node.
 - `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`). `heal` ends these and the network's.
-- A cluster tells its nodes of faults over sockets that they inherit (`cluster_node`). Nodes that were started otherwise have none.
+- A cluster sends faults to its nodes over sockets that they inherit (`cluster_node`). Nodes that were started otherwise have none.
 - Methods return when the fault is in effect, and may be called from any thread. A method that waits for a condition raises
   `TimeoutError` if the condition does not come true in time.
 - The nodes end when the process of the cluster ends, even if it is killed.
@@ -107,7 +107,7 @@ class Cluster(StartedByWith):
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """The ids of all nodes, also of those that are down."""
+        """The ids of all nodes, running or not."""
         return tuple(range(1, self._size + 1))
 
     @property
@@ -194,7 +194,7 @@ class Cluster(StartedByWith):
             self._processes = {}
 
     def reset(self) -> None:
-        """Make the cluster as new: end all faults, start what is down, delete everything that clients created.
+        """Make the cluster as new: end all faults, start stopped nodes, delete everything that clients created.
 
         Topics with their records, groups, transactions, settings, quotas and credentials are deleted. Ports and the cluster id stay, and
         so do the connections to nodes that were up.
@@ -236,10 +236,10 @@ class Cluster(StartedByWith):
             _PATIENCE_S,
         )
 
-    # What it says of itself
+    # Its state
 
     def leader(self, topic: str, partition: int = 0, *, timeout: float = 30.0) -> int:
-        """Return the node that leads a partition; wait until it is one that runs."""
+        """Return the node that leads a partition; wait until a running node does."""
 
         def find() -> int | None:
             found = self._partition(topic, partition)
@@ -253,7 +253,7 @@ class Cluster(StartedByWith):
         return () if found is None else tuple(found[1])
 
     def controller(self, *, timeout: float = 30.0) -> int:
-        """Return the node whose controller is active; wait until there is one that runs."""
+        """Return the node whose controller is active; wait until that is a running node."""
         return self._wait("no controller is active", self._controller, timeout)
 
     def wait_until_in_sync(self, *, timeout: float = 30.0) -> None:
@@ -287,7 +287,7 @@ class Cluster(StartedByWith):
             self._process(node).kill()
 
     def restart(self, node: int) -> None:
-        """Start a node that is down, or stop and start one that runs; return when it serves."""
+        """Start a stopped node, or stop and start a running one; return when it serves."""
         with self._lock:
             if self._process(node).is_up:
                 self.stop(node)
@@ -302,7 +302,7 @@ class Cluster(StartedByWith):
             process.pause()
 
     def resume(self, node: int) -> None:
-        """Let a paused node go on (SIGCONT)."""
+        """Let a paused node continue (SIGCONT)."""
         with self._lock:
             self._resume(self._process(node))
 
@@ -446,7 +446,7 @@ class Cluster(StartedByWith):
         return one, other
 
     def _launch(self, processes: Iterable[ClusterProcess]) -> None:
-        """Start nodes at once, and wait until all serve."""
+        """Start nodes together, and wait until all serve."""
         launched = list(processes)
         peers = [[HOST, int(port), each.node.node_id] for each in self._processes.values() for port in each.node.ports]
         for process in launched:
@@ -502,7 +502,7 @@ class Cluster(StartedByWith):
                 process.ask("plan", plan.to_json(process.node.node_id), _COMMAND_S)
 
     def _active_faults(self) -> str:
-        """Return what to add to the text of an error that an active fault may explain."""
+        """Return the active faults, as an addition to the text of an error that they may explain."""
         faults = self._plan.in_words()
         return f" ({faults}: heal() ends the faults)" if faults else ""
 
@@ -510,7 +510,7 @@ class Cluster(StartedByWith):
         """Ask until the answer is true.
 
         Args:
-            so_far: what is so as long as it is not.
+            so_far: the state while the answer is not true, for the error.
         """
         deadline = time.monotonic() + seconds
         while not (answer := ask()):

@@ -24,7 +24,7 @@ CLUSTER_DEFAULTS = {
     "barnabas.metadata.flush": "false",
     "group.initial.rebalance.delay.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
-    # What a test waits for, when a node stands still or is cut off.
+    # The timeouts that a test waits for, when a node stands still or is cut off.
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "200",
     "controller.quorum.fetch.timeout.ms": "1000",

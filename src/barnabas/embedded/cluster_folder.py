@@ -1,4 +1,4 @@
-"""What a `barnabas.Cluster` holds while it runs: the folder and its lock, the ports, the processes."""
+"""The resources of a `barnabas.Cluster` while it runs: the folder and its lock, the ports, the processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PORT_TAKEN = "Address already in use"
 
 
 class Held:
-    """What a cluster holds until it is released: processes, ports, the lock of a folder, a temporary folder."""
+    """The resources of a cluster until it releases them: processes, ports, the lock of a folder, a temporary folder."""
 
     def __init__(self, temporary: Path | None) -> None:
         self.processes: dict[int, ClusterProcess] = {}
@@ -75,7 +75,7 @@ def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
 
 
 def _hold(port: int) -> socket.socket:
-    """Bind a port without listening: the system gives it to nobody else, and a node may bind it too."""
+    """Bind a port without listening: the system gives it to no other process, and a node may bind it too."""
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

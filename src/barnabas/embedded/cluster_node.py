@@ -5,8 +5,8 @@
     first line    {"settings", "peers", "plan", "temporary"}      ──►   {"address", "cluster_id"}, when the node serves
     then          commands (`cluster_control`)                    ──►   one line for each, in order
 
-- The node inherits the pair of sockets: nobody can reach it over the network or by a path. `barnabas start` has no such channel.
-- When the cluster closes the sockets, the whole cluster ends. The node stops and hands nothing over, because no other node goes on.
+- The node inherits the pair of sockets: no other process can reach it over the network or by a path. `barnabas start` has no such channel.
+- When the cluster closes the sockets, the whole cluster ends. The node stops and hands nothing over, because no other node continues.
 - If the cluster's folder is a temporary one, closed sockets mean that the cluster's process was killed: the node deletes the folder and
   ends at once.
 - The node does the same when its parent process has ended, because a fork of the parent may keep the sockets open.

@@ -123,7 +123,7 @@ class ClusterProcess:
         self._close()
 
     def kill(self) -> None:
-        """End the process at once, even if it is paused."""
+        """Kill the process, even if it is paused."""
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()

@@ -19,7 +19,7 @@ __all__ = ["NO_FAULTS", "FaultPlan", "RequestFault"]
 
 
 class RequestFault(NamedTuple):
-    """What happens to the next requests of one API.
+    """A fault for the next requests of one API.
 
     Attributes:
         error_code: the response's error, and the request is not carried out; None: it is carried out, and the connection closes instead

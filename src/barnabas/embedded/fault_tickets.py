@@ -12,44 +12,10 @@ Source: POSIX `write` with O_APPEND.
 from __future__ import annotations
 
 import os
-from typing import Protocol
 
 __all__ = ["FaultTickets", "InjectedFault", "OwnTickets", "Tickets"]
 
 UNLIMITED = -1
-
-
-class Tickets(Protocol):
-    """The tickets of one fault."""
-
-    @property
-    def is_used_up(self) -> bool:
-        """Whether no valid ticket is left, as far as this process knows."""
-        ...
-
-    @property
-    def taken(self) -> int:
-        """How many valid tickets were taken."""
-        ...
-
-    def take(self) -> bool:
-        """Take a ticket; return whether it is valid."""
-        ...
-
-
-class InjectedFault:
-    """A fault in the answers to clients, as `fail` and `drop_response_after_write` return it."""
-
-    def __init__(self, tickets: Tickets) -> None:
-        self._tickets = tickets
-
-    def __repr__(self) -> str:
-        return f"<barnabas.InjectedFault hits={self.hits}>"
-
-    @property
-    def hits(self) -> int:
-        """How many requests it has met."""
-        return self._tickets.taken
 
 
 class OwnTickets:
@@ -68,9 +34,11 @@ class OwnTickets:
 
     @property
     def is_used_up(self) -> bool:
+        """Whether no valid ticket is left."""
         return self.taken == self._limit
 
     def take(self) -> bool:
+        """Take a ticket; return whether it is valid."""
         if self.is_used_up:
             return False
         self.taken += 1
@@ -119,3 +87,22 @@ class FaultTickets:
         except FileNotFoundError:
             return 0
         return size if self._limit == UNLIMITED else min(size, self._limit)
+
+
+Tickets = OwnTickets | FaultTickets
+"""The tickets of one fault."""
+
+
+class InjectedFault:
+    """A fault in the answers to clients, as `fail` and `drop_response_after_write` return it."""
+
+    def __init__(self, tickets: Tickets) -> None:
+        self._tickets = tickets
+
+    def __repr__(self) -> str:
+        return f"<barnabas.InjectedFault hits={self.hits}>"
+
+    @property
+    def hits(self) -> int:
+        """How many requests it has met."""
+        return self._tickets.taken

@@ -12,8 +12,8 @@
 - A delay holds each piece back, in order.
 - `FaultyLoop` knows the peers by their addresses; connections of clients, and those to other addresses, are not touched.
 
-Limits: a process that is killed during a cut closes its sockets all the same, and the node at the other end learns so at once.
-The kernel acknowledges bytes that wait here, so TCP's own timeouts never end a connection.
+Limits: a process that is killed during a cut closes its sockets all the same, and the node at the other end sees that
+immediately. The kernel acknowledges bytes that wait here, so TCP's own timeouts never end a connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["FaultyLoop", "LinkFaults", "Pipe"]
 
 
 class Pipe:
-    """One direction of one connection: it does work at once, after a delay, or when the way is open again, and always in order."""
+    """One direction of one connection: it does work immediately, after a delay, or when the way is open again, and always in order."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -54,7 +54,7 @@ class Pipe:
         self._run()
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Drop all waiting work."""
         self._waiting.clear()
         self._run()
 
@@ -133,7 +133,7 @@ class LinkFaults:
 
 
 class FaultyTransport(asyncio.Transport):
-    """The transport that a connection to a peer gets: what it sends goes through a pipe."""
+    """The transport that a connection to a peer gets: its bytes go through a pipe."""
 
     def __init__(self, connection: FaultyProtocol, transport: asyncio.Transport, out: Pipe) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class FaultyTransport(asyncio.Transport):
 
 
 class FaultyProtocol(asyncio.Protocol):
-    """The protocol of the real connection to a peer: what it receives goes through a pipe to the protocol of the node."""
+    """The protocol of the real connection to a peer: received bytes go through a pipe to the protocol of the node."""
 
     def __init__(
         self, faults: LinkFaults, peer: int, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol
@@ -214,7 +214,7 @@ class FaultyProtocol(asyncio.Protocol):
         if self._is_closed_here:
             self._forget()
         else:
-            # What the peer sent before comes first, and both wait while the way is cut.
+            # The peer's earlier bytes come first, and both wait while the way is cut.
             self._back.put(partial(self._lost, exc))
 
     def _lost(self, exc: Exception | None) -> None:
@@ -222,7 +222,7 @@ class FaultyProtocol(asyncio.Protocol):
         self.protocol.connection_lost(exc)
 
     def closed_here(self) -> None:
-        """Tell the node nothing more of the connection but its end, as a closed transport does."""
+        """Call `connection_lost` and nothing else from now on, as a closed transport does."""
         self._is_closed_here = True
         self._back.close()
         self._loop.call_soon(self.protocol.connection_lost, None)

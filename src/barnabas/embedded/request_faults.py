@@ -37,7 +37,7 @@ _OF_A_BROKER = re.compile(r"broker-\d+-")
 
 
 class OrderedFault(NamedTuple):
-    """What happens to the next requests of an API, and the count of them.
+    """A fault for the next requests of an API, and the count of them.
 
     Attributes:
         error_code: as in `fault_plan.RequestFault`.

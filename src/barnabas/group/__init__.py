@@ -5,7 +5,7 @@ groups of every type have in common), `offset_manager` (their committed offsets)
 
     requests     what the API calls: `heartbeat(coordinator, request, sender)`, `describe`, …; for share groups `service`
     groups       the type's groups in one shard: operations, and how records move their state
-    heartbeat    joining, staying, leaving (a classic group has `join_group`, `sync_group`, `leave_group` besides)
+    heartbeat    joining, staying, leaving (a classic group also has `join_group`, `sync_group`, `leave_group`)
     rebalance    what a heartbeat or join sets going (streams: `target_assignment`, `reconciliation`)
     group, member, records, timers
 

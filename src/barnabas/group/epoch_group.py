@@ -11,7 +11,7 @@ altered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from barnabas.group.group import Group
 from barnabas.group.topic_hash import group_hash, topic_hash
@@ -20,20 +20,14 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 M = TypeVar("M")
 
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
 """The epoch of a static member that has left for a while, and of the heartbeat that says so."""
+METADATA_REFRESH_MS = 2_147_483_647
 
 
-class StaticMember(Protocol):
-    """What `joins_again` needs of a member with an instance id."""
-
-    @property
-    def member_id(self) -> str: ...
-    @property
-    def member_epoch(self) -> int: ...
-
-
-def joins_again(static: StaticMember, member_id: str, instance_id: str) -> bool:
+def joins_again(owner_id: str, owner_epoch: int, member_id: str, instance_id: str) -> bool:
     """Return whether the owner of an instance id joins once more, since the response to its join was lost.
 
     If not, it has left for a while, and the joining member is its successor.
@@ -41,14 +35,14 @@ def joins_again(static: StaticMember, member_id: str, instance_id: str) -> bool:
     Raises:
         KafkaError: UNRELEASED_INSTANCE_ID: the owner is another member, and has not left.
     """
-    if static.member_epoch == STATIC_LEAVE_EPOCH:
+    if owner_epoch == STATIC_LEAVE_EPOCH:
         return False
-    if static.member_id == member_id:
+    if owner_id == member_id:
         return True
     raise KafkaError(
         ErrorCode.UNRELEASED_INSTANCE_ID,
         f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
-        f"owned by {static.member_id} member.",
+        f"owned by {owner_id} member.",
     )
 
 

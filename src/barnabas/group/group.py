@@ -146,7 +146,7 @@ class Group(ABC):
         return []
 
     def offset_expiry_base(self) -> ExpiryBase | None:
-        """From when the retention of the group's offsets counts; None while they do not expire."""
+        """Return the function that finds when the retention of an offset begins; None while the group's offsets do not expire."""
         return lambda offset: offset.commit_timestamp_ms
 
     def should_expire(self, config: GroupCoordinatorConfig) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
@@ -36,19 +36,13 @@ if TYPE_CHECKING:
 __all__ = ["GroupCoordinator", "NewGroupShard", "Reply"]
 
 R = TypeVar("R")
-D = TypeVar("D", covariant=True)
+D = TypeVar("D")
 
 Reply = Callable[[R], None]
 """Gives an answer to a request that waits for it."""
 
 NewGroupShard = Callable[[int, CoordinatorTimer], "GroupCoordinatorShard"]
 """Makes an empty shard for a partition (`group_shard.shard_factory`)."""
-
-
-class DescribedGroupClass(Protocol[D]):
-    """A response's class for one group."""
-
-    def __call__(self, *, group_id: str, error_code: int, error_message: str | None) -> D: ...
 
 
 class GroupCoordinator:
@@ -151,16 +145,14 @@ class GroupCoordinator:
             if not answer.done():
                 answer.set_result(response)
 
-        def check(written: asyncio.Future[None]) -> None:
-            error = None if written.cancelled() else written.exception()
-            if error is not None and not answer.done():
-                answer.set_exception(error)
+        async def refused() -> None:
+            try:
+                await self.write(group_id, lambda shard: operation(shard, reply))
+            except Exception as error:
+                if not answer.done():
+                    answer.set_exception(error)
 
-        written = self.write(group_id, lambda shard: operation(shard, reply))
-        if written.done():
-            check(written)
-        else:
-            written.add_done_callback(check)
+        written = in_background(refused(), self.loop)
         try:
             return await answer
         except asyncio.CancelledError:
@@ -170,7 +162,7 @@ class GroupCoordinator:
     async def describe(
         self,
         group_ids: Sequence[str],
-        described_group: DescribedGroupClass[D],
+        described_group: Callable[..., D],
         describe: Callable[[GroupCoordinatorShard, str], D],
         *,
         accepts_empty_id: bool = False,
@@ -178,6 +170,7 @@ class GroupCoordinator:
         """Describe groups in the order asked; an error is in its group's entry.
 
         Args:
+            described_group: the response's class for one group.
             describe: describes one group; raises KafkaError.
         """
 

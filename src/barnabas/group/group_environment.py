@@ -1,4 +1,4 @@
-"""What the groups of one shard share, whatever their type.
+"""The services that all groups of one shard share.
 
 The shard makes one `GroupEnvironment` and gives it to the part of each type (`ClassicGroups`, `ConsumerGroups`, …): settings, clock,
 timers and randomness, the map of groups, the cluster's metadata, the subscribers of topics, and the history of rebalances.

@@ -1,6 +1,6 @@
 """GroupCoordinatorShard: the groups and offsets of one partition of `__consumer_offsets`.
 
-One map holds the groups of every type. What a type can do and how its records are replayed is in a part of its own, made with
+One map holds the groups of every type. The operations of a type and the replay of its records are in a part of its own, made with
 the first record or request of that type:
 
     ClassicGroups    JoinGroup, SyncGroup, Heartbeat, LeaveGroup      record 2
@@ -9,8 +9,8 @@ the first record or request of that type:
     StreamsGroups    StreamsGroupHeartbeat, StreamsGroupDescribe      records 17 to 23
     OffsetManager    commits of all types                             records 0, 1
 
-The shard finds the part for a request or a record, and does what is the same for all: offsets, listing, deletion, expiry. Records of
-an unknown type are skipped: they stay in the log.
+The shard finds the part for a request or a record, and does the work that is the same for all: offsets, listing, deletion, expiry. Records
+of an unknown type are skipped: they stay in the log.
 
 Each part but the classic one is imported when it is made: together they take longer to import than the loop may be held.
 
@@ -103,7 +103,7 @@ def shard_factory(
     image: Callable[[], MetadataImage] = MetadataImage,
     group_configs: GroupConfigs | None = None,
 ) -> Callable[[int, CoordinatorTimer], GroupCoordinatorShard]:
-    """Return what makes an empty shard for a partition.
+    """Return a function that makes an empty shard for a partition.
 
     Args:
         rng: for member ids.
@@ -394,7 +394,7 @@ class GroupCoordinatorShard:
         self.environment.timer.schedule(EXPIRY_TIMER, period_ms, self._expire)
 
     def _expire(self) -> CoordinatorResult[None]:
-        """Tombstones for what has expired; in as many batches as it takes."""
+        """Tombstones for expired offsets and groups; in as many batches as necessary."""
         self._schedule_expiry()
         self.environment.history.keep_only(self.groups.keys())
         records = [record for group in self.groups.values() for record in self._offsets.expire(group)]

@@ -27,7 +27,7 @@ NO_ASSIGNMENT: Assignment = {}
 
 
 class ModernMember(Protocol):
-    """What the base needs of a member."""
+    """The part of a member that the base needs."""
 
     @property
     def member_id(self) -> str: ...

@@ -1,4 +1,4 @@
-"""A hash of what a group depends on: its topics' ids, partitions and racks.
+"""A hash of the metadata on which a group depends: its topics' ids, partitions and racks.
 
 It is written with the group's epoch, so that a heartbeat sees from one number whether a topic has changed. It is Kafka's number:
 XXH3 over

@@ -4,7 +4,7 @@
     | data of 7 | data of 8 | data of 7 | ABORT 7 | data of 8 | COMMIT 8 |
       discard                 discard     stays if a batch of its transaction was seen, else is removed after its delete horizon
 
-- Data of an aborted transaction is discarded: nobody may read it. The `.txnindex` files name these transactions.
+- Data of an aborted transaction is discarded: no consumer may read it. The `.txnindex` files name these transactions.
 - A marker may be removed once no batch of its transaction is left in front of it. An ABORT marker that stays gets an entry in the
   cleaned segment's index. A removed one does not, because its transaction has no data left to hide.
 

@@ -16,7 +16,7 @@ Of each key the last record up to the map's end stays; all records beyond it sta
 
 When the map is full the round ends at the last key that found room, and the next round starts there.
 
-The cleaner reads files that nobody writes to and writes `.cleaned` files that nobody reads. They are complete and synced before the
+The cleaner reads files that no longer change and writes `.cleaned` files that no reader has yet. They are complete and synced before the
 broker hears of them. It needs no open log, so it runs in another process (`cleaner_process`) as well as inline. A kill leaves `.cleaned`
 files, which the next opening of the log removes.
 

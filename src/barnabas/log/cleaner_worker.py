@@ -1,13 +1,13 @@
 """Runs a cleaning: in a child process, or inline.
 
 `ProcessWorker` keeps a broker's event loop free: another Python process reads and writes the segments (`cleaner_process`), and
-the broker only exchanges files. The child is started with the first task, used for all tasks that follow at once, and ended
+the broker only exchanges files. The child is started with the first task, used for all tasks that follow immediately, and ended
 when there is nothing left to clean. It holds no state worth keeping, so it may be killed at any moment: that is how a cleaning is
 cancelled. When the broker ends in any way, the child's standard input ends, and then the child.
 
 Reading the child's events blocks, so it runs through `run_blocking`, one event at a time; nothing here needs an event loop.
 
-`InlineWorker` does the work at once, on any disk: for tests, tools and the simulation.
+`InlineWorker` does the work in the call, on any disk: for tests, tools and the simulation.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CleanerWorker(Protocol):
 
 
 class InlineWorker:
-    """Cleans at once, in `start`."""
+    """Cleans in `start`, before it returns."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -190,7 +190,7 @@ class ProcessWorker:
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
-            # The end of its input ends it at once; a kill makes sure, so that the wait is short.
+            # The end of its input ends it; a kill makes sure, so that the wait is short.
             process.kill()
             _close_pipes(process)
             process.wait()

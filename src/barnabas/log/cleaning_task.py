@@ -1,13 +1,13 @@
 """A cleaning's task and its results: plain values that pass between the broker and the cleaner.
 
-A task holds everything that a cleaner needs, so that it needs no open log: sealed segments, which nobody writes to, the
+A task holds everything that a cleaner needs, so that it needs no open log: sealed segments, which no longer change, the
 offsets between which they may be cleaned, and the contents of the producers' state and of the transaction indexes.
 
     broker  -- CleaningTask -->  cleaner
     broker  <-- GroupCleaned --  cleaner       once for every new segment, as soon as its files are complete and synced
     broker  <-- CleaningDone --  cleaner       or CleaningFailed; nothing follows
 
-They travel as one line of JSON each (`to_line`, `from_line`).
+They travel as one line of JSON each (`task_to_line`, `event_to_line`).
 """
 
 from __future__ import annotations

@@ -4,19 +4,19 @@ The log, the checkpoints and the metadata log call nothing but `Disk` and `DiskF
 simulator passes a disk in memory that forgets unsynced writes at a crash, tears the last write, fails, fills up and
 writes short. Paths are plain strings with `/`.
 
-What the callers may rely on, and nothing else:
+Callers may rely on this, and on nothing else:
 
 - `pwrite` may write fewer bytes than given. The written bytes are in the page cache: they survive the end of the process, but a
   power cut only after `sync` of the file (or `sync_file` of its path, which may run in another thread).
-- A created, renamed or removed name is seen at once, and survives a power cut after `sync_dir` of its directory.
+- A created, renamed or removed name is visible immediately, and survives a power cut after `sync_dir` of its directory.
 - `write_file_atomic` replaces a small file as a whole: a reader sees the old content or the new one, never a mixture.
   With `sync=False` a power cut may leave an empty or missing file; only files that can be rebuilt are written so.
 - `lock` is held until `release` or the end of the process, against other processes and inside this one. It is a POSIX
   record lock, as Java's `FileChannel.tryLock` takes: Apache Kafka and barnabas exclude each other.
 
 The metadata log holds credentials, so `OsDisk` creates directories that only their owner can enter (0700) and files that only
-their owner can read (0600). It leaves the modes of what is there. It follows no symbolic link in place of a file, so that
-nobody who can write to a directory can divert a write; a directory may be a link, as to another disk.
+their owner can read (0600). It does not change the modes of existing files. It follows no symbolic link in place of a file, so that
+no other user with write access to a directory can divert a write; a directory may be a link, as to another disk.
 
 Kafka's counterpart: `FileRecords`, `FileLock`, `Utils.atomicMoveWithFallback`.
 """
@@ -111,7 +111,7 @@ class Disk(Protocol):
     def sync_dir(self, path: str) -> None: ...
 
     def sync_file(self, path: str) -> None:
-        """Make durable what any handle has written to the file; safe to call in another thread."""
+        """Make the writes of all handles to the file durable; safe to call in another thread."""
         ...
 
     def file_size(self, path: str) -> int: ...
@@ -135,7 +135,7 @@ class Disk(Protocol):
         ...
 
     def max_open_files(self) -> int:
-        """Return how many files may be open at once, so that enough descriptors are left for connections."""
+        """Return how many files may be open at the same time, so that enough descriptors are left for connections."""
         ...
 
 
@@ -145,7 +145,7 @@ def parent_dir(path: str) -> str:
 
 
 def write_fully(file: DiskFile, data: Buffer, offset: int) -> None:
-    """Write all of `data`, and go on after short writes.
+    """Write all of `data`; continue after short writes.
 
     Raises:
         OSError: the disk failed or is full; some of the data may be in the file.

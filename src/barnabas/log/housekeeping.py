@@ -1,4 +1,4 @@
-"""What recurs for the logs of a directory: flushes, retention, index files, checkpoints, deleted segments.
+"""Recurrent work on the logs of a directory: flushes, retention, index files, checkpoints, deleted segments.
 
 About once a second the server runs the generator `steps`, and gives the loop a turn after each step. A step looks at up to a
 thousand logs, writes files of at most 100, and opens at most 20. A failing disk is logged, and its log skipped.
@@ -89,7 +89,7 @@ class Housekeeping:
         self._next_high_watermarks_ms = now_ms + self._intervals.high_watermarks_ms
 
     async def do(self, is_closing: Callable[[], bool]) -> None:
-        """Do what is due.
+        """Do the work that is due.
 
         Args:
             is_closing: returns whether the logs are being closed meanwhile; then nothing more is done.
@@ -128,7 +128,7 @@ class Housekeeping:
         return False
 
     async def _retain(self, now_ms: int) -> None:
-        """Apply retention to the next logs of the round; one that nobody has used since the start is opened for it."""
+        """Apply retention to the next logs of the round; a log that was not used since the start is opened for it."""
         if now_ms >= self._next_retention_ms:
             self._next_retention_ms = now_ms + self._intervals.retention_ms
             self._retention_round = [*self._logs, *self._unopened]
@@ -159,7 +159,7 @@ class Housekeeping:
         return True
 
     async def _write_checkpoints(self, now_ms: int) -> None:
-        """Write the checkpoints that are due; those that could not be written because of a truncation are due at once."""
+        """Write the checkpoints that are due; a checkpoint that a truncation kept from being written is due immediately."""
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._intervals.checkpoint_ms
             writing = self._checkpoints.write(self._logs, self._unopened)

@@ -1,4 +1,4 @@
-"""What a segment's offset index and time index have in common: two columns in memory, then a file.
+"""The common part of a segment's offset index and time index: two columns in memory, then a file.
 
     entry 0 | entry 1 | …       all of one size, ascending, one of the two fields an offset minus the segment's base offset
 
@@ -37,7 +37,7 @@ from barnabas.log.disk import Disk, write_fully
 class IndexFile(ABC):
     """A sparse index of one segment, with entries of two integers.
 
-    A subclass adds the column beside the relative offsets and says how entries look in the file.
+    A subclass adds the second column and the layout of entries in the file.
     """
 
     __slots__ = ("_disk", "_relative_offsets", "_sealed_entries", "_written", "base_offset", "path")
@@ -68,7 +68,7 @@ class IndexFile(ABC):
     def is_sealed(self) -> bool:
         return self._sealed_entries is not None
 
-    # What the subclasses define
+    # Defined by subclasses
 
     @abstractmethod
     def is_sane(self) -> bool:
@@ -160,7 +160,7 @@ class IndexFile(ABC):
     # To the file
 
     def create(self) -> None:
-        """Create the empty file, and replace an older one: Kafka's tools expect one beside every `.log`."""
+        """Create the empty file, and replace an older one: Kafka's tools expect one next to every `.log`."""
         file = self._disk.open(self.path, create=True)
         try:
             if file.size():

@@ -87,7 +87,7 @@ class LocalLog:
         )
 
     def read(self, offset: int, max_bytes: int, max_offset: int, min_one: bool) -> LogSlice:
-        """Find the whole batches from the one that holds `offset`, within one segment; see `PartitionLog.read`.
+        """Find whole batches within one segment; the first of them holds `offset`. See `PartitionLog.read`.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -104,7 +104,7 @@ class LocalLog:
                 start = segment.locate(offset)
                 if start < segment.size or segment is active:
                     break
-                # Compaction or a cut has removed the rest of the segment: go on in the next.
+                # Compaction or a cut has removed the rest of the segment: continue in the next.
                 slot += 1
                 offset = segments.at(slot).base_offset
                 if offset >= max_offset:

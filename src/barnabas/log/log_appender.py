@@ -4,8 +4,8 @@
     append_checks    producer_state         record_batch              rolling         log_segment   log_segment, producer_state
 
 `append_as_leader` gives the batches their offsets, `append_as_follower` keeps those that a leader gave. `PartitionLog` holds one
-appender; its invariants hold here too. The appender keeps no state of its own but the settings, and which producers' last batch the
-disk did not take: it moves the log's end, the epochs and the producers in the objects that it shares with the `PartitionLog`.
+appender; its invariants hold here too. The appender itself keeps the settings, and the producers whose last batch could not be written.
+The log's end, the epochs and the producers are in objects that it shares with the `PartitionLog`.
 
 Source: Kafka's `UnifiedLog.append`, `LocalLog.roll`.
 """
@@ -171,7 +171,7 @@ class LogAppender:
     def _check_producer(
         self, header: BatchHeader, offset: int, guard: VerificationGuard | None, must_verify: bool
     ) -> BatchMetadata | None:
-        """Check the producer and the sequence of a client's batch; return the one that it repeats, None if it is new."""
+        """Check the producer and the sequence of a client's batch; return the earlier batch that it repeats, None if it is new."""
         producer_id = header.producer_id
         try:
             return self._producers.check(
@@ -287,7 +287,7 @@ class LogAppender:
         """Note in memory where a leader epoch begins; its first append writes the file.
 
         A log that opens drops the epochs without records, so a file that had this one would say nothing. And a broker may begin to lead
-        thousands of partitions at once.
+        thousands of partitions together.
         """
         self._epochs.assign(leader_epoch, start_offset, write=False)
 

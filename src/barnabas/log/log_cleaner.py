@@ -3,11 +3,11 @@
     poll      no cleaning runs, and the last search in vain is log.cleaner.backoff.ms ago: measure every compacted log, take the dirtiest
     worker    cleans its sealed segments into new ones (`cleaner`, in a child process)
     exchange  each new segment replaces its old ones, one after another (`segment_replacement`)
-    done      the checkpoint says up to where the log is clean; the next log follows at once
+    done      the checkpoint says up to where the log is clean; the next log follows immediately
 
 One log is cleaned at a time. Meanwhile:
 
-- Appends and reads go on: the active segment is never cleaned.
+- Appends and reads continue: the active segment is never cleaned.
 - A truncation, a deletion of the log, and the broker's end cancel the cleaning. Finished exchanges stay; the rest is dropped.
 - Retention waits until the cleaning is over (`is_cleaning`), as in Apache Kafka.
 
@@ -15,7 +15,7 @@ One log is cleaned at a time. Meanwhile:
 
 Crash argument for the checkpoint: it is written after the exchanges that it counts. If it is missing, broken or too old the
 log looks dirtier than it is, and clean records are read again. It could only be too new after a truncation, which
-therefore writes it at once and durably.
+therefore writes it immediately and durably.
 
 A log with a corrupt segment is left out until the broker's next start, as in Apache Kafka ("uncleanable"). If the disk fails,
 Apache Kafka takes the directory offline; here the log is tried again after `RETRY_MS`, or left out too if an exchange is half done.
@@ -96,7 +96,7 @@ class _Cleaning:
         self.key = key
         self.log = log
         self.measured = measured
-        # New segments that wait, and the one that is being exchanged.
+        # New segments that wait, and the segment that is being exchanged.
         self.groups: deque[GroupCleaned] = deque()
         self.exchange: SegmentReplacement | None = None
         # The worker's last event; None while it works.
@@ -178,7 +178,7 @@ class LogCleaner:
     def poll(self) -> None:
         """Begin a cleaning if none runs and one is due; cheap otherwise."""
         if self._is_polling:
-            # An inline worker has called back; the loop below goes on.
+            # An inline worker has called back; the loop below continues.
             return
         self._is_polling = True
         try:
@@ -318,7 +318,7 @@ class LogCleaner:
             else:
                 self._let_rest(key, result.reason)
         if cleaning.is_cancelled or isinstance(result, CleaningFailed):
-            # Only now nobody writes these files, and no exchange renames them.
+            # Only now does no append write these files, and no exchange rename them.
             self._remove_cleaned_files(cleaning.log)
         self._on_cleaned(key)
         self.poll()
@@ -330,7 +330,7 @@ class LogCleaner:
         with contextlib.suppress(OSError):
             remove_cleaned_files(self._disk, log.directory)
 
-    # What happens to a log meanwhile
+    # Changes of a log meanwhile
 
     def _cancel(self, cleaning: _Cleaning) -> None:
         cleaning.is_cancelled = True

@@ -8,19 +8,19 @@ unclean stop recovery always reads the whole active segment.
 Invariants:
 
 - The recovery point moves only after the sync has ended, and at most to where the log ended when the sync began.
-- If the log is truncated during a sync, the recovery point stays: the bytes there now are not those that were synced.
+- If the log is truncated during a sync, the recovery point stays: its bytes are no longer the synced ones.
 - A truncation is durable before anything is written behind it (`settle`): else a power cut could bring old batches back behind new
-  ones. Its sync begins elsewhere at once; a follower's next batches arrive a round trip later, and seldom have to wait for it.
-- After a failed sync nobody knows which writes the system has dropped, so `failure` stays set until the log is opened again. The same
+  ones. Its sync begins elsewhere immediately; a follower's next batches arrive a round trip later, and seldom have to wait for it.
+- A failed sync does not say which writes the system has dropped, so `failure` stays set until the log is opened again. The same
   holds for a truncation that failed half way.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 from barnabas.log import log_files
 from barnabas.log.disk import Disk, parent_dir
@@ -35,7 +35,7 @@ RunBlocking = Callable[[Work, Done], None]
 
 
 def run_inline(work: Work, done: Done) -> None:
-    """Do blocking work at once: for tests, tools, and a simulated disk."""
+    """Do blocking work in the call: for tests, tools, and a simulated disk."""
     try:
         work()
     except OSError as error:
@@ -44,21 +44,11 @@ def run_inline(work: Work, done: Done) -> None:
         done(None)
 
 
-class BlockingFuture(Protocol):
-    """The result of the server's `run_blocking`: an asyncio or concurrent future."""
-
-    def add_done_callback(self, callback: Callable[[BlockingFuture], object], /) -> object: ...
-
-    def cancelled(self) -> bool: ...
-
-    def exception(self) -> BaseException | None: ...
-
-
-def run_in_future(submit: Callable[[Callable[[], None]], BlockingFuture]) -> RunBlocking:
+def run_in_future(submit: Callable[[Callable[[], None]], asyncio.Future[None]]) -> RunBlocking:
     """Adapt `loop.run_in_executor` and similar functions, which return a future, to `RunBlocking`."""
 
     def run(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
-        def finished(future: BlockingFuture) -> None:
+        def finished(future: asyncio.Future[None]) -> None:
             done(FileNotFoundError("cancelled") if future.cancelled() else future.exception())
 
         submit(work).add_done_callback(finished)
@@ -142,7 +132,7 @@ class LogFlusher:
         self._settled(self._truncations, name_changes)
 
     def settle_elsewhere(self) -> None:
-        """As `settle`, but through `run_blocking`: returns at once."""
+        """As `settle`, but through `run_blocking`: return immediately."""
         truncations, name_changes = self._truncations, self._name_changes
 
         def done(error: BaseException | None) -> None:
@@ -154,7 +144,7 @@ class LogFlusher:
         self._run_blocking(self._settling(), done)
 
     def _settling(self) -> Work:
-        # Nothing is written before the end of this sync, so the active segment is the one that was cut. The epochs were cut with it.
+        # Nothing is written before the end of this sync, so the truncation cut the active segment. It cut the epochs too.
         paths = [self._segments.active.path, f"{self.directory}/{log_files.LEADER_EPOCH_CHECKPOINT}"]
         return self._syncing(paths, self.directory)
 
@@ -185,7 +175,7 @@ class LogFlusher:
         """As `flush` up to an offset, but through `run_blocking`; the recovery point moves when that has ended.
 
         Args:
-            more_paths: files to sync besides those of the segments.
+            more_paths: files to sync in addition to those of the segments.
         """
         truncations = self._truncations
         name_changes = self._name_changes

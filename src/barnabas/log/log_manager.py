@@ -12,8 +12,8 @@
     <root>/<topic>-<partition>.<id>-stray/      not assigned to this broker, or of a deleted topic of that name; kept
 
 Opening. After a clean stop the directories are only listed, and each log is opened on first use. After an unclean stop
-every log is recovered at once, so that the marker of a later clean stop holds for all of them. The marker is removed, durably,
-before the first log is opened, so that a crash from then on leaves none.
+every log is recovered during the start, so that the marker of a later clean stop holds for all of them. The marker is removed,
+durably, before the first log is opened, so that a crash from then on leaves none.
 
 Durability of names. Creating a partition syncs nothing, so that a second is enough for thousands. The first flush of
 a log syncs its directory and the root; a power cut before that may lose the directory, with nothing in it that was flushed.
@@ -33,6 +33,7 @@ Source: Kafka's `LogManager`, `CleanShutdownFileHandler`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ from barnabas.log.housekeeping import Housekeeping, Intervals
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_dir_failure import LogDirFailure
-from barnabas.log.log_flusher import BlockingFuture, RunBlocking, run_in_future, run_inline
+from barnabas.log.log_flusher import RunBlocking, run_in_future, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
@@ -116,7 +117,7 @@ class LogManager:
         root_dir: str,
         *,
         now_ms: Callable[[], int],
-        run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+        run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
         config_for: Callable[[str], LogConfig] | None = None,
         retention_check_interval_ms: int = 300_000,
         producer_expiration_check_interval_ms: int = 600_000,
@@ -127,7 +128,7 @@ class LogManager:
     ) -> None:
         """
         Args:
-            run_blocking: runs a function elsewhere and returns its future; None runs it at once.
+            run_blocking: runs a function elsewhere and returns its future; None runs it in this turn.
             config_for: a topic's settings, for logs that recovery opens before the broker hosts them.
             checkpoint_interval_ms: between two checkpoints of recovery points and log starts.
             high_watermark_interval_ms: between two checkpoints of high watermarks.
@@ -440,7 +441,7 @@ class LogManager:
     # Housekeeping
 
     async def housekeeping(self) -> None:
-        """Do what is due; cheap if nothing is. A failing disk is logged, and its log skipped.
+        """Do the work that is due; cheap if there is none. A failing disk is logged, and its log skipped.
 
         It ends early if the logs are closed meanwhile.
         """
@@ -463,7 +464,7 @@ class LogManager:
                 self._remove_tree(path)
 
     def apply_retention(self) -> int:
-        """Apply retention to every log at once; return how many segments were deleted."""
+        """Apply retention to every log in one go; return how many segments were deleted."""
         return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
 
     def _apply_retention_to(self, key: Key) -> int:
@@ -494,7 +495,7 @@ class LogManager:
         Args:
             sync: make all of them durable; log starts always are.
 
-        Returns: False if nothing was written because of what happened meanwhile.
+        Returns: False if nothing was written because another write began, or a log was deleted, meanwhile.
 
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.

@@ -106,7 +106,7 @@ class LogSegment(OpenedFile):
         # Timestamp of the first batch, from which segment.ms counts; None until it is known.
         self.first_timestamp: int | None = None
         self._file: DiskFile | None = None
-        # What has to succeed before the next write; it is called once.
+        # A repair that has to succeed before the next write; it is called once.
         self.before_write: Callable[[], None] | None = None
         self._bytes_since_index_entry = 0
         # Offsets whose position is known because a read or a write ended there.
@@ -153,7 +153,7 @@ class LogSegment(OpenedFile):
         return (self.path, self.offset_index.path, self.time_index.path, self.transaction_index.path)
 
     def rename_to_deleted(self, tag: str = "") -> tuple[str, ...]:
-        """Give every file the suffix `.deleted`, and return the new names; reads that have begun go on.
+        """Give every file the suffix `.deleted`, and return the new names; reads that have begun continue.
 
         Args:
             tag: in front of the suffix. Another segment of this base offset may be deleted before these files are removed.
@@ -169,7 +169,7 @@ class LogSegment(OpenedFile):
         return tuple(renamed)
 
     def change_suffix(self, old: str, new: str) -> None:
-        """Rename every file of the segment; reads that have begun go on. The caller syncs the directory.
+        """Rename every file of the segment; reads that have begun continue. The caller syncs the directory.
 
         Raises:
             OSError: the disk failed; some files may have the new name already.

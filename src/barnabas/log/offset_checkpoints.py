@@ -44,7 +44,7 @@ class OffsetCheckpoints:
         self._log_starts: dict[Key, int] = {}
         self._high_watermarks: dict[Key, int] = {}
         self._written: dict[str, tuple[bytes, bool]] = {}
-        # What was collected for a write in an earlier generation must not be written.
+        # Offsets collected in an earlier generation must not be written.
         self._generation = 0
 
     def __repr__(self) -> str:
@@ -109,7 +109,7 @@ class OffsetCheckpoints:
         Args:
             sync: make all of them durable; log starts always are.
 
-        Returns: False if nothing was written because of what happened meanwhile.
+        Returns: False if nothing was written because another write began, or a log was deleted, meanwhile.
 
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
@@ -121,7 +121,7 @@ class OffsetCheckpoints:
         for key, log in list(logs.items()):
             await pace(ELEMENT)
             if logs.get(key) is not log:
-                continue  # It has been deleted meanwhile, and perhaps its files too.
+                continue  # It has been deleted meanwhile, and its files may be gone.
             if log.log_start_is_inside_a_segment:
                 if log.log_start_offset > log.recovery_point:
                     log.flush()

@@ -41,7 +41,7 @@ class OffsetMap:
         self.limit = min(int(self.slots * load_factor), self.slots - 1)
         if self.limit < 1:
             raise ValueError(f"a table of {memory_bytes} bytes with load factor {load_factor} holds no key")
-        # The system provides anonymous memory page by page, on the first write; a bytearray would write to all of it at once.
+        # The system provides anonymous memory page by page, on the first write; a bytearray would write to all of it in the beginning.
         self._table = mmap.mmap(-1, self.slots * ENTRY_BYTES)
         self.entries = 0
         # The last offset the map speaks for; -1 while it is empty.

@@ -1,4 +1,4 @@
-"""How many segment files are open at once: a second-chance queue of file handles.
+"""How many segment files are open at a time: a second-chance queue of file handles.
 
 Every segment opens its `.log` on first use and may find it closed at any later call, so that there may be more segments than
 descriptors. A handle is therefore good until control returns to the event loop; code that needs the file later asks the segment again.
@@ -21,7 +21,7 @@ DEFAULT_LIMIT = 512
 
 
 class OpenedFile:
-    """What opens its file when it needs it: a segment.
+    """A segment, which opens its file when it needs it.
 
     Attributes:
         recently_used: set with each use of the file.

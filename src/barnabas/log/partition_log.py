@@ -18,8 +18,8 @@ Invariants:
 - An append syncs nothing unless flush.messages asks for it. A roll syncs the sealed segment, outside the append path.
 
 If the disk rejects a write (full, or failing) the append returns KAFKA_STORAGE_ERROR, and the next append tries again: when there is
-space again the log goes on. Apache Kafka takes the directory offline instead. A failed sync is different: the system may
-have dropped what it could not write, so the log rejects all writes until it has been opened again.
+space again the log accepts writes. Apache Kafka takes the directory offline instead. A failed sync is different: the system may
+have dropped unwritten pages, so the log rejects all writes until it has been opened again.
 
 Left out here: tiered storage.
 
@@ -67,7 +67,7 @@ class PartitionLog:
         name: topic and partition, as its directory is called.
         config: the settings; `reconfigure` changes them.
         high_watermark: moved by the partition; at most the log's end.
-        recovered: what recovery read and cut off when the log was opened.
+        recovered: the sizes that recovery read and cut off when the log was opened.
         on_truncate: called before a truncation removes anything; may raise OSError. It lowers the checkpoints of this log.
     """
 
@@ -104,7 +104,7 @@ class PartitionLog:
         clean: bool = False,
         cleaned_to: int = 0,
     ) -> None:
-        """Open the log in a directory, and recover it unless it was closed cleanly; create what is missing.
+        """Open the log in a directory, and recover it unless it was closed cleanly; create missing files.
 
         Args:
             log_start_offset, recovery_point, high_watermark: from the directory's checkpoints, 0 if unknown.
@@ -250,7 +250,7 @@ class PartitionLog:
         self._flusher.flush(self.log_end_offset, self._now_ms())
 
     def flush_elsewhere(self) -> None:
-        """As `flush`, but through `run_blocking`: returns at once, and the recovery point moves later."""
+        """As `flush`, but through `run_blocking`: return immediately; the recovery point moves later."""
         if self.recovery_point < self.log_end_offset:
             self._flusher.last_flush_ms = self._now_ms()
             self._flusher.flush_elsewhere(self.log_end_offset, [])
@@ -258,7 +258,7 @@ class PartitionLog:
     # Reading
 
     def read(self, offset: int, max_bytes: int, *, max_offset: int, min_one: bool = True) -> LogSlice:
-        """Find the whole batches from the one that holds `offset`, within one segment.
+        """Find whole batches within one segment; the first of them holds `offset`.
 
         Args:
             offset: where to begin; the slice may begin with earlier records of the same batch.
@@ -477,7 +477,7 @@ class PartitionLog:
     # Compaction
 
     def replace_segments(self, group: GroupCleaned, on_end: Callable[[bool], None]) -> SegmentReplacement:
-        """Prepare the exchange of old segments for one that compaction has written; the caller must `begin` it.
+        """Prepare the exchange of old segments for a compacted one; the caller must `begin` it.
 
         Args:
             on_end: called once, with whether the new segment is in use.
@@ -550,7 +550,7 @@ class PartitionLog:
         if self._flusher.failure is not None:
             raise KafkaStorageError(self._flusher.failure)
         try:
-            # Neither the other indexes nor the snapshot are synced: the next start checks them, and rebuilds what does not fit.
+            # Neither the other indexes nor the snapshot are synced: the next start checks them, and rebuilds those that do not fit.
             self._segments.active.write_indexes()
             for segment in self._segments:
                 segment.transaction_index.sync()

@@ -1,4 +1,4 @@
-"""What a log knows of each idempotent producer: its epoch, its last five batches, its open transaction.
+"""The state of each idempotent producer of a log: its epoch, its last five batches, its open transaction.
 
 A producer numbers its records per partition. The log accepts the next number, returns the first offsets again for one of the last
 five batches, and rejects a gap. The state is a function of the log; with snapshot files (`producer_snapshot`) recovery need not

@@ -1,4 +1,4 @@
-"""What a log knows of one producer: its epoch, its last five batches, and where its open transaction begins.
+"""The state of one producer of a log: its epoch, its last five batches, and where its open transaction begins.
 
 Source: Kafka's `ProducerStateEntry`, `BatchMetadata`.
 """

@@ -1,4 +1,4 @@
-"""Opens a log's directory: finds out what is there and what is good, and rebuilds the rest.
+"""Opens a log's directory: checks its files, keeps the good ones, and rebuilds the rest.
 
     list the directory           leftovers of deletions and of atomic writes are removed, interrupted swaps are finished
     each segment, in order       after an unclean stop, from the recovery point's segment on: read whole, cut at the first bad
@@ -53,7 +53,7 @@ SEGMENT_SUFFIXES = frozenset(
 
 
 class Recovered(NamedTuple):
-    """What an unclean stop made necessary: how much was read whole, and how much of it was cut off."""
+    """The work after an unclean stop: how much was read whole, and how much of it was cut off."""
 
     segments: int = 0
     bytes_read: int = 0
@@ -164,7 +164,7 @@ class LogLoader:
         return sorted(bases)
 
     def _finish_swaps(self, names: list[str]) -> None:
-        """Finish a replacement of segments by compacted ones that a crash has interrupted.
+        """Finish a compaction's replacement of segments that a crash has interrupted.
 
         `.cleaned` files are incomplete: they are removed, with the `.swap` files at or above them, which belong to the same
         replacement. The other `.swap` files are complete: the files they replace are removed, and they lose the suffix.
@@ -362,7 +362,7 @@ def _marker_bytes(segment: LogSegment, position: int, header: BatchHeader) -> Ca
 def reload_producers(
     segments: Iterable[LogSegment], producers: ProducerStateManager, log_start: int, log_end: int, now_ms: int
 ) -> bool:
-    """Replace the producers' state by what the log says; return whether the snapshots ended before the log."""
+    """Rebuild the producers' state from the log; return whether the snapshots ended before the log."""
     producers.load_snapshot(log_start, log_end, now_ms)
     if producers.map_end_offset >= log_end:
         return False

@@ -45,6 +45,6 @@ def should_roll(
 
 
 def _jitter_ms(segment: LogSegment, config: LogConfig) -> int:
-    """Return how much earlier this segment rolls by time, so that not all logs of a topic roll at once."""
+    """Return how much earlier this segment rolls by time, so that not all logs of a topic roll together."""
     most = min(config.segment_jitter_ms, config.segment_ms)
     return crc32c(segment.path.encode()) % most if most > 0 else 0

@@ -1,7 +1,7 @@
-"""The exchange of old segments for one that compaction has written.
+"""The exchange of old segments for a compacted one.
 
     step                                      what a kill leaves              which segments the next opening uses
-    1  a  X.*.cleaned -> X.*.swap             .cleaned, perhaps some .swap    old: a .cleaned file undoes its .swap files
+    1  a  X.*.cleaned -> X.*.swap             .cleaned, possibly some .swap   old: a .cleaned file undoes its .swap files
        b  sync of the directory               .swap and old                   new: .swap files replace what they cover
     2  a  the list of segments changes        (in memory)
        b  old files -> .deleted               .swap and some old              new
@@ -91,7 +91,7 @@ class SegmentReplacement:
         return f"<SegmentReplacement {self._replaces} by {self._new!r}>"
 
     def begin(self) -> None:
-        """Rename the new files to `.swap`, and go on when that is durable."""
+        """Rename the new files to `.swap`, and continue when that is durable."""
         try:
             self._new.change_suffix(log_files.CLEANED, log_files.SWAP)
         except OSError as error:

@@ -8,7 +8,7 @@
         26  8  lastStableOffset when the marker was written
 
 The response to a read_committed fetch carries the entries that overlap its records. The file exists only if the segment
-has an aborted transaction. Few have, so entries are written at once, and read from the file on first use. If the disk rejects an entry it
+has an aborted transaction. Few have, so entries are written directly, and read from the file on first use. If the disk rejects an entry it
 stays in memory, where readers find it, and is written with the next one or with the other indexes: the marker is already in the
 log, and readers must not take the transaction's records for committed.
 

@@ -7,7 +7,7 @@ The way of a change, file by file:
     managers               which manager answers which request
     create_topics, …       the managers: functions from a `ControllerView` and a request to records and a response
     record_codec           records to bytes, in the version that `metadata_version` calls for
-    metadata_loader        follows the committed log on every node, owns the image, tells publishers
+    metadata_loader        follows the committed log on every node, owns the image, calls publishers
     metadata_batch_loader  batches and snapshots back to records
     delta, image           records to the next image; each part of the image has its own module
     image_difference       what a snapshot changes

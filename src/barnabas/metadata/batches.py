@@ -21,7 +21,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.turns import TURN, next_turn
 
 CHANGE = 16
-"""What it costs to compute, replay and encode the change of a partition. 8 MB leave each of a batch's records 32 KB."""
+"""The cost to compute, replay and encode the change of a partition. 8 MB leave each of a batch's records 32 KB."""
 
 Batches = Generator[list[MetadataRecord], None, list[MetadataRecord]]
 

@@ -22,7 +22,7 @@ BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
 
 def default_levels(metadata_version: int = LATEST_PRODUCTION) -> dict[str, int]:
-    """Return what a fresh cluster of this metadata.version finalizes besides it."""
+    """Return the other features that a fresh cluster of this metadata.version finalizes."""
     return {name: default_level(name, metadata_version) for name in FEATURES}
 
 

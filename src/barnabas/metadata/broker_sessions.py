@@ -1,6 +1,6 @@
 """When the active controller last heard from each broker, and how far the broker had read the metadata log then.
 
-Times are of the monotonic clock: a wall clock that jumps would end every session at once.
+Times are of the monotonic clock: a wall clock that jumps would end all sessions together.
 This is soft state: only the active controller keeps it, and a new controller gives each broker one full timeout first.
 
 Source: Kafka's `BrokerHeartbeatManager`.
@@ -35,7 +35,7 @@ class BrokerSessions:
         self.disconnected.discard(broker_id)
 
     def expire(self, broker_id: int, now_ms: int) -> None:
-        """End a session at once: the broker's process has ended."""
+        """End a session before its time: the broker's process has ended."""
         self.last_contact_ms[broker_id] = now_ms - self.timeout_ms
 
     def stood_still(self, silent_ms: int) -> None:

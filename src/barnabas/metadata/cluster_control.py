@@ -5,13 +5,13 @@
   order, or its session has expired, or the connection of its heartbeats has ended.
 - A new incarnation names the epoch of the one before if that one shut down cleanly. If it does not, the broker has crashed: it leaves
   every ISR and every ELR.
-- A heartbeat says how far the broker has read the metadata log and what it wants; the response says what state the broker is in.
+- A heartbeat has the broker's metadata offset and its wishes (unfence, fence, shut down); the response has the broker's state.
 - A broker that wants to shut down first leaves every ISR and hands its leaderships over. It may stop, and is fenced, once it leads
   nothing and the other active brokers have read this in the metadata log. Until then it cannot lead, nor be in an ISR.
 
 Differences from Kafka
 - A broker that leads nothing, but is in ISRs, also waits before it may stop. Otherwise leaders would wait for it until they have read
-  that it has gone. In Kafka it may stop at once.
+  that it has gone. In Kafka it may stop immediately.
 - After a change of controller, the other brokers have to read everything that the new one found appended. In Kafka the broker may stop at
   once then too.
 - A broker that is started again after a crash need not wait for the session of the process that died: the connection of its heartbeats
@@ -152,7 +152,7 @@ def _registration_record(
 def heartbeat(
     view: ControllerView, request: messages.BrokerHeartbeatRequest
 ) -> ControllerResult[messages.BrokerHeartbeatResponse]:
-    """Answer one BrokerHeartbeat: unfence a broker that has caught up, fence one that asks for it, and let
+    """Answer one BrokerHeartbeat: unfence a broker that has caught up, fence a broker on its own request, and let
     one shut down that leads nothing.
 
     Raises:
@@ -172,7 +172,7 @@ def heartbeat(
         batches = fence_broker(view, broker)
         fenced = True
     elif not broker.fenced and broker.id not in view.sessions.settled:
-        # Its unfencing stopped half-way, perhaps in another controller.
+        # Its unfencing stopped half-way, possibly in another controller.
         batches = _settle(view, broker.id)
     view.sessions.touch(broker.id, view.now_ms, request.current_metadata_offset)
     response = messages.BrokerHeartbeatResponse(
@@ -258,7 +258,7 @@ def fence_stale(view: ControllerView) -> Batches | None:
 def register_controller(
     view: ControllerView, request: messages.ControllerRegistrationRequest
 ) -> ControllerResult[messages.ControllerRegistrationResponse]:
-    """Answer one ControllerRegistration: where this controller listens, and what it supports (KIP-919).
+    """Answer one ControllerRegistration, with a controller's listeners and features (KIP-919).
 
     Raises:
         KafkaError: UNSUPPORTED_VERSION before metadata.version 3.7-IV0.

@@ -63,7 +63,7 @@ class ConfigSource(enum.IntEnum):
 
 
 class ConfigResourceType(enum.IntEnum):
-    """What a configuration belongs to: the resource codes of the configuration APIs and of ConfigRecord."""
+    """The owner of a configuration: the resource codes of the configuration APIs and of ConfigRecord."""
 
     UNKNOWN = 0
     TOPIC = 2

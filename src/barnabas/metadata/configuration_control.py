@@ -123,7 +123,7 @@ def _alter_each(
 def clear_elr(view: ControllerView, configs: Iterable[MetadataRecord]) -> list[MetadataRecord]:
     """Return the records that forget the eligible leader replicas of topics whose min.insync.replicas these records change.
 
-    A partition without a leader keeps its last known leader, where Kafka forgets it too: nobody else could lead it again.
+    A partition without a leader keeps its last known leader, where Kafka forgets it too: no other broker could lead it again.
     """
     if view.image.features.level(ELR_FEATURE) == 0:
         return []

@@ -126,7 +126,7 @@ class MetadataDelta:
 
     @property
     def weight(self) -> int:
-        """How many partitions and topics have changed: what it costs to make the image."""
+        """How many partitions and topics have changed, as the cost to make the image."""
         topics = self.topics
         if topics is None:
             return 0

@@ -1,8 +1,8 @@
-"""The delta from one image to another: what a node that receives a snapshot has to change.
+"""The delta from one image to another, for a node that receives a snapshot.
 
-A snapshot does not say what was deleted before it was written. So its records are replayed into an image of its own, and this delta has
-everything in which that image differs from the present one. What the snapshot lacks is deleted, what is different in it is changed, and
-the rest is not mentioned.
+A snapshot does not name things that were deleted before it was written. So its records are replayed into an image of its own, and this
+delta has every difference between that image and the present one. It deletes everything that the snapshot lacks, and changes
+everything that is different in it.
 
 Source: the `finishSnapshot` of Kafka's `MetadataDelta` and its parts, which name everything that the snapshot has as changed.
 """
@@ -48,7 +48,7 @@ def difference(old: MetadataImage, new: MetadataImage) -> MetadataDelta:
 
 
 def _changed(old: Mapping[Key, Value], new: Mapping[Key, Value]) -> dict[Key, Value | None]:
-    """Return what is new or different, and None for what is gone."""
+    """Return the new and the different entries, and None for each missing one."""
     changed: dict[Key, Value | None] = {key: value for key, value in new.items() if old.get(key) != value}
     changed.update((key, None) for key in old if key not in new)
     return changed

@@ -52,7 +52,7 @@ class LeaderlessPartitions:
 
 
 def why(image: MetadataImage, partition: PartitionRegistration) -> Leaderless:
-    """Explain why a partition has no leader, from what the controller knows."""
+    """Explain why a partition has no leader, from the controller's state."""
     brokers = image.cluster.brokers
     offline = [
         replica

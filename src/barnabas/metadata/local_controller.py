@@ -58,7 +58,7 @@ class LocalController:
 
     Attributes:
         active: the controller, while this node is the active one.
-        counts: what it has done in all its times as the active controller.
+        counts: of its work in all its times as the active controller.
         voters: answers the requests that change the voters of the quorum, while this node leads it.
         when_active: called when this node has become the active one.
     """
@@ -230,7 +230,7 @@ class LocalController:
             self.active.tick()
 
     def _stop_on(self, error: Exception) -> None:
-        """Close the controller and tell the host, which has to end the process."""
+        """Close the controller and call the host, which has to end the process."""
         self._reason = f"The controller has stopped: {error}"
         logger.critical("The state of the metadata log is unknown, this node stops: %s", error, exc_info=error)
         self.close()

@@ -1,4 +1,4 @@
-"""The node's view of the metadata: it follows the committed log, owns the image, and tells publishers of each change.
+"""The node's view of the metadata: it follows the committed log, owns the image, and passes each change to the publishers.
 
     committed batches ──► MetadataBatchLoader ──► delta ──► image ──► publishers, then the controller
     a snapshot        ──► an image of its own ──► difference ──┘
@@ -10,7 +10,7 @@
   stays the previous one until all publishers have the next one.
 - Catch-up gate: nothing is published before everything up to the quorum's high watermark has been read. A node that lags behind
   would otherwise act on an old image, and for example take the logs of new topics for strays.
-- A snapshot replaces the image: what it lacks is deleted, and publishers see that. It may come at any time, on a follower that has
+- A snapshot replaces the image: the delta deletes everything that the snapshot lacks. It may come at any time, on a follower that has
   fallen behind.
 - The changes of this node's own controller are not decoded again. The controller hands them over (`appended`) with the append, and they
   are published when they are committed. After a resignation they count for nothing (`forget_appended`): those that are committed later
@@ -80,10 +80,10 @@ class MetadataLoader:
     """Follows the metadata log; it is `RaftDriver`'s listener.
 
     Args:
-        quorum_high_watermark: what the quorum's leader has committed, -1 while unknown. On a node that lags behind this is more than the
-            log of this node holds.
+        quorum_high_watermark: the high watermark of the quorum's leader, -1 while unknown. On a node that lags behind it is higher than
+            the end of the node's own log.
         kraft_version: returns that of the quorum; no record of the image has it.
-        loop: has its turns meanwhile; without one everything is read at once.
+        loop: has its turns meanwhile; without one everything is read in one go.
 
     Attributes:
         image: the last one that all publishers have; empty before the first.
@@ -114,7 +114,7 @@ class MetadataLoader:
         self._batches = MetadataBatchLoader()
         self._next_offset = 0
         self._target = 0
-        # What has been read and is not published yet, and the last record of it.
+        # The changes that are read and not published yet, and the last record of them.
         self._delta = MetadataDelta(self.image)
         self._provenance = self.image.provenance
         # Held while publishers receive a change, and while the next one is read.
@@ -226,7 +226,7 @@ class MetadataLoader:
             self.loaded_bytes += size
 
     async def _publish_read(self, size: int) -> None:
-        """Make the image of what has been read, and publish it."""
+        """Make the image of all records read so far, and publish it."""
         delta = self._delta
         image = await self._apart(ELEMENT * delta.weight, delta.apply, self._provenance)
         if self._closed:
@@ -238,10 +238,10 @@ class MetadataLoader:
         return self._log.start_offset > self._next_offset
 
     async def _read_snapshot(self, snapshot: SnapshotId) -> None:
-        """Replace what is known by a snapshot."""
+        """Replace the image by a snapshot."""
         delta = MetadataDelta(self.image if not self.is_caught_up else MetadataImage())
         await self._replay(delta, load_snapshot(self._log.read_snapshot(snapshot)))
-        # What the snapshot lacks was deleted before it was written.
+        # Anything that the snapshot lacks was deleted before it was written.
         if self.is_caught_up:
             image = await self._apart(ELEMENT * delta.weight, delta.apply)
             delta = await self._apart(ELEMENT * delta.weight, difference, self.image, image)
@@ -257,7 +257,7 @@ class MetadataLoader:
                 await pace(REPLICA)
 
     async def _apart(self, cost: int, function: Callable[..., R], *args: Any) -> R:
-        """Make a large image or delta in the executor: both are made of what does not change."""
+        """Make a large image or delta in the executor: both are made of immutable parts."""
         if self._loop is None or not is_long(cost):
             return function(*args)
         return await self._loop.run_in_executor(None, function, *args)

@@ -32,14 +32,14 @@ DID_METADATA_CHANGE = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 
 
 class FeatureRange(NamedTuple):
-    """What this node supports of a feature, and what a fresh cluster finalizes."""
+    """The levels of a feature that this node supports, and the level that a fresh cluster finalizes."""
 
     min: int
     max: int
     default: int
 
 
-# The features a 4.4 node knows, besides metadata.version; kraft.version lives in control records, not in metadata records.
+# The features that a 4.4 node knows, without metadata.version; kraft.version lives in control records, not in metadata records.
 FEATURES: dict[str, FeatureRange] = {
     "eligible.leader.replicas.version": FeatureRange(0, 1, 1),
     "group.version": FeatureRange(0, 1, 1),

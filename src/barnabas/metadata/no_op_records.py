@@ -1,10 +1,10 @@
-"""NoOpRecords: what the active controller writes when it has written nothing for metadata.max.idle.interval.ms.
+"""NoOpRecords, which the active controller writes when it has written nothing else for metadata.max.idle.interval.ms.
 
 The record changes nothing. Its commit shows that the quorum works. Without it, DescribeQuorum of an idle cluster would show no lag of a
 voter that has stopped fetching.
 
-- It waits for the commit of what is appended, and for a log that has stood still for the interval. (Kafka writes one in every interval.)
-- A sole voter that nobody follows writes none: nobody would read it, and a single idle node should use neither processor nor disk.
+- It waits for the commit of all appended records, and until the log has stood still for the interval. (Kafka writes one in every interval.)
+- A sole voter without observers writes none: no node would read it, and a single idle node should use neither processor nor disk.
 
 Source: KIP-835; Kafka's `QuorumController.maybeScheduleNextWriteNoOpRecord`.
 """

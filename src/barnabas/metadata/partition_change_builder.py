@@ -74,7 +74,7 @@ class Election(enum.Enum):
 
 
 class ElectionRules(NamedTuple):
-    """What decides about a partition besides its own state.
+    """The parts of a decision about a partition that are not in its own state.
 
     Attributes:
         is_acceptable: whether the replica on a broker could lead: the broker is active, its directory online.

@@ -4,10 +4,10 @@
 
     pay-1, pay-4 and 118 more: broker 2 leads in place of broker 3; broker 3 left the ISR (broker 3 is fenced)
 
-- A group is what changed in the same way: the leader, who left and who joined the ISR. Its line names a few partitions and counts the
+- A group has the partitions with the same change of leader and ISR. Its line names a few of them and counts the
   others, so the death of a broker of 10,000 partitions is a few lines.
-- The cause is what has happened to the broker. The record that fences a broker follows those of its partitions, so the cause is looked for
-  when the group is reported; a replica that left the ISR of a leader, and whose broker is well, waits for one more report.
+- The cause is a change of the broker. The record that fences a broker follows those of its partitions, so the report looks for the cause
+  only when it reports the group; a replica that left the ISR of a leader, and whose broker is well, waits for one more report.
 - A new partition and a deleted one are no changes. `LeaderlessPartitions` explains why partitions have no leader.
 
 Limit: a change that another one undoes before the metadata is published is not seen.
@@ -37,18 +37,18 @@ LINES_MAX = 60
 NAMED_MAX = 5
 """How many partitions a line names."""
 GROUPS_MAX = 50
-"""How many groups a report tells apart; the partitions of the others are only counted."""
+"""How many groups a report lists; it only counts the partitions of the others."""
 
 
 _SAME_LEADER = (NO_LEADER, NO_LEADER)
 
 
 class _Change(NamedTuple):
-    """What has changed in a partition.
+    """A change of one partition.
 
     Attributes:
         led, leads: the leader before and after; `_SAME_LEADER` if it is the same.
-        why: the cause, where the partition itself tells it.
+        why: the cause, if the partition itself shows it.
     """
 
     led: int
@@ -95,7 +95,7 @@ class PartitionChangeLog:
         self._image = MetadataImage()
         self._groups: dict[_Change, _Group] = {}
         self._others = 0
-        # What has happened to brokers since the last report.
+        # Changes of brokers since the last report.
         self._events: dict[int, str] = {}
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class PartitionChangeLog:
             lines.log(logger, logging.INFO, "leaders and in-sync replicas", line, at_most=LINES_MAX)
 
     def report(self) -> list[str]:
-        """Return the lines of what has changed since the last report, and forget it."""
+        """Return the lines of all changes since the last report, and forget the changes."""
         # A leader never falls behind: one that has left the ISR too is about to be fenced, or to register again.
         failing = {change.led for change in self._groups if change.led in change.left and change.why is None}
         lines, waiting = [], {}

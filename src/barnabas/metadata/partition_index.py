@@ -1,12 +1,12 @@
 """The partitions that concern a broker, found without a look at every topic.
 
     key                    its partitions
-    a broker's id          those that have the broker in their ISR or ELR; it leads no others
-    WITHOUT_LEADER         those without a leader
-    NOT_PREFERRED          those that their first replica does not lead
-    REASSIGNING            those with a reassignment in progress
+    a broker's id          with the broker in their ISR or ELR; it leads no others
+    WITHOUT_LEADER         without a leader
+    NOT_PREFERRED          led by another than their first replica
+    REASSIGNING            with a reassignment in progress
 
-- The index is a part of the image: a `TopicsDelta` makes the next index, which shares what did not change with the one before.
+- The index is a part of the image: a `TopicsDelta` makes the next index, which shares unchanged parts with the previous one.
 - It is a function of the partitions: two images with equal partitions have equal indexes. No empty key or topic is kept.
 - Partitions of a topic are in the order of their ids; topics are in the order in which they came to a key.
 
@@ -16,13 +16,10 @@ Source: Kafka's `BrokersToIsrs`, and the other sets of its `ReplicationControlMa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.metadata.partition_registration import NO_LEADER, PartitionRegistration
 
 WITHOUT_LEADER, NOT_PREFERRED, REASSIGNING = -1, -2, -3
-NO_LEADER = -1
 NO_IDS: frozenset[int] = frozenset()
 
 PartitionIndex = Mapping[int, dict[bytes, tuple[int, ...]]]
@@ -47,7 +44,7 @@ class IndexDelta:
 
     def __init__(self, index: PartitionIndex) -> None:
         self._index = index
-        # By key and topic id: the ids of the partitions that have come to the key, and those that have left it.
+        # By key and topic id: the ids of partitions that have come to the key, and of partitions that have left it.
         self._joined: dict[int, dict[bytes, set[int]]] = {}
         self._left: dict[int, dict[bytes, set[int]]] = {}
 
@@ -61,7 +58,7 @@ class IndexDelta:
         before: PartitionRegistration | None,
         after: PartitionRegistration | None,
     ) -> None:
-        """Note what a partition was and what it is, None if it did or does not exist; call it once for each partition."""
+        """Note the old and the new state of a partition, None where it does not exist; call it once for each partition."""
         old, new = _keys(before), _keys(after)
         if old == new:
             return

@@ -1,4 +1,4 @@
-"""One partition as the metadata log describes it: its replicas, its leader, and who is in sync.
+"""One partition as the metadata log describes it: its replicas, its leader, and its in-sync replicas.
 
 `leader` is -1 if the partition has none; `leader_epoch` and `partition_epoch` never go back for one topic id.
 

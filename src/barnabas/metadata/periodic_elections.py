@@ -2,8 +2,8 @@
 
 - Where the first replica may lead but does not, it leads again (auto.leader.rebalance.enable).
 - A partition without a leader, of a topic with unclean.leader.election.enable, gets a leader that may lack records. When a broker comes
-  back, that happens at once; the interval serves a setting that changes while the partition has no leader.
-- One look changes at most a thousand partitions. If there may be more, the next look follows at once, and requests are answered in between.
+  back, that happens immediately; the interval serves a setting that changes while the partition has no leader.
+- One look changes at most a thousand partitions. If there may be more, the next look follows directly; requests are answered in between.
 
 Sources: Kafka's `QuorumController` (its periodic tasks), `ReplicationControlManager.maybeBalancePartitionLeaders` and
 `maybeElectUncleanLeaders`.

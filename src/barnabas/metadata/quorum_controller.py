@@ -8,9 +8,9 @@ this node, and the controller of a later epoch begins with the committed image; 
 
 Invariants
 - State moves only by replaying records, in the order of their offsets.
-- A response with records is given after their commit. A response without records is given after the commit of what was
-  appended before it. So no client learns of a change that could still be lost.
-- One request is answered at a time. A long one is computed in the executor, from an image that nobody changes. Until its last batch is
+- A response with records leaves after their commit. A response without records leaves after the commit of all records
+  before it. So no client learns of a change that could still be lost.
+- One request is answered at a time. A long one is computed in the executor, from an immutable image. Until its last batch is
   appended, other requests and the controller's own changes wait; a waiting heartbeat still prolongs its broker's session.
 - Every request is answered: by its manager, with the exception that its manager raises, with REQUEST_TIMED_OUT by the
   first `tick` after its time is over, or with NOT_CONTROLLER when the controller resigns.
@@ -85,7 +85,7 @@ class _Pending(NamedTuple):
 
 
 class ControllerCounts:
-    """What the active controller has done.
+    """Counts of the active controller's work.
 
     Attributes:
         commits, commit_ms: how many of its own appends were committed, and how long that took, added up.
@@ -102,7 +102,7 @@ class ControllerCounts:
 
 
 class _Change(NamedTuple):
-    """What a request does: its records replayed into an image, which has no provenance yet, and encoded."""
+    """The change of a request: its records replayed into an image, which has no provenance yet, and encoded."""
 
     result: ControllerResult[Any]
     delta: MetadataDelta
@@ -149,7 +149,7 @@ class QuorumController:
     """The active controller of one epoch; it ends with the leadership of its node.
 
     Args:
-        loader: publishes what is committed, and calls `on_commit` through its listener.
+        loader: publishes committed records, and calls `on_commit` through its listener.
         counts: continues the counts of the controllers before this one.
         on_fault: called with the error when the node must stop.
         loop: its executor runs the managers of long requests; None runs them on the spot.
@@ -205,7 +205,7 @@ class QuorumController:
             self._on_fault(error)
 
     def resign(self, reason: str) -> None:
-        """Fail what waits; nothing is appended after this.
+        """Fail all waiting requests; nothing is appended after this.
 
         Args:
             reason: the message of NOT_CONTROLLER.
@@ -219,7 +219,7 @@ class QuorumController:
                 request.fail(KafkaError(ErrorCode.NOT_CONTROLLER, self._reason))
 
     def answer(self, request: ControllerRequest) -> None:
-        """Answer a request, at once or when its change is committed."""
+        """Answer a request, in this turn or when its change is committed."""
         if request.future.done():
             return
         if self._is_computing and self.is_active:
@@ -266,7 +266,7 @@ class QuorumController:
         return manager
 
     async def _compute(self, is_long: bool, function: Callable[..., R], *args: Any) -> R:
-        """Compute a part of a change from what does not change; the executor does what is long.
+        """Compute a part of a change from immutable objects; in the executor if it is long.
 
         Raises:
             KafkaError: NOT_CONTROLLER, this controller has resigned meanwhile; else what `function` raises.

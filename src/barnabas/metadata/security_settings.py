@@ -21,7 +21,7 @@ from barnabas.words.printable import printable
 __all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_secret", "shown", "unserved"]
 
 HIDDEN = "[hidden]"
-"""What Kafka prints in place of a password."""
+"""Printed in place of a password, as by Kafka."""
 REASON = "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write"
 AUTHORIZER_SETTINGS = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 """Settings that only an authorizer reads, so that Kafka does not list them."""

@@ -37,7 +37,7 @@ class SnapshotGenerator:
     Args:
         history: the voter sets; a snapshot names those as of its last record.
         loaded_bytes: returns how many bytes of the log the loader has published.
-        loop: has its turns meanwhile; without one a snapshot is written at once.
+        loop: has its turns meanwhile; without one a snapshot is written in one go.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
@@ -23,11 +24,14 @@ from barnabas.protocol import messages
 from barnabas.raft.voter_set_history import NOT_IN_LOG, VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlRecordType, QuorumMessage, build_control_batch
+from barnabas.records.control import ControlRecordType, build_control_batch
+
+if TYPE_CHECKING:
+    from barnabas.records.control import QuorumMessage
 
 RECORDS_PER_BATCH = 1_000
 MAX_BATCH_BYTES = 8 * 1024 * 1024
-# The bytes of a record besides its value: length, attributes and two deltas, rounded up.
+# The bytes of a record around its value: length, attributes and two deltas, rounded up.
 RECORD_OVERHEAD = 16
 
 

@@ -1,7 +1,7 @@
 """What a node does only alone: it has no others, and none can join it.
 
 - It recovers its logs first and joins the quorum, whose only voter it is, afterwards.
-- Its own controller answers at once or never. So the node asks once: if it cannot register or be unfenced, its start fails.
+- Its own controller answers without a delay, or never. So the node asks once: if it cannot register or be unfenced, its start fails.
 - It imports no connections to other nodes, for which its start does not pay.
 
 `node/member` has the same methods for a member of a cluster; `node/membership` chooses.

@@ -4,7 +4,7 @@ Request header versions: v2 (with a tag buffer) from the API's first flexible ve
 only ever used by ControlledShutdown v0, which was removed. Response header versions: v1 from the first flexible version, else v0; the
 response of ApiVersions always has v0, because a client reads it before it knows what the broker speaks (KIP-511).
 
-Two ranges of versions differ from what the codec can read:
+Two ranges of versions differ from those that the codec can read:
 - Produce advertises 0 although versions 0-2 are rejected: librdkafka takes a higher minimum as a broker that knows no compression
   (KAFKA-18659).
 - The last version of some APIs is not stable yet; it is served only where that is enabled, see `latest_stable`.
@@ -137,11 +137,11 @@ ABOVE_EVERY_VERSION = 1 << 15
 
 
 class ApiDescription(NamedTuple):
-    """What there is to know about an API before any of its messages is read.
+    """The properties of an API that are known before any of its messages is read.
 
     Attributes:
         name: Kafka's name without "Request".
-        min_version, max_version: what the codec reads, unstable versions included.
+        min_version, max_version: the versions that the codec reads, unstable versions included.
         flexible_from: first flexible version, None if no version is flexible.
         request, response: names of the message classes.
         listeners: `broker`, `controller`, or both.

@@ -16,6 +16,7 @@ from typing import Any
 
 from barnabas.protocol.api_keys import api, request_header_version, response_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.framing import HEADER
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import EnvelopeRequest
 from barnabas.protocol.primitives import skip_tags
@@ -23,7 +24,6 @@ from barnabas.protocol.principal import write_principal
 
 __all__ = ["read_address", "unwrapped", "wrapped"]
 
-_HEADER = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
 _UNKNOWN_ADDRESS = bytes(4)
 
@@ -38,7 +38,7 @@ def wrapped(
     """
     assert request.API_KEY is not None, request.NAME
     name = None if client_id is None else client_id.encode()
-    out = bytearray(_HEADER.pack(request.API_KEY, version, correlation_id, -1 if name is None else len(name)))
+    out = bytearray(HEADER.pack(request.API_KEY, version, correlation_id, -1 if name is None else len(name)))
     out += name or b""
     if request_header_version(request.API_KEY, version) >= 2:
         out.append(0)

@@ -257,7 +257,7 @@ class MalformedMessage(KafkaError):
 
 
 class LongMessage(Exception):
-    """A message has more elements than the reader was asked to read at once."""
+    """A message has more elements than the reader may read in one go."""
 
 
 class FrameTooLarge(MalformedMessage):

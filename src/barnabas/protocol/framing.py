@@ -37,7 +37,7 @@ SMALL_READS_MAX = 16
 """Reads in a row that need less than half the buffer before it shrinks: a producer of large batches keeps its large buffer."""
 
 TRUSTED_BYTES = 1 << 20
-"""A frame announced to be no larger than this is given its memory at once."""
+"""A frame announced to be no larger than this gets its memory in the beginning."""
 
 
 class FrameBuffer:
@@ -81,7 +81,7 @@ class FrameBuffer:
         """Return the memory for the next bytes; never empty. Frames taken before are no longer valid.
 
         Args:
-            hint: what the event loop expects to read; ignored, since it guesses worse than the size of the frame.
+            hint: the size that the event loop expects; ignored, since it guesses worse than the size of the frame.
         """
         pending = self._stop - self._start
         capacity = len(self._buffer)

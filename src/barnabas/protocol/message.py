@@ -1,4 +1,4 @@
-"""What every message can do, and how a message class is made out of a definition.
+"""The methods of every message, and how a message class is made out of a definition.
 
 A class holds the fields of all versions; the version is chosen when bytes are read or written. Structs within a message are
 attributes of its class under Kafka's name: `ProduceRequest.TopicProduceData`. Codecs are compiled at first use and kept.

@@ -1,4 +1,4 @@
-"""The primitive types of Kafka's protocol: what they are in Python, and the slow ends of their encodings.
+"""The primitive types of Kafka's protocol: their Python types, and the slow ends of their encodings.
 
 The compiled codecs (see `codec`) write fixed-size fields with `struct` and inline the one-byte varint; everything rarer
 lives here. All integers on the wire are big-endian.

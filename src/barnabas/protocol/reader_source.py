@@ -37,7 +37,7 @@ UNCOUNTED = 1
 """Arrays of one element do not count: what holds them counts."""
 
 MANY_TAGS = 1 << 20
-"""What a tag buffer counts whose number of tags takes more than one byte; no message defines so many."""
+"""The count for a tag buffer whose number of tags takes more than one byte; no message defines so many."""
 
 
 class ReaderSource(Source):
@@ -105,7 +105,7 @@ class ReaderSource(Source):
             self.variable(field, target, self.version in field.nullable)
 
     def length(self, field: FieldSpec, code: str) -> tuple[str, int]:
-        """Read a length or a count; returns its name, and what the wire adds to it."""
+        """Read a length or a count; return its name, and the number that the wire adds to it."""
         name = self.fresh("n")
         self.run.append(("B" if self.is_flexible(field) else code, name))
         self.flush()

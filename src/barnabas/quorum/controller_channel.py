@@ -2,13 +2,13 @@
 
     this node leads the quorum     a call of its own controller, on the spot
     another node leads             a request over a `Channel` to its controller listener
-    nobody is known to lead        wait
+    no leader is known             wait
 
-- What a broker asks in its own name (registration, heartbeat, AlterPartition …) travels as it is, what a client asks in an Envelope
+- A broker's own requests (registration, heartbeat, AlterPartition …) travel as they are, clients' requests in an Envelope
   (KIP-590), so that the controller sees the client's principal, client id and address.
 - A request is sent again, after a short pause, until its time is over: when its connection is lost, when nothing listens, when the node
   is not the controller. Every kind of request, as in Kafka: a CreateTopics whose answer is lost may be answered TOPIC_ALREADY_EXISTS.
-- While requests are under way the channel looks for a new leader: one that has been elected gets what the old one has not answered.
+- While requests are under way the channel looks for a new leader, and sends it the requests that the old one has not answered.
 - After the last try the request fails with REQUEST_TIMED_OUT.
 
 A response means the same wherever it comes from: an error of the whole request is raised, as `LocalController` does. Only the response to
@@ -130,10 +130,10 @@ class ControllerChannel:
         """Answer a request, or have it answered.
 
         Args:
-            version: of the request; one that the broker makes itself may travel in a lower one.
+            version: of the request; the broker's own request may travel in a lower one.
             deadline_ms: until when it may be sent again, by the wall clock.
             mutation_quota: for this node's controller; another one has its own.
-            client: for whom; None if the broker asks in its own name.
+            client: the sender; None for the broker's own request.
 
         Returns:
             A future of the response; it also carries every exception. It fails with a `KafkaError`: REQUEST_TIMED_OUT when the
@@ -148,7 +148,7 @@ class ControllerChannel:
         return start(self._answer(asked, here), self._loop)
 
     def close(self) -> None:
-        """Fail what waits; close the connection."""
+        """Fail all waiting requests; close the connection."""
         self._is_closed = True
         self._drop()
         for pause in tuple(self._pauses):
@@ -296,7 +296,7 @@ class ControllerChannel:
 
 
 def _should_move(done: asyncio.Future[Any]) -> bool:
-    """Return whether this node's controller has lost its office before it answered."""
+    """Return whether this node's controller resigned before it answered, so that the request goes to the next one."""
     error = None if done.cancelled() else done.exception()
     return isinstance(error, KafkaError) and error.code in _RETRIED
 

@@ -119,7 +119,7 @@ class ControllerServer:
             config_resolver=resolver,
             controller=quorum.controller,
             driver=quorum.driver,
-            heartbeats=self.probes,
+            heard=self.probes.heard,
             image=lambda: quorum.loader.image,
             now_ms=runtime.now_ms,
             loop=runtime.loop,

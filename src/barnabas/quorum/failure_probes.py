@@ -35,7 +35,7 @@ AGAIN_MS = (50, 200, 500)
 
 
 class FailureProbes:
-    """What the active controller knows of the connections of heartbeats."""
+    """The connections of heartbeats, as the active controller knows them."""
 
     def __init__(self, controller: LocalController, loop: asyncio.AbstractEventLoop) -> None:
         self._controller = controller

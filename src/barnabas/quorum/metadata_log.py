@@ -131,7 +131,7 @@ class MetadataLog:
             log.delete_records_before(self._snapshots[0].end_offset)
 
     def _holds_what_ends(self, snapshot: SnapshotId) -> bool:
-        """Return whether the log goes up to a snapshot's end and is the one that the snapshot is of."""
+        """Return whether the log reaches a snapshot's end with an epoch there that is not older."""
         end_offset = snapshot.end_offset
         if self.start_offset == end_offset or end_offset > self.end_offset:
             return end_offset <= self.end_offset

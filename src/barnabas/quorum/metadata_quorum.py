@@ -6,7 +6,7 @@
 - The voters are those of the log, or of the directory's formatting. Where neither names any, the configuration does: the voters of
   `controller.quorum.voters`, or this node, if it is alone.
 - Every other node is an observer: it follows the log of the leader, and finds it by asking voters and bootstrap servers.
-- A sole voter that nobody follows needs neither peers nor loop, and elects itself before `start` returns.
+- A sole voter without observers needs neither peers nor loop, and elects itself before `start` returns.
 
 Source: Kafka's `SharedServer`, which holds what broker and controller of one process share; `KafkaRaftManager`.
 """
@@ -226,7 +226,7 @@ def open_quorum(
     """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
 
     Args:
-        loop: None for a sole voter that nobody follows.
+        loop: None for a sole voter without observers.
 
     Raises:
         KafkaStorageError, BadElectionState: the directory cannot be read.

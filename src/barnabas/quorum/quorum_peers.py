@@ -5,7 +5,7 @@
 
 - A node has a channel for fetches, which may wait at the leader, and another one for votes and news of epochs, which must not.
 - An answer names the leader's address, and so does the BeginQuorumEpoch of a new leader. It counts if this node accepts what the message
-  says, and until nobody answers there; then the voter set's address is tried again.
+  says, and as long as it answers; then the voter set's address is tried again.
 - Every failure is a KafkaError, of the connection or of what came over it. Waiting between attempts is up to `RaftNode`.
 
 Source: Kafka's `KafkaNetworkChannel`, `KafkaRaftClient`.

@@ -1,4 +1,4 @@
-"""What a controller asks of the quorum's leader about its own place among the voters (KIP-853).
+"""A controller's requests to the quorum's leader about its own place among the voters (KIP-853).
 
     a voter whose entry is out of date (endpoints, versions of kraft.version)   UpdateRaftVoter
     a voter of a static quorum, once to the leader of each epoch                UpdateRaftVoter

@@ -1,6 +1,6 @@
 """Client quotas: the limit of a client, its usage, and how long to throttle it.
 
-    ClientQuotaRecord ──► limits by entity ──► QuotaSensor by what the limit is shared among ──► milliseconds
+    ClientQuotaRecord ──► limits by entity ──► QuotaSensor for each group that shares a limit ──► milliseconds
 
 The most specific entity with a limit decides, in this order:
 

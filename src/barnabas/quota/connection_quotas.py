@@ -7,7 +7,7 @@
 - Connections wait in order: first for the rate, then for room. Kafka's acceptor thread blocks meanwhile, and with it all later
   connections; the listener's queue does the same.
 - A connection from an address that connects too often is accepted by the operating system, not read, and closed after its wait, so
-  that reconnecting at once gains nothing. It counts neither as a connection nor against the broker's rate.
+  that reconnecting immediately gains nothing. It counts neither as a connection nor against the broker's rate.
 - max.connections does not apply to the listener between brokers if there are others: clients cannot lock brokers out.
 - A wait is one window at most.
 

@@ -163,7 +163,7 @@ class QuotaManager(_Manager[Rate]):
             sensor.meter.record(value, now_ms)
 
     def max_value_in_window(self, user: str, client_id: str | None) -> int:
-        """Return the largest usage at once that may stay within the limit."""
+        """Return the largest single usage that may stay within the limit."""
         limit = self.limit(user, client_id)
         return INT_MAX if limit is None else java_int(limit * self._whole_windows_seconds)
 

@@ -5,7 +5,7 @@
 
 - A topic lists its throttled replicas as PARTITION:BROKER, or `*` for all; of the list this side has the partitions of this broker.
 - The rate is that of a sliding window of replication.quota.window.num samples of replication.quota.window.size.seconds each, and
-  at least over one window. So a copy that begins may take one second's bytes at once.
+  at least over one window. So a copy that begins may take one second's bytes in one go.
 - Without a rate nothing is exceeded, but the bytes of throttled partitions are counted for the metrics.
 
 Source: Kafka's `ReplicationQuotaManager`, `SimpleRate`, `TopicConfigHandler.parseThrottledPartitions`; KIP-73.

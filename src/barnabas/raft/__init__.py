@@ -7,13 +7,13 @@ must be cut off, made durable, appended, applied, sent and answered, in that ord
     quorum_state      the role of the moment, and its moves; a module per role: `unattached`, `prospective`, `candidate`,
                       `leader`, `resigned`, `follower`; `roles` is the table of the moves that are allowed
     local_log         where the log ends, how far it is durable, where it differs from another log
-    peer_messages     what voters ask and answer; `request_manager` keeps one request under way to each
+    peer_messages     requests and answers; `request_manager` keeps one request under way to each
     request_messages  the same as Kafka's messages, and back; `answer_messages` for the answers, `snapshot_messages` for snapshots
     request_checks    which error a request has for a node of a role
     snapshot_fetch    a snapshot on its way from the leader, piece after piece (KIP-630)
     ballot, quorum    who granted a vote; the arithmetic of majorities
     fetch_purgatory   fetches that wait for news
-    role_requests     what a node asks another one in its role
+    role_requests     the requests of a node in its role
     voter_set_history which voters there are from which offset on; `start_of_epoch` has the records that begin an epoch
     voter_changes     voters are added, removed and updated (KIP-853); `kraft_version_upgrade` makes that possible
                       in a quorum that began with `controller.quorum.voters`

@@ -1,4 +1,4 @@
-"""The votes of one election, or of one pre-vote; and the vote of a node that follows nobody."""
+"""The votes of one election, or of one pre-vote; and the vote of a node that follows no leader."""
 
 from __future__ import annotations
 

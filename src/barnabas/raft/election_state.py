@@ -1,4 +1,4 @@
-"""What a node must not forget about elections: the file `quorum-state`.
+"""The durable state of elections: the file `quorum-state`.
 
     {"leaderId":1,"leaderEpoch":3,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}
 

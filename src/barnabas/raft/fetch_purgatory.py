@@ -10,7 +10,7 @@ from barnabas.steps import Loop
 
 
 class FetchPurgatory:
-    """Requests that wait. They go on in a later turn of the loop, so that records appended in one turn leave in one answer."""
+    """Requests that wait. They continue in a later turn of the loop, so that records appended in one turn leave in one answer."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""The leader of an epoch: what it knows of each replica, who knows of it, and whether a majority still hears it.
+"""The leader of an epoch: the state of each replica, which voters know the leader, and whether a majority still fetches from it.
 
 - A record is committed once a majority of the voters has it on disk, and only if it is of this epoch or before one that is.
 - The voters are those of the log's last voter set, committed or not (KIP-853). The leader itself may not be one of them.
@@ -29,7 +29,7 @@ CAUGHT_UP_MS = 3_600_000
 
 
 class ReplicaProgress(NamedTuple):
-    """What the leader knows of one replica; offset and times are -1 while unknown.
+    """The progress of one replica as the leader sees it; offset and times are -1 while unknown.
 
     The times are of the monotonic clock in `Leader`, and of the wall clock in a `QuorumDescription`.
     """
@@ -47,7 +47,7 @@ class ReplicaProgress(NamedTuple):
 
 
 class QuorumDescription(NamedTuple):
-    """What DescribeQuorum answers."""
+    """The answer to DescribeQuorum."""
 
     leader_id: int
     leader_epoch: int
@@ -69,7 +69,7 @@ class Leader:
     Attributes:
         heard_at: when each voter showed that it knows of this leader.
         begin_at_ms: when the leader informs those again that may not know of it.
-        named: the voters with what they told of themselves in this epoch; in a static quorum only the leader knows this.
+        named: the voters with the addresses and versions that they sent in this epoch; in a static quorum only the leader knows this.
     """
 
     epoch: int
@@ -93,7 +93,7 @@ class Leader:
         self.progress = {each.id: ReplicaProgress(each.id, each.directory_id) for each in self.voters.voters}
 
     def change_voters(self, voters: VoterSet, now_ms: int) -> None:
-        """Use another voter set from now on; what is known of a replica stays known, voter or not."""
+        """Use another voter set from now on; the progress of each replica is kept, voter or not."""
         former = {self._key_in(voters, each): each for each in self.progress.values()}
         known = {**self.observers, **former}
         self.voters = self.named = voters
@@ -105,11 +105,11 @@ class Leader:
         self.observers = {key: each for key, each in known.items() if each.last_fetch_ms >= 0}
         self.heard &= set(self.progress)
         self.heard_at = {voter: at_ms for voter, at_ms in self.heard_at.items() if voter in self.progress}
-        # A new voter has its time to be heard, and learns of this leader at once.
+        # A new voter has its time to be heard, and learns of this leader immediately.
         self.deadline_ms, self.begin_at_ms = now_ms + self.check_ms, now_ms
 
     def name(self, voter: Voter) -> None:
-        """Note what a voter has told of itself."""
+        """Note the addresses and versions that a voter has sent."""
         if self.voters.voter(voter.id) is not None:
             self.named = self.named.with_voter(voter)
 
@@ -140,9 +140,9 @@ class Leader:
         return False
 
     def unaware(self, now_ms: int) -> list[int]:
-        """Return the voters that may not know of this leader: those that have not shown for some time, or never, that they do.
+        """Return the voters that may not know of this leader, because the leader has heard nothing of them for some time, or ever.
 
-        A voter that has lost its directory knows nobody.
+        A voter that has lost its directory knows no other node.
         """
         since_ms, others = now_ms - self.check_ms, (voter for voter in self.progress if voter != self.key.id)
         return [voter for voter in others if voter not in self.heard_at or self.heard_at[voter] < since_ms]
@@ -169,7 +169,7 @@ class Leader:
         is_voter = voter is not None and ReplicaKey(voter.id, voter.directory_id).names(replica)
         known = voter if is_voter else self.observers.get(replica)
         known = known or ReplicaProgress(replica.id, replica.directory_id)
-        # Caught up if it has what the log held at the moment of its last fetch.
+        # Caught up if it has the log up to its end at the moment of the last fetch.
         caught_up_ms = now_ms if offset >= log_end.end_offset else known.last_caught_up_ms
         changed = known._replace(end_offset=offset, last_fetch_ms=now_ms, last_caught_up_ms=caught_up_ms)
         if is_voter:
@@ -200,7 +200,7 @@ class Leader:
             self.deadline_ms = now_ms + self.check_ms
 
     def advance(self) -> int:
-        """Return the high watermark after what is known by now."""
+        """Return the high watermark by the present progress of the voters."""
         ends = [each.end_offset for each in self.progress.values()]
         advanced = quorum.high_watermark(ends, self.epoch_start_offset, self.high_watermark)
         assert advanced >= self.high_watermark, "the high watermark never goes back"

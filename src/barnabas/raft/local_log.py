@@ -20,7 +20,7 @@ MAX_FETCH_BYTES = 8 * 1024 * 1024
 
 
 class LocalLog:
-    """Attributes: `durable_end` is the end of what a flush has confirmed; `truncations` counts them."""
+    """Attributes: `durable_end` is the end of the log that a flush has confirmed; `truncations` counts them."""
 
     def __init__(self, reader: LogReader, history: VoterSetHistory) -> None:
         self.reader = reader
@@ -111,7 +111,7 @@ class LocalLog:
             batches.append(batch)
         return tuple(batches)
 
-    # What a leader finds out about another replica's log
+    # A leader's questions about another replica's log
 
     def differs_at(self, offset: int, last_epoch: int) -> LogEnd | None:
         """Return None if a log that ends at this offset with this epoch is a part of this one; else the end of the last common epoch."""

@@ -1,4 +1,4 @@
-"""What voters say to each other, without its bytes: the requests and answers of KRaft for the one partition `__cluster_metadata-0`.
+"""The messages between voters, without their bytes: the requests and answers of KRaft for the one partition `__cluster_metadata-0`.
 
 `request_messages` and `answer_messages` turn each into Kafka's message and back: `Vote` is Vote (52), `BeginEpoch` BeginQuorumEpoch
 (53), `EndEpoch` EndQuorumEpoch (54), `FetchFrom` Fetch (1). `snapshot_messages` does so for `FetchSnapshot` (59). Cluster ids and
@@ -41,7 +41,7 @@ MAX_WAIT_MS = 500
 """How long Kafka's `KafkaRaftClient` lets its Fetch wait."""
 
 MAX_PIECE_BYTES = 1 << 20
-"""How much of a snapshot is asked for at once; the default of Kafka's controller.quorum.fetch.snapshot.max.bytes."""
+"""How much of a snapshot one request asks for; the default of Kafka's controller.quorum.fetch.snapshot.max.bytes."""
 
 _FIRST_BOOTSTRAP_ID = -2
 
@@ -69,7 +69,7 @@ class Vote(NamedTuple):
 
 
 class BeginEpoch(NamedTuple):
-    """The leader of an epoch tells a voter, which may not know it yet, that it leads.
+    """The leader of an epoch announces itself to a voter that may not know it yet.
 
     Attributes:
         endpoints: where the leader serves the quorum; empty in a request of this node, which `request_message` completes.
@@ -90,7 +90,7 @@ class EndEpoch(NamedTuple):
 
 
 class FetchFrom(NamedTuple):
-    """A replica asks for the log from an offset on; the epoch of the record before it tells whether the logs agree.
+    """A replica asks for the log from an offset on; the epoch of the record before it shows whether the logs agree.
 
     Attributes:
         max_wait_ms: the leader answers after this time, even if neither its log nor its high watermark has grown.
@@ -159,7 +159,7 @@ class SnapshotPiece(NamedTuple):
 
     Attributes:
         size: of the whole snapshot, in bytes.
-        data: what the snapshot holds from `position` on; a piece may end anywhere, even within a batch.
+        data: the snapshot's bytes from `position` on; a piece may end anywhere, even within a batch.
     """
 
     epoch: int

@@ -49,7 +49,7 @@ class QuorumState:
     Args:
         voters: returns the voters in force.
         now_ms: monotonic time.
-        election: what the node remembers of its last run.
+        election: the content of `quorum-state` from its last run.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class QuorumState:
             # quorum-state is missing or older than the log; as in Kafka, the epoch is then at least the log's.
             election = ElectionState(log_epoch)
         if election.leader_id == self.key.id and self.others():
-            # The node led this epoch. It neither leads on nor votes in it; perhaps it has removed itself from the voters, and its peers do
+            # The node led this epoch. It neither leads on nor votes in it; it may have removed itself from the voters, and its peers do
             # not know yet.
             self.state = Resigned(election.epoch, self.key.id, self._election_deadline())
         elif election.leader_id in self.others():
@@ -211,7 +211,7 @@ class QuorumState:
         return self._now_ms() + self.timeouts.fetch
 
     def pause(self) -> None:
-        """Stand for election again at a random time, and not at once: another candidate lost at the same moment."""
+        """Stand for election again at a random time, and not immediately: another candidate lost at the same moment."""
         pause_ms = self._random.randrange(max(self.timeouts.election, 1))
         self.state.deadline_ms = min(self.state.deadline_ms, self._now_ms() + pause_ms)
 

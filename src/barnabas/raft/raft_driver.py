@@ -1,7 +1,7 @@
 """The driver of a `RaftNode`: it carries out each `Ready` over the seams.
 
 The order is the node's promise to its peers: the log cut and the election state durable, then batches appended, then the high
-watermark moved, then messages sent and the log flushed. What is sent never speaks of a record before its flush has ended. A flush
+watermark moved, then messages sent and the log flushed. No message names a record before its flush has ended. A flush
 may finish later (the server does it outside the loop's thread); records appended meanwhile ride on the next flush, so a slow device
 costs one flush per round and not one per change.
 
@@ -69,7 +69,7 @@ class RaftDriver:
     Args:
         node: the state machine, not started.
         peers: None if this node must be the only voter.
-        loop: for what waits; None if this node is the only voter and no request of another node ever comes.
+        loop: for timers and answers; None if this node is the only voter and no request of another node ever comes.
         on_fault: receives the error when the disk failed and this node can no longer take part.
     """
 
@@ -153,11 +153,11 @@ class RaftDriver:
         return last_offset
 
     def change_voters(self, voters: VoterSet) -> None:
-        """Append a voter set, which is in force at once; only `voter_changes` calls this."""
+        """Append a voter set, which is in force immediately; only `voter_changes` calls this."""
         self._carry_out(self.node.change_voters(voters))
 
     def upgrade_kraft_version(self) -> None:
-        """Append kraft.version 1 and the voters with their directories, in force at once; only the active controller calls this."""
+        """Append kraft.version 1 and the voters with their directories, in force immediately; only the active controller calls this."""
         state = self.node.quorum.state
         assert isinstance(state, Leader), "only the leader upgrades"
         self.change_voters(state.named)
@@ -221,7 +221,7 @@ class RaftDriver:
         try:
             self._carry_out(ready)
         except Exception as error:
-            # The peer gets the error, and this node must not go on with half of the request done.
+            # The peer gets the error, and this node stops: half of the request is done.
             self._fail(error)
             raise
         return ready.answer
@@ -304,10 +304,10 @@ class RaftDriver:
         if not self.closed:
             self._step(self.node.tick)
 
-    # What the node asks for
+    # Effects of the node
 
     def _step(self, step: Callable[[], Ready]) -> None:
-        """Carry out what a step of the node asks for. Any failure ends this node's part in the quorum: nobody else would hear of it."""
+        """Carry out the effects of a step of the node. Any failure ends this node's part in the quorum: nothing else would report it."""
         try:
             self._carry_out(step())
         except Exception as error:

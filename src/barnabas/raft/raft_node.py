@@ -2,7 +2,7 @@
 
 Inputs are what the host calls: `start`, `tick` when `wake_at_ms` has come, `append`, `flushed`, a peer's request (`vote`, `begin_epoch`,
 `end_epoch`, `fetch`), a peer's answer or its failure (`answered`, `failed`). Each returns a `Ready`, whose parts the host carries out in
-their order. So when the messages and the answer leave the node, what they promise of the log and the election state is durable.
+their order. So the log and the election state are durable before the messages and the answer that promise them leave the node.
 
     unattached ──time──► prospective ──a majority would──► candidate ──a majority did──► leader ──silence──► resigned ──► unattached
                               │ nobody would                   │ lost                                        (next epoch)
@@ -10,7 +10,7 @@ their order. So when the messages and the answer leave the node, what they promi
                      unattached, follower                 prospective        any ──a higher epoch──► unattached, follower
 
 - A sole voter wins every ballot with its own vote, so `start` leads when it returns.
-- A node asks for more only when what it has is on disk: the offset of its Fetch is a promise to the leader.
+- A node fetches more only when its own log is on disk: the offset of its Fetch is a promise to the leader.
 - One request is under way to each peer. An answer to a request that was given up is dropped.
 
 Sources: KIP-595 (epochs, leader change record, high watermark), KIP-853 (directory ids, voter records), KIP-996 (pre-vote); Kafka's
@@ -89,7 +89,7 @@ class RaftNode:
     Args:
         key: this node and its metadata directory.
         history: the voter sets of the log; the last one is in force.
-        election: what `quorum-state` said, or the initial state.
+        election: the content of `quorum-state`, or the initial state.
         log: the log as it is; the node only reads it.
         clock: batches carry its wall time; timeouts go by its monotonic time.
         random: the source of election timeouts.
@@ -181,13 +181,13 @@ class RaftNode:
             times.append(state.deadline_ms)
         return min(times, default=None)
 
-    # What the host asks for
+    # Inputs from the host
 
     def start(self) -> Ready:
         """Join the quorum; a sole voter leads a new epoch when this returns.
 
         Raises:
-            QuorumNotSupported: the only voter is this node with another directory; beside other voters it is an observer, as in Kafka.
+            QuorumNotSupported: the only voter is this node with another directory. With other voters it would be an observer, as in Kafka.
         """
         is_sole = self.voters.ids() == (self.key.id,)
         if is_sole and not self.quorum.is_voter:
@@ -198,7 +198,7 @@ class RaftNode:
         return self.campaign() if is_sole else self._take()
 
     def tick(self) -> Ready:
-        """Do what time alone asks for: elections, retries, resignation."""
+        """Carry out what is due by now: elections, retries, resignation."""
         return self._take()
 
     def campaign(self) -> Ready:
@@ -210,7 +210,7 @@ class RaftNode:
         return self._take()
 
     def resign(self) -> Ready:
-        """Give up leadership of this epoch; what is appended and not committed may still be committed later."""
+        """Give up leadership of this epoch; appended records that are not committed may still be committed later."""
         self.quorum.resign()
         return self._take()
 
@@ -279,7 +279,7 @@ class RaftNode:
         return self._take(VoteAnswer(self.epoch, self.leader_id, is_granted))
 
     def begin_epoch(self, request: BeginEpoch) -> Ready:
-        """Learn who leads an epoch."""
+        """Learn the leader of an epoch."""
         error = error_of_leader(self.quorum, request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
@@ -287,7 +287,7 @@ class RaftNode:
         return self._take(EpochAnswer(self.epoch, self.leader_id, error))
 
     def end_epoch(self, request: EndEpoch) -> Ready:
-        """Learn that an epoch's leader has given up; the first of its preferred successors stands for election at once."""
+        """Learn that an epoch's leader has given up; the first of its preferred successors stands for election immediately."""
         error = error_of_leader(self.quorum, request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
@@ -348,7 +348,7 @@ class RaftNode:
         if is_new and isinstance(state, Follower):
             state.refusals = state.refusals + 1 if is_refused else 0
             if not self.quorum.is_voter:
-                # An observer holds no election, so it asks another node, which perhaps knows a new leader already.
+                # An observer holds no election, so it asks another node, which may know a new leader already.
                 state.asks_others = not state.asks_others
             elif state.has_dead_leader:
                 others = [voter for voter in self.voters.ids() if voter != state.leader_id]
@@ -399,7 +399,7 @@ class RaftNode:
             if not self.log.received(batch, answer.epoch):
                 break
             self._must_append(batch)
-        # At most what this log holds: the leader may be ahead.
+        # At most the end of this log: the leader may be ahead.
         self._commit(min(answer.high_watermark, self.log.end_offset))
 
     def _truncate(self, end_offset: int) -> None:
@@ -436,12 +436,12 @@ class RaftNode:
         self._commit(snapshot.end_offset)
         return self._take()
 
-    # What the role asks for
+    # Effects of the role
 
     def _take(self, answer: Answer | None = None) -> Ready:
-        """Let the role do what is due, and return everything that must happen."""
+        """Let the role act, and return everything that must happen."""
         before: object = None
-        while before is not self.quorum.state:  # A sole voter goes from prospective to leader at once.
+        while before is not self.quorum.state:  # A sole voter goes from prospective to leader in one step.
             before = self.quorum.state
             self._poll()
         self._end_former_role()
@@ -453,7 +453,7 @@ class RaftNode:
         return ready
 
     def _end_former_role(self) -> None:
-        """Give up what a role had begun that this node has left."""
+        """Drop the requests of a role that this node has left."""
         former, self._acting = self._acting, self.quorum.state
         if former is self._acting:
             return

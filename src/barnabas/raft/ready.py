@@ -1,4 +1,4 @@
-"""What a `RaftNode` returns from each input: everything that must happen now."""
+"""The result of each input of a `RaftNode`: everything that must happen now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FlushToken", "Ready"]
 
 
 class Ready(NamedTuple):
-    """What must happen now, in the order of the fields.
+    """The effects that must happen now, in the order of the fields.
 
     Attributes:
         truncate_to: the log is cut to this offset.
@@ -41,7 +41,7 @@ class Ready(NamedTuple):
 
 
 class FlushToken(NamedTuple):
-    """What a flush makes durable: the log up to `end_offset`, as it is after this number of truncations."""
+    """The log that a flush makes durable: up to `end_offset`, as it is after this number of truncations."""
 
     end_offset: int
     truncations: int

@@ -37,7 +37,7 @@ def error_of_voter(key: ReplicaKey, voter: ReplicaKey) -> ErrorCode:
 
 
 def error_of_leader(quorum: QuorumState, request: BeginEpoch | EndEpoch) -> ErrorCode:
-    """Return the error of what a node says as the leader of an epoch."""
+    """Return the error of a request that a node sends as the leader of an epoch."""
     # An epoch cannot have two leaders, so the sender is wrong; this node keeps the leader that it knows.
     is_other = request.epoch == quorum.epoch and quorum.leader_id not in (NO_NODE, request.leader_id)
     error = error_of_epoch(quorum, request.epoch, request.leader_id)

@@ -55,7 +55,7 @@ PeerRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | Fe
 
 
 class Sender(NamedTuple):
-    """What a node says of itself with its requests.
+    """The sender's part of a request.
 
     Attributes: `endpoints` are those at which it serves the quorum; a new leader names them.
     """

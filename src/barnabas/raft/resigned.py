@@ -1,4 +1,4 @@
-"""A leader that gave up its epoch: it tells the others, and neither leads nor votes in that epoch again.
+"""A leader that gave up its epoch: it informs the others, and neither leads nor votes in that epoch again.
 
 Source: Kafka's `ResignedState`.
 """
@@ -14,7 +14,7 @@ from barnabas.raft.roles import Role
 
 @dataclass(slots=True)
 class Resigned:
-    """Attributes: `unacknowledged` are the voters to be told; `preferred` the successors in the order of their logs."""
+    """Attributes: `unacknowledged` are the voters to inform; `preferred` the successors in the order of their logs."""
 
     epoch: int
     leader_id: int

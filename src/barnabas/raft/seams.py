@@ -36,7 +36,7 @@ class LogReader(Protocol):
         """The leader epoch of the last batch, or of the latest snapshot when the log is empty; 0 when neither is there."""
 
     def read(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
-        """Whole batches from the one that holds `from_offset`, up to (not including) `to_offset`."""
+        """Whole batches up to (not including) `to_offset`; the first of them holds `from_offset`."""
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch at or below `epoch` that the log knows, and the offset after its last record."""
@@ -77,7 +77,7 @@ class ReplicatedLog(LogReader, Protocol):
         """Append one batch whose base offset is `end_offset`."""
 
     def flush(self, done: Callable[[], None]) -> None:
-        """Make everything appended so far durable and call `done`, at once or later, never twice."""
+        """Make everything appended so far durable and call `done`, before it returns or later, never twice."""
 
     def truncate_to(self, offset: int) -> None: ...
 

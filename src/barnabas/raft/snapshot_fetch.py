@@ -1,8 +1,8 @@
 """A snapshot on its way from the leader, piece after piece.
 
-    node wants a snapshot ──► pieces, until all bytes are here ──► durable ──► the log begins at it ──► the node goes on
+    node wants a snapshot ──► pieces, until all bytes are here ──► durable ──► the log begins at it ──► the node continues
                      ▲              │ an error, a damaged snapshot
-                     └── a pause ◄──┘   (the next Fetch tells again which snapshot is needed)
+                     └── a pause ◄──┘   (the answer to the next Fetch names a snapshot again)
 
 - A snapshot replaces the log only while the node still wants it: under another leader the node may have promised records that the
   snapshot does not hold.
@@ -34,7 +34,7 @@ class SnapshotFetch:
     """Takes the snapshots that a node wants.
 
     Args:
-        carry_out: carries out what the node asks for.
+        carry_out: carries out the node's effects.
         on_fault: receives the error when the log could not be replaced.
         log_line: logs a line of a level about a subject; a leader can cause as many as it likes.
     """
@@ -123,7 +123,7 @@ class SnapshotFetch:
 
 
 def _check(piece: SnapshotPiece, request: FetchSnapshot) -> None:
-    """Raise the error of a piece, or the one of a piece that is not what was asked for."""
+    """Raise the error of a piece; a piece of another snapshot or position is an error too."""
     if piece.error is not ErrorCode.NONE:
         raise KafkaError(piece.error)
     if (piece.snapshot, piece.position) != (request.snapshot, request.position) or not piece.data:

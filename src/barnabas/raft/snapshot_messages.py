@@ -20,7 +20,7 @@ from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.request_messages import PARTITION, TOPIC, Sender, check_cluster, check_partition, not_the_partition
 from barnabas.raft.seams import SnapshotId
 
-__all__ = ["piece_message", "read_piece", "read_snapshot_request", "snapshot_rejection", "snapshot_request"]
+__all__ = ["piece_message", "read_piece", "read_snapshot_request", "snapshot_request"]
 
 FIRST_ADDRESS_VERSION = 1
 
@@ -47,7 +47,7 @@ def read_snapshot_request(message: FetchSnapshotRequest, cluster_id: str) -> Fet
     """Return what a peer asks.
 
     Raises:
-        KafkaError: for the top level of the answer, see `snapshot_rejection`: INCONSISTENT_CLUSTER_ID; INVALID_REQUEST if the message is
+        KafkaError: for the top level of the answer: INCONSISTENT_CLUSTER_ID; INVALID_REQUEST if the message is
             not about the one partition.
     """
     check_cluster(message.cluster_id, cluster_id)
@@ -86,11 +86,6 @@ def piece_message(piece: SnapshotPiece, version: int, leader: NodeAddress | None
         named = FetchSnapshotResponse.NodeEndpoint(node_id=leader.id, host=leader.host, port=leader.port)
         answer.node_endpoints = [named]
     return answer
-
-
-def snapshot_rejection(error: ErrorCode) -> FetchSnapshotResponse:
-    """Return the answer to a request that the node rejects; the error is at the top level."""
-    return FetchSnapshotResponse(error_code=error)
 
 
 def read_piece(message: FetchSnapshotResponse) -> SnapshotPiece:

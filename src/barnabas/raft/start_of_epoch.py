@@ -6,13 +6,17 @@ Source: Kafka's `LeaderState.appendStartOfEpochControlRecords`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from barnabas.protocol import messages
 from barnabas.raft.voter_set_history import VoterSetHistory
 from barnabas.raft.voters import Voter, VoterSet
-from barnabas.records.control import ControlRecordType, QuorumMessage
+from barnabas.records.control import ControlRecordType
 
-ControlRecord = tuple[ControlRecordType, QuorumMessage]
+if TYPE_CHECKING:
+    from barnabas.records.control import QuorumMessage
+
+ControlRecord = tuple[ControlRecordType, "QuorumMessage"]
 
 
 def leader_change(leader_id: int, voters: VoterSet, granting: Sequence[int]) -> ControlRecord:

@@ -1,4 +1,4 @@
-"""A node that knows an epoch, and perhaps whom it voted for or who leads, and does not follow anyone yet.
+"""A node that knows an epoch, may know its vote or the leader, and follows no leader yet.
 
 Source: Kafka's `UnattachedState`.
 """

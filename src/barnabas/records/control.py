@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterable
 from enum import IntEnum
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.records.builder import build_batch
@@ -25,13 +25,24 @@ from barnabas.records.errors import InvalidRecord
 from barnabas.records.record import Record
 from barnabas.records.record_batch import NO_LEADER_EPOCH
 
+if TYPE_CHECKING:
+    from barnabas.protocol import messages
+
+    QuorumMessage = (
+        messages.LeaderChangeMessage
+        | messages.SnapshotHeaderRecord
+        | messages.SnapshotFooterRecord
+        | messages.KRaftVersionRecord
+        | messages.VotersRecord
+    )
+
 _key = struct.Struct(">hh")
 _marker = struct.Struct(">hi")
 _int16 = struct.Struct(">h")
 
 
 class ControlRecordType(IntEnum):
-    """What a control record says. UNKNOWN is a type of a newer Kafka; readers skip it."""
+    """The kind of a control record. UNKNOWN is a type of a newer Kafka; readers skip it."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -47,14 +58,6 @@ class EndTransactionMarker(NamedTuple):
     """The value of an abort or commit marker."""
 
     coordinator_epoch: int
-
-
-class QuorumMessage(Protocol):
-    """What types 2 to 6 carry: a generated message with its version as first field."""
-
-    version: int
-
-    def encode(self, version: int) -> bytes: ...
 
 
 class ControlRecord(NamedTuple):

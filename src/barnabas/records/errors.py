@@ -1,4 +1,4 @@
-"""What can be wrong with a record batch.
+"""The errors of a record batch.
 
     KafkaError
     └─ RecordError                     every error of this room

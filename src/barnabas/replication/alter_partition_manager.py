@@ -4,8 +4,8 @@
                   ▲                                                      │
                   └───────── after 50 ms: no answer, or an error that may pass ┘
 
-- One request is under way at a time. Each takes all changes that wait, so many changes at once need few requests.
-- A new change ends the pause before the next try: it is sent at once, with all that wait.
+- One request is under way at a time. Each takes all changes that wait, so many simultaneous changes need few requests.
+- A new change ends the pause before the next try: it is sent immediately, with all waiting ones.
 - A change that newer metadata has ended is not sent any more. If its answer is still under way, it changes nothing.
 - A partition has one change at a time (see `partition_state`). A newer change replaces an older one.
 

@@ -1,6 +1,6 @@
 """Appends that wait until their records are committed: a Produce with acks=all, and an append of the broker itself.
 
-Each partition of a Produce waits for its own offset (`awaited_offset`). A sole replica commits at once and never waits.
+Each partition of a Produce waits for its own offset (`awaited_offset`). A sole replica commits with the append and never waits.
 
 The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or this broker loses the leadership. A time limit would
 settle nothing: the state of its writer rests on the records, which stay in the log and may be committed later.

@@ -1,6 +1,6 @@
 """Requests that wait for followers: in each of their partitions an offset must be reached while this broker leads.
 
-    offsets ──► settle ──► all are known: go on
+    offsets ──► settle ──► all are known: continue
                   └──► `AwaitedOffsets` in a purgatory ◄── notify: a moved watermark, another leader; or the timeout
 
 A partition ends with UNKNOWN_TOPIC_OR_PARTITION if its replica here is deleted, and with NOT_LEADER_OR_FOLLOWER if this broker has lost

@@ -30,6 +30,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import RecordSlice
 from barnabas.replication.fetch_session import FetchPartition
+from barnabas.replication.offset_lookup import READ_COMMITTED
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_selector import NO_REPLICA
 from barnabas.turns import LOG_OPENED, READ
@@ -37,8 +38,6 @@ from barnabas.turns import LOG_OPENED, READ
 __all__ = ["FetchParams", "PartitionLookup", "Reading"]
 
 READ_UNCOMMITTED = 0
-READ_COMMITTED = 1
-CONSUMER_REPLICA_ID = -1
 ANY_REPLICA_FETCH_VERSION = 11
 CURRENT_LEADER_FETCH_VERSION = 16
 NOT_A_FAILURE = frozenset(

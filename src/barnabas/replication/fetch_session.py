@@ -1,4 +1,4 @@
-"""One fetch session and its partitions: what the next request of it reads.
+"""One fetch session and its partitions, which its next request reads.
 
 - Only `ready` partitions are read: new ones, those in the request, those with records or an error in the last response, and those that
   have changed since (the replica marks its observers). Idle ones cost nothing: the cost of a fetch is that of the changed partitions. A
@@ -95,7 +95,7 @@ class FetchSession:
         epoch: of the next request.
         ready: the partitions that the next request reads, in order.
         cached_size: number of partitions at the last use, which decides evictions.
-        is_closed: it has lost its slot, perhaps while a request of it gives the loop a turn.
+        is_closed: it has lost its slot, possibly while a request of it waited for a turn.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""The follower's side of a fetch session: what the leader knows from earlier requests, and what the next one must name (KIP-227).
+"""The follower's side of a fetch session: the partitions that the leader knows, and those that the next request must name (KIP-227).
 
     request                                 response            next request
     id 0, epoch 0, all partitions           id n                id n, epoch 1, only what has changed
@@ -30,7 +30,7 @@ __all__ = ["FetchSessionHandler", "Requested"]
 
 
 class Requested(NamedTuple):
-    """What a request says of one partition."""
+    """One partition of a request."""
 
     state: PartitionFetchState
     fetch_offset: int
@@ -62,7 +62,7 @@ class FetchSessionHandler:
         return self.epoch == INITIAL_EPOCH
 
     def name(self, wanted: Mapping[PartitionKey, Requested], forgotten: Iterable[PartitionKey]) -> None:
-        """Note what the next request names, and what it removes from the session."""
+        """Note the partitions that the next request names, and those that it removes from the session."""
         if self.is_full:
             self.requested = dict(wanted)
             return

@@ -80,7 +80,7 @@ class Fetches:
             try:
                 for each in wanted:
                     if is_turn_over:
-                        # What changes from now on must not be missed, in the partitions that are read already.
+                        # The fetch must not miss changes from now on, in the partitions that are read already.
                         waiting = waiting or self._watch(params, _keys(reading, session), deadline)
                         await next_turn()
                     is_idle = reading.read(each)

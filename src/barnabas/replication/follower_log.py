@@ -1,4 +1,4 @@
-"""What a follower does to its log: append what the leader sent, and truncate what the leader does not have.
+"""A follower's log: it appends the leader's records, and truncates records that the leader does not have.
 
     leader     epoch 1: 0 ── 5      epoch 3: 5 ── 9
     follower   epoch 1: 0 ───── 7   epoch 2: 7 ── 8      fetches from 8, last epoch 2
@@ -60,7 +60,7 @@ def append_fetched(log: PartitionLog, data: FetchResponse.PartitionData, leader_
 
 
 def _known_committed(log: PartitionLog, leader_high_watermark: int) -> int:
-    """Return the offset up to which this log has what the leader knows to be committed."""
+    """Return the offset up to which this log has records that the leader knows to be committed."""
     return min(leader_high_watermark, log.log_end_offset)
 
 

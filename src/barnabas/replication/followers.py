@@ -17,7 +17,7 @@ __all__ = ["BrokerStates", "Followers"]
 
 
 class BrokerStates(Protocol):
-    """The ReplicaManager, for what it knows of the other brokers and of time.
+    """The part of the ReplicaManager that knows the other brokers and the time.
 
     Attributes:
         lag_time_max_ms: replica.lag.time.max.ms.
@@ -106,10 +106,6 @@ class Followers:
     def states(self) -> Collection[Replica]:
         """Return what is known of each follower."""
         return self._replicas.values()
-
-    def lag_ms(self, follower: Replica) -> int:
-        """Return for how long a follower has not been caught up."""
-        return self._brokers.monotonic_ms() - follower.caught_up_ms
 
     def may_join(self, replica_id: int, from_offset: int) -> bool:
         """Return whether a follower has all records below an offset, and its broker is eligible for the ISR."""

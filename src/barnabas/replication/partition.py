@@ -3,7 +3,7 @@
     metadata image ──► PartitionRegistration ──► Partition ──► PartitionLog
                        (leader, epoch, ISR)          │         (bytes)
                                                      ├──► PartitionState   the ISR, and a change of it that is not answered yet
-                                                     └──► Followers        what their fetches said, only at the leader
+                                                     └──► Followers        their log ends and fetch times, only at the leader
 
 - Only the leader at the current epoch appends and serves clients. A client with an older leader epoch gets FENCED_LEADER_EPOCH and
   must refresh its metadata. A client with a newer one gets UNKNOWN_LEADER_EPOCH and must retry, because this broker lags (KIP-320).
@@ -55,7 +55,7 @@ NOT_OPEN = -2
 
 
 class PartitionObserver:
-    """What notes the changes of a partition: its part of a fetch session."""
+    """The observer of a partition's changes: its part of a fetch session."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class PartitionHost(BrokerStates, Protocol):
         ...
 
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
-        """Let other replicas go on without this one: its disk takes no records."""
+        """Give up this replica, so that the others continue without it: its disk rejects records."""
         ...
 
 
@@ -165,7 +165,7 @@ class Partition:
             self._advance_high_watermark(self._log)
 
     def _followers_now(self) -> Followers | None:
-        """Return the followers, None for a sole replica and for one that does not lead."""
+        """Return the followers, None for a sole replica and where this broker does not lead."""
         if not self.is_leader or len(self.replicas) == 1:
             return None
         others = [replica for replica in self.replicas if replica != self._node_id]
@@ -225,7 +225,7 @@ class Partition:
         self.epoch_start_offset = log.log_end_offset
 
     def check_high_watermark_is_known(self) -> None:
-        """Reject a request for the end of the log, if this leader may not know yet what the leader before it had committed.
+        """Reject a request for the end of the log, if this leader may not know yet the high watermark of the leader before it.
 
         Until its high watermark reaches the start of its epoch, clients may have seen a higher one (KIP-207).
 
@@ -395,7 +395,7 @@ class Partition:
 
     @property
     def followers(self) -> Followers | None:
-        """What the others' fetches said; None for a sole replica, and for one that does not lead."""
+        """The followers' progress; None for a sole replica, and where this broker does not lead."""
         return self._followers
 
     @property
@@ -431,7 +431,7 @@ class Partition:
         return [each for each in self._followers.caught_up(self._log.log_end_offset) if each not in members]
 
     def prepare_shrink_isr(self) -> PendingShrinkIsr | None:
-        """Begin to remove the followers that lag from the ISR; return the change to propose, None if nobody can leave now."""
+        """Begin to remove the followers that lag from the ISR; return the change to propose, None if no follower can leave now."""
         state, followers = self.state, self._followers
         if followers is None or not isinstance(state, CommittedPartitionState):
             return None

@@ -7,7 +7,7 @@
 - A state belongs to one leader epoch. A newer epoch makes a new state, so an answer to a request of the old epoch finds no state.
 - The fetch offset and the last fetched epoch are not here. They are the log's end and its latest epoch, also after an answer without
   records (KAFKA-15510).
-- After an error a partition is delayed: the next requests leave it out, and then it goes on where it was.
+- After an error a partition is delayed: the next requests leave it out, and then it continues where it was.
 
 Source: Kafka's `PartitionFetchState`, `ReplicaState`.
 """
@@ -25,7 +25,7 @@ PartitionKey = tuple[bytes, int]
 
 
 class FetchStage(Enum):
-    """What a partition needs next."""
+    """The next step of a fetched partition."""
 
     TRUNCATING = "truncating"
     OUT_OF_RANGE = "out of range"

@@ -11,7 +11,7 @@
 - min.insync.replicas is compared with the committed ISR: a replica that may join does not count yet.
 - `partition_epoch` is that of the last committed change. The controller rejects a proposal that was made for an older one.
 - A change ends by an answer, or by newer metadata. A lost answer, or an error that leaves the outcome open, ends nothing.
-- A proposal names each replica's broker epoch from its last fetch. So the controller notices if the broker has restarted, perhaps
+- A proposal names each replica's broker epoch from its last fetch. So the controller notices if the broker has restarted, possibly
   without its last records (KIP-903).
 
 The states are immutable; `Partition` has the current one. A leader has recovered its log when it begins to lead, so a proposal's leader
@@ -52,7 +52,7 @@ FINAL = NOT_APPLIED | {
 
 
 class IsrProposal(NamedTuple):
-    """What AlterPartition sends: the whole ISR, each broker with its epoch (-1 if unknown)."""
+    """The ISR of an AlterPartition request: all of it, each broker with its epoch (-1 if unknown)."""
 
     leader_epoch: int
     partition_epoch: int

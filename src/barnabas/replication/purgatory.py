@@ -13,7 +13,7 @@ Invariants:
 - A cancelled future (its connection is closed) finishes its operation in the same way.
 - Operations under a key are notified in the order of their `watch` calls.
 
-Kafka scans its watcher lists for completed operations now and then; here an operation has its keys and leaves at once.
+Kafka scans its watcher lists for completed operations now and then; here an operation has its keys and leaves when it completes.
 
 Source: Kafka's `DelayedOperationPurgatory`, `DelayedOperation`.
 """

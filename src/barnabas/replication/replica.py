@@ -1,4 +1,4 @@
-"""What a leader knows of one follower: where the follower's log ends, and when it was last caught up.
+"""One follower as its leader sees it: where the follower's log ends, and when it was last caught up.
 
 The follower's Fetch says both. A Fetch from offset n says that the follower has all records below n.
 

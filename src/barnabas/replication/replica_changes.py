@@ -1,4 +1,4 @@
-"""What a delta of the metadata does to the replicas of a broker, partition by partition.
+"""The changes of a broker's replicas by a delta of the metadata, partition by partition.
 
     deleted topics ──► changed topics ──► brokers ──► settings
 

@@ -1,4 +1,4 @@
-"""What a follower asks one leader for, and what it does with the answers; no I/O but the logs'.
+"""A follower's requests to one leader, and the handling of the answers; no I/O but the logs'.
 
     add ──► begin: open the log ──► request: named in the next Fetch ──► accept, process: append, truncate ──► …
                                             ▲              └ an error: delayed by replica.fetch.backoff.ms ┐
@@ -96,7 +96,7 @@ class FetcherConfig:
 
 
 class PartitionAnswer(NamedTuple):
-    """One partition's part of an answer, and what the request said of it."""
+    """One partition's part of an answer, and of the request."""
 
     requested: Requested
     data: FetchResponse.PartitionData
@@ -248,7 +248,7 @@ class ReplicaFetcher:
     def request(self, now_ms: int) -> FetchRequest | None:
         """Return the next Fetch request; None if there is nothing to fetch now.
 
-        The caller passes what comes of it to `accept` or `request_failed` before it asks for another.
+        The caller passes the answer to `accept`, or calls `request_failed`, before it asks for another.
         """
         self._end_delays(now_ms)
         self._hold_back_throttled(now_ms)
@@ -270,7 +270,7 @@ class ReplicaFetcher:
         return request
 
     def _take_wanted(self, forgotten: Collection[PartitionKey], now_ms: int) -> dict[PartitionKey, Requested]:
-        """Take what the next request names.
+        """Take the partitions that the next request names.
 
         A forgotten partition is named by the request after it. To the leader it is a new one then, and its offsets are sent again:
         the answer that had them last may have been dropped.
@@ -368,7 +368,7 @@ class ReplicaFetcher:
             for data in topic.partitions
         ]
         if session.is_full:
-            # There is no session: those that this request named are named again, after the others.
+            # There is no session: the next requests name the partitions of this one again, after the others.
             for key, said in session.requested.items():
                 if self.partitions.get(key) is said.state and said.state.is_fetching:
                     self._to_name[key] = said.state
@@ -418,7 +418,7 @@ class ReplicaFetcher:
     # The leader's range
 
     def states_out_of_range(self, now_ms: int) -> list[PartitionFetchState]:
-        """Return the partitions whose log end the leader does not have: `ends_request` and `starts_request` ask for what it has."""
+        """Return the partitions whose log end the leader does not have: `ends_request` and `starts_request` ask for its log."""
         self._end_delays(now_ms)
         return [state for state in self._out_of_range.values() if state.is_current][:PARTITIONS_PER_REQUEST]
 

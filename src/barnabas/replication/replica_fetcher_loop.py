@@ -3,7 +3,7 @@
     begin the new partitions ──► ListOffsets for those out of range ──► Fetch ──► process its answer ──► again
 
 - One request is under way at a time, as in Kafka.
-- After a failed request the loop waits for replica.fetch.backoff.ms. A lost fetch session is no failure: a full request follows at once,
+- After a failed request the loop waits for replica.fetch.backoff.ms. A lost fetch session is no failure: a full request follows directly,
   unless that fails too.
 - No turn of the event loop is long. The loop yields after opening a few logs, and after processing 1 MiB of records or some partitions.
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from barnabas.metadata.hash_order import string_hash
+from barnabas.metadata.partition_registration import NO_LEADER
 from barnabas.replication.leader_end_point import LeaderEndPoint
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_fetch_state import PartitionKey
@@ -28,8 +29,6 @@ from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
 from barnabas.replication.replica_quota import UNBOUNDED, ReplicaQuota
 
 __all__ = ["FetcherId", "ReplicaFetcherManager"]
-
-NO_LEADER = -1
 
 
 class FetcherId(NamedTuple):

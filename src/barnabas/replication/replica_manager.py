@@ -7,7 +7,7 @@
 
 - A partition without a replica here is NOT_LEADER_OR_FOLLOWER, one that is not in the metadata UNKNOWN_TOPIC_OR_PARTITION.
 - A topic that is created again under its old name has another id. The old replica is deleted first, holders of a reference see
-  `is_deleted`, and nobody reads records of the old topic from the new one.
+  `is_deleted`, and no fetch reads records of the old topic from the new one.
 - A delta is applied in the order of the topics (`replica_changes`), and the loop has its turns meanwhile: a request may see a part of the
   partitions changed.
 - Waiting requests do not block: they are futures in a `Purgatory`, and the append that they wait for completes them.
@@ -289,7 +289,7 @@ class ReplicaManager:
 
         Kafka's broker takes the directory offline then, and stops if it has no other. If this broker went on, the partitions that it
         leads would take no records until someone made room, and producers to the partitions that it follows would wait until it left
-        their ISR. A leader alone in the ISR cannot be replaced, so it goes on and serves reads.
+        their ISR. A leader alone in the ISR cannot be replaced, so it continues and serves reads.
         """
         stop, self.on_disk_failure = self.on_disk_failure, None
         if stop is not None:

@@ -1,4 +1,4 @@
-"""What replication asks a quota: whether the replicas that are behind may get more records now.
+"""The question of replication to a quota: whether the replicas that are behind may get more records now.
 
     leader      read for a follower that is not in sync ──► is_throttled and is_exceeded ──► an answer without records
     follower    next Fetch request                      ──► is_throttled and is_exceeded ──► the partition is not in it

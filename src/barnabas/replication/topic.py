@@ -42,5 +42,5 @@ class Topic:
         return self._config
 
     def config_changed(self) -> None:
-        """Compute the settings again when they are needed; the caller tells the partitions."""
+        """Compute the settings again when they are needed; the caller informs the partitions."""
         self._config = None

@@ -1,6 +1,6 @@
 """Records that were consumed and not yet tried, in the order of each partition.
 
-A partition whose first record is not due yet waits as a whole, because the records behind it are due later; the others go on.
+A partition whose first record is not due yet waits as a whole, because the records behind it are due later; the others continue.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ READER_SETTINGS: dict[str, Any] = {
     "auto.offset.reset": "earliest",
     "fetch.wait.max.ms": 10,
 }
-"""What a consumer needs for `read_committed`; it also needs a `group.id`, but joins no group."""
+"""The settings of a consumer for `read_committed`; it also needs a `group.id`, but joins no group."""
 _PATIENCE_SECONDS = 120.0
 _CALL_SECONDS = 30.0
 _BATCH_RECORDS = 1000

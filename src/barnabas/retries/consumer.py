@@ -6,10 +6,10 @@
 
 One consumer reads the source topics and the retry topics, as a member of one group. In each step it takes the records that are due, calls
 the function for each, and then sends everything in one transaction: a record is either where it was, or where it goes, never both and
-never nowhere. A step that dies before its commit leaves no trace in Kafka, but the function has run: what it does elsewhere may happen
-again.
+never nowhere. A step that dies before its commit leaves no trace in Kafka, but the function has run: its effects elsewhere may happen
+twice.
 
-Limits: the group is of the classic type and its assignment is eager (`range`), so that a rebalance gives all partitions away at once.
+Limits: the group is of the classic type and its assignment is eager (`range`), so that a rebalance takes all partitions away.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PRODUCER_SETTINGS = {
     # itself; the first or one of the next closes ends the wait (docs/delivery-guarantees.md). Less would cut slow requests off.
     "connections.max.idle.ms": 5_000,
     "partitioner": "murmur2_random",
-    # The broker knows what is too large, not the library.
+    # The broker knows the limit, the library does not.
     "message.max.bytes": 1_000_000_000,
 }
 _OURS = {"enable.auto.commit", "isolation.level", "partition.assignment.strategy", "group.protocol", "transactional.id"}
@@ -56,17 +56,17 @@ class RetryingConsumer:
     """A consumer that tries failed records again after delays, and at last writes them to a dead-letter topic; exactly once.
 
     Args:
-        settings: librdkafka's, with `bootstrap.servers` and `group.id`; the producer gets those that are not a consumer's.
+        settings: librdkafka's, with `bootstrap.servers` and `group.id`; the producer gets all but the settings of consumers.
         topics: the source topics, which must exist; the policy's topics are created if they do not exist.
         policy: delays, retries and dead-letter topic.
         hold_keys: hold the later records of a key back while one is in a retry topic.
-        transactional_id: of this instance alone. A fixed one ends the open transaction of a killed predecessor at once; the default is
-            made of the group and `group.instance.id`, or new in each process.
+        transactional_id: of this instance alone. A fixed id ends the open transaction of a killed predecessor immediately; the
+            default is made of the group and `group.instance.id`, or new in each process.
         now_ms: the clock for delays.
         consumer, producer: make the library's clients; seams for tests.
 
     Raises:
-        ValueError: a setting is missing or contradicts what this class promises.
+        ValueError: a setting is missing or contradicts the promises of this class.
         MissingTopic: a source topic does not exist.
         KafkaException: the brokers cannot be reached, or reject a request.
     """
@@ -123,7 +123,7 @@ class RetryingConsumer:
                 `Exception` is a failed attempt.
 
         Raises:
-            KafkaException: the consumer or the producer cannot go on, such as after another process took over its transactional id.
+            KafkaException: the consumer or the producer cannot continue, for example after another process took over its transactional id.
         """
         while not self._is_stopping:
             self.step(function)
@@ -170,7 +170,7 @@ class RetryingConsumer:
             self._subscribe()
 
     def _results(self, arrival: Arrival, function: Function) -> list[Output]:
-        """Return what a record leads to: the function's outputs, or the record itself for another topic."""
+        """Return the outputs of the function for a record, or the record itself for another topic."""
         if not arrival.is_ours:
             return []
         if self._held is not None and (retry := self._held.waits_for(arrival.record)):
@@ -207,7 +207,7 @@ class RetryingConsumer:
             raise self._failure
 
     def _pause(self, wanted: set[Where]) -> None:
-        """Fetch nothing from the partitions that wait, and go on with the others."""
+        """Pause the partitions that wait, and resume the others."""
         if more := wanted - self._paused:
             self._consumer.pause([TopicPartition(*where) for where in more])
         if fewer := self._paused - wanted:

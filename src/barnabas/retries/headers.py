@@ -37,7 +37,7 @@ _LONGEST_TEXT = 1000
 
 @dataclass(frozen=True, slots=True)
 class FailureHeaders:
-    """What the headers of a failed record say; None where they say nothing."""
+    """The values in the headers of a failed record; None where a header is missing."""
 
     topic: str | None = None
     partition: int | None = None

@@ -1,4 +1,4 @@
-"""What happens to a record whose processing fails: how often it is tried again, after which delays, and where it ends.
+"""The treatment of a record whose processing fails: how often it is tried again, after which delays, and where it ends.
 
 Each retry has a topic of its own, so that the records of one partition are due in the order in which they stand there. The names follow
 from the dead-letter topic's: `orders.dlq` has `orders.retry.1`, `orders.retry.2` …, and `orders-dlq` has `orders-retry-1` ….
@@ -23,7 +23,7 @@ class RetryPolicy:
         dead_letter: the dead-letter topic.
         delays: how long to wait before each retry, such as "10s"; the last one also counts for the retries after it.
         retries: how often a record is tried again after its first failure; None is one retry for each delay.
-        not_retried: exceptions that a retry cannot mend: the record goes to the dead-letter topic at once.
+        not_retried: exceptions that a retry cannot mend: the record goes to the dead-letter topic directly.
 
     Raises:
         ValueError: the values contradict each other, or a delay is not a duration.

@@ -1,7 +1,7 @@
 """Sends dead letters back to their source topic, each of them once.
 
 A batch of dead letters and the note that they were sent (`redriven`) are one transaction. The transactional id is made of the topic's
-name, so a second redrive of the topic fences the first, and reads what that one noted; one that was killed is continued by the next.
+name, so a second redrive of the topic fences the first, and reads its notes; the next redrive continues a killed one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DeadLetter:
     """A record of a dead-letter topic.
 
     Attributes:
-        failure: what its headers say.
+        failure: the reason, from its headers.
         follows: the offset after the dead letter before it; no record is in between.
         is_redriven: whether it was sent back.
     """

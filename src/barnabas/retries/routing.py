@@ -19,7 +19,7 @@ class Arrival:
 
     Attributes:
         record: as the user's function gets it.
-        failure: what its headers say; empty for a record of the source topic.
+        failure: the reason, from its headers; empty for a record of the source topic.
         retry: which retry's topic it comes from; 0 is the source topic.
         is_ours: False if another group's member sent it to the retry topic.
     """
@@ -31,7 +31,7 @@ class Arrival:
 
     @property
     def due_ms(self) -> int:
-        """When to try the record; 0 is at once."""
+        """When to try the record; 0 is immediately."""
         return (self.failure.due_ms or 0) if self.retry and self.is_ours else 0
 
 

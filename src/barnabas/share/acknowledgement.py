@@ -1,4 +1,4 @@
-"""What members do with acquired records: acknowledge, release, or let their locks expire; and when that counts.
+"""The end of acquired records: members acknowledge, release, or let their locks expire; and when that counts.
 
     acknowledge   accept, release, reject, or renew the lock; a request is applied completely or not at all
     release       a member is gone
@@ -143,7 +143,7 @@ def release(window: ShareWindow, member_id: str, limits: Limits) -> list[Change]
 
 
 def expire(window: ShareWindow, now: float, limits: Limits) -> list[Change]:
-    """End the locks up to a time. The records are available at once, whether or not the changes can be written."""
+    """End the locks up to a time. The records are available immediately, whether or not the changes can be written."""
     changes = []
     for batch in window.batches:
         for run in _runs(window, batch):

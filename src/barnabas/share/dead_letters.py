@@ -9,7 +9,7 @@
   errors.deadletterqueue.auto.create.topics.enable is true.
 - A letter is written to the partition of the record's own index, modulo the partitions of the topic. It has headers, and with
   errors.deadletterqueue.copy.record.enable also the record's key and value if they can be read and are small enough.
-- A letter that cannot be written is logged and given up; the group goes on.
+- A letter that cannot be written is logged and given up; the group continues.
 - Letters are written at least once: after a crash between the letter and the archived state the letter is written again.
 - The leader of the letter's partition may be another broker (`remote_letters`).
 
@@ -23,6 +23,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+from barnabas.coordinator.coordinator_log import size_of
 from barnabas.log.large_batch import is_large
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsResponse
@@ -52,7 +53,6 @@ FIRST_BACKOFF_MS = 1_000
 MAX_BACKOFF_MS = 30_000
 COMMIT_TIMEOUT_MS = 30_000
 FETCH_BYTES = 1 << 20
-RECORD_OVERHEAD_MAX = 21  # length, attributes, two deltas, two lengths and a header count, at their longest
 
 _CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
@@ -60,7 +60,7 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 class ClusterSettings(Protocol):
-    """What the cluster allows now."""
+    """The settings of the cluster that decide whether dead letters are written, as of now."""
 
     def allows_dead_letters(self) -> bool:
         """Return whether share.version is 2 or more."""
@@ -251,11 +251,12 @@ class _Letters:
         for offset in range(self._next, max(self._next, min(self._last, known_to)) + 1):
             key, value = originals.get(offset, (None, None))
             headers = self._headers(offset)
-            size += RECORD_OVERHEAD_MAX + len(key or b"") + len(value or b"")
+            letter = (now_ms, key, value, headers)
+            size += size_of(letter)
             size += sum(len(name) + len(text or b"") + 4 for name, text in headers)
             if letters and size > max_bytes:
                 break
-            letters.append((now_ms, key, value, headers))
+            letters.append(letter)
         return build_batch(letters), self._next + len(letters) - 1
 
     def _headers(self, offset: int) -> list[tuple[str, bytes | None]]:
@@ -293,7 +294,7 @@ class _Letters:
                     for key, value, at in records:
                         if not offset <= at <= self._last:
                             continue
-                        length = len(key or b"") + len(value or b"") + RECORD_OVERHEAD_MAX
+                        length = size_of((0, key, value, ()))
                         if length > max_bytes:
                             continue
                         if size + length > max_bytes:

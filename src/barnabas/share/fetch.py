@@ -26,7 +26,7 @@ from barnabas.protocol.messages import ShareFetchResponse
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import BatchHeader
-from barnabas.replication.fetch_reader import READ_COMMITTED
+from barnabas.replication.offset_lookup import READ_COMMITTED
 from barnabas.replication.purgatory import DelayedOperation
 from barnabas.share.share_partition import SharePartition
 from barnabas.share.window import Acquired

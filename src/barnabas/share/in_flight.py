@@ -12,7 +12,7 @@ A **batch** is what one fetch acquired; it leaves the window only as a whole. A 
 count and owner; it is split when an acknowledgement or an acquisition concerns only a part of it. Kafka keeps one state for a batch, and
 one for each of its offsets once they differ; a run is both.
 
-A change that counts only once it is written is a `Transition`: the run has its new state at once, so that no member acquires it, and
+A change that counts only once it is written is a `Transition`: the run has its new state before, so that no member acquires it, and
 returns to the old state if the write fails. A run in transition can be neither acquired nor acknowledged.
 
 Invariants: the runs of a batch cover it without gaps, in order; a run in ACQUIRED has an owner and the time at which its lock ends.
@@ -154,7 +154,7 @@ class Transition:
 
 
 class InFlightBatch:
-    """What one fetch acquired, or one entry of the persisted state."""
+    """The records that one fetch acquired, or one entry of the persisted state."""
 
     __slots__ = ("first", "last", "runs")
 

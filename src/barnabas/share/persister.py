@@ -1,10 +1,10 @@
 """Persister: how partition leaders and the group coordinator reach the share coordinator.
 
-    SharePartition, ShareGroupService ──► Persister ──► ShareStates ──► __share_group_state
+    SharePartition, ShareGroupService ──► StatePersister ──► ShareCoordinator ──► __share_group_state
 
-`Persister` is the seam: one coroutine for each of the requests 83 to 87. `StatePersister` calls this broker's own coordinator, or in a
-cluster that of the broker which leads the share partition's state (`remote_share_coordinator`). It creates the topic when it is first
-needed. While the coordinator is not available (the topic has no leader, its state is being loaded, its broker does not answer) it
+`ShareStates` is the seam: one coroutine for each of the requests 83 to 87. `StatePersister` calls this broker's own coordinator, or in
+a cluster that of the broker which leads the share partition's state (`remote_share_coordinator`). It creates the topic when it is
+first needed. While the coordinator is not available (the topic has no leader, its state is being loaded, its broker does not answer) it
 retries for about ten seconds.
 
 Sources: KIP-932; Kafka's `Persister`, `DefaultStatePersister`, `PersisterStateManager`.
@@ -20,7 +20,7 @@ from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import Loop, sleep
 
-__all__ = ["Persister", "ShareStates", "StatePersister"]
+__all__ = ["ShareStates", "StatePersister"]
 
 T = TypeVar("T")
 
@@ -33,46 +33,32 @@ _RETRIABLE = frozenset(
 )
 
 
-class Persister(Protocol):
-    """Keeps the states of share partitions. Each call raises the share coordinator's KafkaError."""
+class ShareStates(Protocol):
+    """The states of share partitions: with a share coordinator, with those of all brokers, or with retries. Each call raises KafkaError."""
 
-    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         """Start a new state; start offset -1 leaves the start to the partition's leader."""
         ...
 
-    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
         """Return the state; start offset -1: the leader decides where the group starts."""
         ...
 
-    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None:
         """Write a leader's change."""
         ...
 
-    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+    async def summary(self, key: SharePartitionKey) -> StateSummary:
         """Return start offset and counts."""
         ...
 
-    async def delete_state(self, key: SharePartitionKey) -> None:
+    async def delete(self, key: SharePartitionKey) -> None:
         """Delete a share partition's state."""
         ...
 
 
-class ShareStates(Protocol):
-    """A share coordinator, or those of all brokers as one. Each call raises KafkaError."""
-
-    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None: ...
-
-    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset: ...
-
-    async def write(self, key: SharePartitionKey, write: StateWrite) -> None: ...
-
-    async def summary(self, key: SharePartitionKey) -> StateSummary: ...
-
-    async def delete(self, key: SharePartitionKey) -> None: ...
-
-
 class StatePersister:
-    """Keeps the states with the share coordinator.
+    """`ShareStates` with retries.
 
     Args:
         has_topic: whether `__share_group_state` exists.
@@ -94,19 +80,19 @@ class StatePersister:
     def __repr__(self) -> str:
         return f"<StatePersister {self._coordinator!r}>"
 
-    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         await self._retry(lambda: self._coordinator.initialize(key, state_epoch, start_offset))
 
-    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
         return await self._retry(lambda: self._coordinator.read(key, leader_epoch))
 
-    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None:
         await self._retry(lambda: self._coordinator.write(key, write))
 
-    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+    async def summary(self, key: SharePartitionKey) -> StateSummary:
         return await self._retry(lambda: self._coordinator.summary(key))
 
-    async def delete_state(self, key: SharePartitionKey) -> None:
+    async def delete(self, key: SharePartitionKey) -> None:
         await self._retry(lambda: self._coordinator.delete(key))
 
     async def _retry(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:

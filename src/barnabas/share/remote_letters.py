@@ -16,11 +16,10 @@ from typing import NamedTuple
 from barnabas.coordinator.request_queues import RequestQueues, Send
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
+from barnabas.replication.partition import ACKS_ALL
 from barnabas.steps import Loop
 
 __all__ = ["LetterRequests", "RemoteLetters"]
-
-ACKS_ALL = -1
 
 
 class Letters(NamedTuple):

@@ -138,7 +138,7 @@ class ClusterShareCoordinator:
         if self._is_local(key):
             return await self._local.read(key, leader_epoch)
         found = await self._read.ask(_Item(key, {"leader_epoch": leader_epoch}))
-        # What the response does not have, the leader does not use.
+        # The leader does not use the fields that the response lacks.
         return ShareGroupOffset(
             snapshot_epoch=0,
             state_epoch=found.state_epoch,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from barnabas.replication.fetch_reader import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.replication.fetch_reader import READ_UNCOMMITTED
+from barnabas.replication.offset_lookup import READ_COMMITTED
 from barnabas.replication.partition import Partition
 from barnabas.share.window import Limits
 

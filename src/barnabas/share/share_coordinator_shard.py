@@ -174,7 +174,7 @@ class ShareCoordinatorShard:
             state_epoch=state_epoch,
             leader_epoch=0,
             start_offset=start_offset,
-            # Without a start offset the lag is unknown; from a given one on nothing is finished.
+            # Without a start offset the lag is unknown. Behind a given one no delivery has ended yet.
             delivery_complete_count=UNINITIALIZED_DELIVERY_COMPLETE_COUNT if unknown_start else 0,
             create_timestamp=now,
             write_timestamp=now,

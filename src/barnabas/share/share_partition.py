@@ -31,7 +31,7 @@ from barnabas.share.aborted import aborted_ranges, without
 from barnabas.share.acknowledgement import Acknowledgement, Change, acknowledge, expire, release, settle
 from barnabas.share.acquisition import Reading, acquire
 from barnabas.share.in_flight import RecordState
-from barnabas.share.persister import Persister
+from barnabas.share.persister import ShareStates
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_coordinator_shard import StateWrite
 from barnabas.share.state_batches import StateBatch
@@ -89,7 +89,7 @@ class SharePartition:
         key: SharePartitionKey,
         partition: Partition,
         *,
-        persister: Persister,
+        persister: ShareStates,
         settings: ShareSettings,
         loop: asyncio.AbstractEventLoop,
         now_ms: Callable[[], int],
@@ -151,7 +151,7 @@ class SharePartition:
         assert self.state is SharePartitionState.EMPTY, self
         self.state = SharePartitionState.INITIALIZING
         try:
-            persisted = await self._persister.read_state(self.key, self.leader_epoch)
+            persisted = await self._persister.read(self.key, self.leader_epoch)
             start_offset = persisted.start_offset if persisted.start_offset >= 0 else await self._first_offset()
             if self.state is not SharePartitionState.INITIALIZING:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
@@ -285,7 +285,7 @@ class SharePartition:
         batches = tuple(
             StateBatch(change.first, change.last, int(change.state), change.delivery_count) for change in changes
         )
-        await self._persister.write_state(
+        await self._persister.write(
             self.key,
             StateWrite(
                 self.state_epoch,

@@ -9,7 +9,7 @@
 - An acknowledgement for a share partition that is not here gets UNKNOWN_TOPIC_OR_PARTITION: after an election or a restart no member
   holds a lock.
 - When a client closes its connection, its fetch is cancelled and acquires nothing. Its acknowledgements, and the reading of a state
-  that its fetch began, go on to their end.
+  that its fetch began, continue to their end.
 
 Sources: KIP-932; Kafka's `SharePartitionManager`.
 """
@@ -26,7 +26,7 @@ from barnabas.protocol.messages import ShareFetchResponse
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import DelayedShareFetch, ShareFetchParams, ShareFetchResults
-from barnabas.share.persister import Persister
+from barnabas.share.persister import ShareStates
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_partition import ENDS_SHARE_PARTITION, SharePartition
@@ -58,7 +58,7 @@ class SharePartitionManager:
         self,
         replicas: ReplicaManager,
         *,
-        persister: Persister,
+        persister: ShareStates,
         settings: ShareSettings,
         sessions: ShareSessionCache,
         loop: asyncio.AbstractEventLoop,

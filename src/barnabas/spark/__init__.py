@@ -6,41 +6,41 @@
 - `start(writer)` starts a streaming query, and waits for the Python process of its source.
 - `serve_metrics(spark, port)` serves the metrics of the session's queries for Prometheus.
 
-The parts of the source, in the order a query meets them:
+The source, in the order a query meets its parts:
 
-| module | holds |
+| `source/` | holds |
 |---|---|
 | `options` | the user's options, checked once and parsed into values |
-| `given_options` | options as a user gives them, read as numbers, booleans and addresses; the sink's too |
-| `option_names` | the names that options may have, and near misses |
-| `offsets` | offsets as Spark writes them (JSON), where a query begins and ends, timestamps |
+| `batch`, `stream` | the readers that Spark calls |
 | `offset_reader` | the driver's requests: topics, partitions, offsets, the group's commit |
-| `stored_offset` | an offset of a stream as Spark's checkpoint stores it |
-| `group_progress` | shows a query's progress as a consumer group's offsets |
-| `admission` | how many of the new offsets one micro-batch takes |
+| `offsets`, `stored_offset` | where a query begins and ends; an offset of a stream as Spark's checkpoint stores it |
+| `named_positions` | where a consumer group or a cut stands |
 | `pushed_filters` | filters that narrow what a batch reads |
+| `admission` | how many of the new offsets one micro-batch takes |
 | `ranges` | ranges of offsets, and how they are split into tasks |
-| `fetcher` | a task's connection: pipelined fetches of whole record batches |
+| `fetcher`, `columnar` | a task's pipelined fetches of whole record batches, and these as Arrow columns |
 | `partition_lookup` | a task's questions about its one partition, when a fetch has failed |
-| `columnar` | decodes record batches into Arrow columns |
-| `data_loss` | fails the query, or records what it skips, when records are gone |
-| `source_metrics` | how far a query is behind, from its progress |
-| `plain_errors` | errors as one sentence, without a traceback |
-| `source`, `stream` | the readers that Spark calls |
-| `retries` | a Python function for each record, whose failures become rows for retry topics and dead letters |
+| `data_loss`, `skipped_ranges` | fails the query, or records what it skips, when records are gone; counts what was skipped |
+| `group_progress`, `commit_mark` | a query's progress as a consumer group's offsets, and the mark on them |
+| `metrics`, `unread_since` | how far a query is behind, in records and in time |
 
-The parts of the sink, in the order a row meets them:
+The sink, in the order a row meets its parts:
 
-| module | holds |
+| `sink/` | holds |
 |---|---|
-| `sink_options`, `sink_schema` | the user's options and columns, checked once |
-| `sink` | the writers that Spark calls |
+| `options`, `schema` | the user's options and columns, checked once |
+| `writers` | the writers that Spark calls |
 | `task_writer` | writes the rows of one task |
-| `sink_columns`, `key_hash` | which rows go to which partition |
+| `columns`, `key_hash` | which rows go to which partition |
 | `encoder` | encodes Arrow columns into record batches |
 | `task_producers` | the producers of a Python worker |
-| `sink_protocol` | the driver's part: what counts, and what a crash leaves |
+| `protocol` | the driver's part: which transactions count, and what a crash leaves |
 | `decisions` | the record of the last batch, in `__barnabas_sink` |
+
+`decoding/` has `decode` and the formats, `lake/` a topic as a Delta table and its audit, `queries/` the start and the
+metrics of queries. Beside these folders: `given_options` and `option_names` (options as a user gives them, near
+misses), `named_topics` (topics that may not exist), `plain_errors` (errors as one sentence), `retries` (a Python
+function for each record, whose failures become rows for retry topics and dead letters).
 
 The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
 it is first used. Spark finds source and sink through the top-level module `pyspark_barnabas`.

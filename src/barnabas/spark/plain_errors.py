@@ -17,7 +17,7 @@ HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 
 class QueryError(Exception):
-    """The query cannot go on; the message is a sentence for the user."""
+    """The query cannot continue; the message is a sentence for the user."""
 
 
 @contextmanager

@@ -76,7 +76,7 @@ def read(spark: SparkSession, options: Mapping[str, str], policy: RetryPolicy) -
     ours = {**given, "includeheaders": "true", "kafka.isolation.level": "read_committed"}
     streams = [spark.readStream.format("barnabas").options(**ours).load()]
     for retry, topic in enumerate(policy.retry_topics, 1):
-        # What is in a retry topic was sent by this query: nothing of it must be passed over.
+        # This query sent the records in a retry topic: it must not skip any of them.
         delayed = {
             **ours,
             "subscribe": topic,

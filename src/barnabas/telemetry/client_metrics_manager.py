@@ -92,7 +92,7 @@ class ClientMetricsInstance:
 
     Attributes:
         metrics: sorted prefixes of the names to push.
-        last_error: the error of its last request; after some errors it may ask again at once.
+        last_error: the error of its last request; after some errors it may ask again immediately.
         version: the version of the subscriptions that it was made from.
     """
 

@@ -5,7 +5,7 @@
                                │ the topic is deleted: nothing to write
                                └ fenced (by a newer epoch or coordinator): give up
 
-Each try carries the coordinator's leader epoch of that moment, which rises while the same broker goes on leading, and goes to the
+Each try carries the coordinator's leader epoch of that moment, which rises while the same broker continues leading, and goes to the
 leader that the partition has in the metadata at that moment.
 
 The commit of the Prepare record decides the outcome. Writing markers never changes it, and ends only when every partition has its

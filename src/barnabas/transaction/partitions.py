@@ -33,7 +33,7 @@ Errors = dict["TopicPartition", ErrorCode]
 
 
 class TransactionSupportedOperation(Enum):
-    """What the broker may do for a client, by the version of its request."""
+    """The answers and operations that a client knows, by the version of its request."""
 
     DEFAULT_ERROR = 0
     GENERIC_ERROR_SUPPORTED = 1

@@ -5,7 +5,7 @@ so that no id is given out twice, not even after a restart. A restart loses the 
 the next block when nine tenths of the current one are used.
 
 A request without a block waits for a moment, and then gets COORDINATOR_LOAD_IN_PROGRESS, after which the client tries again: there may be
-no controller. The allocation goes on, for the next requests. (Kafka does not wait at all, so a producer's first request always fails.)
+no controller. The allocation continues, for the next requests. (Kafka does not wait at all, so a producer's first request always fails.)
 
 Invariants: at most one allocation is under way; the ids of a block ascend.
 

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.protocol.messages import TransactionLogKey, TransactionLogValue
-from barnabas.transaction.transaction_metadata import NO_PRODUCER_EPOCH, TopicPartition, TransactionMetadata
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH
+from barnabas.transaction.transaction_metadata import TopicPartition, TransactionMetadata
 from barnabas.transaction.transaction_state import BY_NUMBER, TransactionState
 
 TRANSACTION_LOG = 0

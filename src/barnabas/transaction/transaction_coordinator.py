@@ -27,6 +27,7 @@ from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.record_batch import NO_PRODUCER_ID
 from barnabas.steps import Loop, gather, in_background, sleep
 from barnabas.transaction.config import TransactionCoordinatorConfig
 
@@ -51,7 +52,6 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R")
 Outcome = TypeVar("Outcome", "Ended", "Initialized")
 
-NO_PRODUCER_ID = -1
 COMPLETE_RETRY_MS = 100
 
 

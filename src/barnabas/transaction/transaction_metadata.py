@@ -26,19 +26,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from barnabas.log.producer_state import EPOCH_BUMP_SINCE, MAX_EPOCH
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from barnabas.transaction.transaction_state import VALID_PREVIOUS, TransactionState
 
 TopicPartition = tuple[str, int]
 
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_TIMESTAMP = -1
-MAX_EPOCH = 0x7FFF
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 """The timeout that marks a distributed two-phase commit (KIP-939)."""
-EPOCH_BUMP_SINCE = 2
-"""From this transaction version a transaction's end bumps the epoch."""
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:

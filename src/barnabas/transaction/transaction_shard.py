@@ -33,14 +33,12 @@ from typing import Any
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.log.producer_state import EPOCH_BUMP_SINCE, MAX_EPOCH
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.records import metadata_of, transaction_record, transaction_tombstone
 from barnabas.transaction.transaction_metadata import (
-    EPOCH_BUMP_SINCE,
-    MAX_EPOCH,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
     TopicPartition,
     TransactionMetadata,
     is_epoch_exhausted,

@@ -8,7 +8,7 @@
              reads goes forward in time; a cycle means that a read came too early.
     G1c-ww   a cycle with both: follows from G0, and is permitted too.
 
-Plain sends and polls take part too: a plain send is in the log at once, a plain poll sends nothing.
+Plain sends and polls take part too: a plain send is in the log immediately, a plain poll sends nothing.
 
 Method: strongly connected components (Tarjan, without recursion) and one shortest cycle of each as the witness.
 Source: Adya, Liskov, O'Neil, "Generalized Isolation Level Definitions" (2000), the names G0 and G1c.

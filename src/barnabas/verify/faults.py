@@ -120,7 +120,7 @@ class LocalBroker:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, number)
                 self.process.wait()
-                # What the command started holds port and data until it ends. Without a process that reaps orphans the group never
+                # The command's processes hold port and data until they end. Without a process that reaps orphans the group never
                 # becomes empty, hence the bound.
                 deadline = time.monotonic() + _GROUP_SECONDS
                 while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What a client does next: a seeded choice, independent of how the last operation ended.
+"""The next operation of a client: a seeded choice, independent of how the last operation ended.
 
 The workload decides what a checker can find, so it is built to cause trouble:
 

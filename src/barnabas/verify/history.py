@@ -1,4 +1,4 @@
-"""The history of a run: what clients asked for, and what the cluster answered.
+"""The history of a run: the clients' requests, and the cluster's answers.
 
 A client (a *process*: one producer and one consumer) does one operation at a time. Each operation is in the history twice: when it
 is invoked, and when it completes as
@@ -56,7 +56,7 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """What one poll returned: (offset, value) pairs in the order received, by key."""
+    """The records of one poll: (offset, value) pairs in the order received, by key."""
 
     records: Mapping[int, list[tuple[int, int]]]
 
@@ -146,7 +146,7 @@ def _shown(micro: MicroOp) -> str:
 
 @dataclass(frozen=True)
 class History:
-    """A run's operations in order, and what the run was.
+    """A run's operations in order, and its settings.
 
     Attributes:
         ops: in order; an op's `index` is its place here.

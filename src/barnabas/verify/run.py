@@ -90,7 +90,7 @@ class Run:
         settings: of the run.
         history_path: the file of the history; None keeps it in memory.
         broker: the broker to kill; None if the run did not start it.
-        phase: what it does now.
+        phase: its present work.
         interrupted_s: when Ctrl-C ended the work, in seconds after its begin; None if nothing did.
     """
 

@@ -7,7 +7,7 @@ librdkafka knows only the first protocol, and the checker needs both. What the s
   landing in the next one; sequences begin at zero again.
 
 Every request is repeated with its first sequence and epoch until it gets a final answer or times out: these make a repetition harmless,
-and the checker tests that. A commit that was rejected at once certainly did not happen; if an earlier attempt had no answer, it may
+and the checker tests that. A commit that was rejected immediately certainly did not happen; if an earlier attempt had no answer, it may
 have happened.
 
 Sources: KIP-98, KIP-447 (group metadata), KIP-890; errors as in org.apache.kafka.clients.producer.internals.TransactionManager.
@@ -23,6 +23,7 @@ from typing import Any
 
 from barnabas.client.cluster import GROUP_COORDINATOR, TRANSACTION_COORDINATOR, Cluster
 from barnabas.client.errors import ClientError
+from barnabas.client.partition_records import produce_request
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -210,12 +211,8 @@ class TransactionalProducer:
 
     # Requests
     def _produce(self, topic: str, partition: int, batch: bytearray) -> int | None:
-        request_class = messages.ProduceRequest
-        data = request_class.PartitionProduceData(index=partition, records=memoryview(batch))
-        request = request_class(
-            transactional_id=self.transactional_id, acks=-1, timeout_ms=5000,
-            topic_data=[request_class.TopicProduceData(name=topic, partition_data=[data])],
-        )  # fmt: skip
+        batches = [((topic, partition), batch)]
+        request = produce_request(batches, timeout_ms=5000, transactional_id=self.transactional_id)
         offset: int | None = None
 
         def ask() -> list[int]:

@@ -3,7 +3,7 @@
 The outcome of an operation:
 
     the transaction was committed, the plain records were acknowledged      ok
-    no commit was requested, or it was rejected at once                     fail: the transaction is aborted, the consumer rewinds
+    no commit was requested, or it was rejected immediately                 fail: the transaction is aborted, the consumer rewinds
     anything else                                                           info, and the process ends
 
 A process that ends is replaced by a new one, with a new producer and a new consumer.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Leaderless(NamedTuple):
-    """What people read about one partition without a leader."""
+    """The sentence for people about one partition without a leader."""
 
     reason: str
     remedy: str

@@ -1,9 +1,9 @@
-"""The packages of extras: the sentence for one that is missing, and the command that installs an extra.
+"""The packages of extras: the sentence for a missing one, and the command that installs an extra.
 
     with needed_by("barnabas.retries", "cli"):
         from confluent_kafka import Consumer
 
-The broker and the fixtures need no extra. What needs one imports its packages in such a block, and the command line is one block as a
+The broker and the fixtures need no extra. Code that needs one imports its packages in such a block, and the command line is one block as a
 whole. The command names the packages themselves: barnabas may have come from a clone or from a wheel, so that no command installs its
 extra everywhere.
 """
@@ -26,7 +26,7 @@ class NotInstalled(ImportError):
     """A package of an extra is not installed; the message is a sentence for the user.
 
     Attributes:
-        sentence: what needs which package.
+        sentence: the subject, and the packages that it needs.
         command: installs it.
     """
 
@@ -58,7 +58,7 @@ def needed_by(what: str, extra: str) -> Iterator[None]:
 
 
 def install_command(extra: str) -> str:
-    """Return a command that installs what an extra lists, for the interpreter that runs."""
+    """Return a command that installs the packages of an extra, for the running interpreter."""
     return " ".join([sys.executable, "-m", "pip", "install", *(f'"{each}"' for each in _packages(extra))])
 
 

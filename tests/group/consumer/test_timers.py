@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.coordinator.result import CoordinatorResult
-from barnabas.group.consumer.timers import NOTHING, ConsumerGroupTimers
+from barnabas.group.consumer.timers import ConsumerGroupTimers
 from tests.group.consumer_script import ConsumerScriptRunner
 from tests.group.scripts_of import name_of, play, scripts_of
 
@@ -28,7 +28,7 @@ def test_a_timer_fences_only_a_member_that_is_still_there_and_still_late() -> No
 
     def fence(group: Any, members: Any, response: None, cause: str) -> CoordinatorResult[None]:
         fenced.append((group.group_id, [one.member_id for one in members], cause))
-        return NOTHING
+        return CoordinatorResult(None)
 
     timers.fence = fence
     timers.schedule_rebalance("g", replace(member, member_epoch=1, rebalance_timeout_ms=5))

@@ -41,7 +41,7 @@ class FakePersister:
         self.bug: Exception | None = None
         self.waits = False
         self.waiting: list[asyncio.Future[None]] = []
-        self.summary = StateSummary(1, 0, 10, 3)
+        self.counts = StateSummary(1, 0, 10, 3)
 
     async def _answer(self, key: SharePartitionKey) -> None:
         if self.waits:
@@ -61,23 +61,23 @@ class FakePersister:
                 each.set_result(None)
         self.loop.run_ready()
 
-    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         self.begun.append((*key, state_epoch, start_offset))
         await self._answer(key)
 
-    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+    async def summary(self, key: SharePartitionKey) -> StateSummary:
         self.described.append(key)
         await self._answer(key)
-        return self.summary
+        return self.counts
 
-    async def delete_state(self, key: SharePartitionKey) -> None:
+    async def delete(self, key: SharePartitionKey) -> None:
         self.deleted.append((key.topic_id, key.partition))
         await self._answer(key)
 
-    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
         raise NotImplementedError
 
-    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None:
         raise NotImplementedError
 
 

@@ -32,7 +32,7 @@ def partitions(answer: Any) -> list[tuple[int, int, int, int]]:
 
 def test_the_lag_is_what_is_left_between_start_and_end() -> None:
     host = Host(q=2, r=1)
-    host.persister.summary = StateSummary(1, 6, 10, 3)
+    host.persister.counts = StateSummary(1, 6, 10, 3)
     asked = []
 
     def end_offset(topic: str, index: int) -> int:
@@ -54,15 +54,15 @@ def test_the_lag_is_what_is_left_between_start_and_end() -> None:
 
 def test_partitions_that_have_not_started_have_neither_offset_nor_lag() -> None:
     host = Host(q=1)
-    host.persister.summary = StateSummary(1, 4, -1, -1)
+    host.persister.counts = StateSummary(1, 4, -1, -1)
     assert partitions(offsets(host, ("q", [0]))) == [(0, -1, 4, -1)]
-    host.persister.summary = StateSummary(1, 4, 9, -1)
+    host.persister.counts = StateSummary(1, 4, 9, -1)
     assert partitions(offsets(host, ("q", [0]))) == [(0, 9, 4, -1)], "how many are finished is unknown"
 
 
 def test_a_lag_fits_its_field_whatever_the_start_offset_is() -> None:
     host = Host(q=1)
-    host.persister.summary = StateSummary(1, 4, -(2**63), 0)
+    host.persister.counts = StateSummary(1, 4, -(2**63), 0)
     assert partitions(offsets(host, ("q", [0]))) == [(0, -(2**63), 4, 2**63 - 1)]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import fastavro
 import pytest
-from barnabas.spark.avro_decoder import avro_decoder, avro_type, column
 
+from barnabas.spark.decoding.avro_decoder import avro_decoder, avro_type, column
 from barnabas.spark.decoding.given_schema import GivenSchema
 from barnabas.spark.decoding.row_decoder import BadValue
 

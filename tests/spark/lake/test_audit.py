@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from barnabas.spark.lake_audit import audit, compare, delta_table, parquet_files, table_offsets
 from deltalake import write_deltalake
 
 import barnabas
 from barnabas.client.admin import Admin, NewTopic, results
+from barnabas.spark.lake.audit import audit, compare, delta_table, parquet_files, table_offsets
 
 
 def found(committed: list[int], table: list[int], log_start: int = 0, **options: bool) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def counts(registry: CollectorRegistry) -> dict[tuple[str, str, str], float]:
 
 def test_ranges_and_offsets_add_up_over_scrapes():
     records, registry = Given(), CollectorRegistry()
-    registry.register(SkippedRanges(records, {"1-2": "counts"}.__getitem__))
+    registry.register(SkippedRanges(records.new, {"1-2": "counts"}.__getitem__))
     assert counts(registry) == {}
     records.values = [loss(), loss(to=None), loss(topic="payments", query=None, to=11)]
     expected = {
@@ -53,6 +53,6 @@ def test_ranges_and_offsets_add_up_over_scrapes():
 
 def test_other_records_are_left_out():
     records, registry = Given(), CollectorRegistry()
-    registry.register(SkippedRanges(records, str))
+    registry.register(SkippedRanges(records.new, str))
     records.values = [b"", b"\xff", b"[]", b"7", b"{}", loss(**{"from": "x"}), loss(to=[])]
     assert counts(registry) == {}

@@ -16,9 +16,14 @@ Source: Kafka's `MetadataCache.getAliveBrokerNode`, KIP-103 for listeners by nam
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.api.serving.context import RequestContext
+
+if TYPE_CHECKING:
+    from barnabas.protocol.messages import FetchResponse, ProduceResponse, ShareAcknowledgeResponse, ShareFetchResponse
+
+    R = TypeVar("R", ProduceResponse, FetchResponse, ShareFetchResponse, ShareAcknowledgeResponse)
 
 __all__ = ["advertised_endpoint", "name_leaders"]
 
@@ -44,11 +49,11 @@ def advertised_endpoint(
     return None if endpoint is None else (endpoint.host, endpoint.port)
 
 
-def name_leaders(context: RequestContext, response: Any, leaders: Iterable[int]) -> None:
+def name_leaders(context: RequestContext, response: R, leaders: Iterable[int]) -> None:
     """Add the addresses of the leaders that a response names (KIP-951).
 
     Args:
-        response: of Produce, Fetch, ShareFetch or ShareAcknowledge; each has its own `NodeEndpoint`.
+        response: has a `NodeEndpoint` of its own.
         leaders: node ids, -1 for no leader.
     """
     for leader in sorted(set(leaders)):

@@ -9,10 +9,26 @@ Source: Kafka's `AuthHelper.authorizedOperations`, `AclEntry.supportedOperations
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.turns import RECORD, pace
+
+if TYPE_CHECKING:
+    from barnabas.protocol import messages
+
+    DescribeRequest = (
+        messages.DescribeGroupsRequest
+        | messages.ConsumerGroupDescribeRequest
+        | messages.ShareGroupDescribeRequest
+        | messages.StreamsGroupDescribeRequest
+    )
+    DescribedGroup = (
+        messages.DescribeGroupsResponse.DescribedGroup
+        | messages.ConsumerGroupDescribeResponse.DescribedGroup
+        | messages.ShareGroupDescribeResponse.DescribedGroup
+        | messages.StreamsGroupDescribeResponse.DescribedGroup
+    )
 
 __all__ = ["CLUSTER_OPERATIONS", "GROUP_OPERATIONS", "NOT_ASKED", "TOPIC_OPERATIONS", "add_group_operations"]
 
@@ -30,19 +46,6 @@ CLUSTER_OPERATIONS = _bits(
     _CREATE, _ALTER, _DESCRIBE, _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE
 )
 GROUP_OPERATIONS = _bits(_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
-
-
-class DescribeRequest(Protocol):
-    """A request to describe groups."""
-
-    include_authorized_operations: bool
-
-
-class DescribedGroup(Protocol):
-    """What a response says about one group."""
-
-    error_code: int
-    authorized_operations: int
 
 
 async def add_group_operations(request: DescribeRequest, groups: Sequence[DescribedGroup]) -> None:

@@ -24,6 +24,7 @@ from barnabas.group.sender import Sender
 
 if TYPE_CHECKING:
     from barnabas.api.accounting import Accounting
+    from barnabas.config.config import BrokerConfig
     from barnabas.group.group_coordinator import GroupCoordinator
     from barnabas.group.share.requests import ShareGroupService
     from barnabas.metadata.config_entries import ConfigResolver
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.local_controller import LocalController
     from barnabas.metadata.recent_deletions import RecentDeletions
+    from barnabas.protocol.message import Message
+    from barnabas.protocol.primitives import RecordSlice
     from barnabas.quota.client_quotas import ClientQuotas
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.raft.raft_driver import RaftDriver
@@ -50,9 +53,7 @@ __all__ = [
     "Controller",
     "ControllerContext",
     "ControllerServices",
-    "Endpoint",
     "RequestContext",
-    "Settings",
 ]
 
 
@@ -60,54 +61,6 @@ ANONYMOUS = "User:ANONYMOUS"
 
 Creation = asyncio.Future[dict[str, int]]
 """A creation of topics; its result has an error code for each name."""
-
-
-class Endpoint(Protocol):
-    """One entry of `advertised.listeners`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-
-
-class Settings(Protocol):
-    """The broker's configuration for handlers: properties that many requests read, and typed values by Kafka's name."""
-
-    @property
-    def advertised_listeners(self) -> tuple[Endpoint, ...] | None: ...
-    @property
-    def auto_create_topics_enable(self) -> bool: ...
-    @property
-    def delete_topic_enable(self) -> bool: ...
-    @property
-    def num_partitions(self) -> int: ...
-    @property
-    def default_replication_factor(self) -> int: ...
-    @property
-    def fetch_max_bytes(self) -> int: ...
-    @property
-    def message_max_bytes(self) -> int: ...
-    @property
-    def request_timeout_ms(self) -> int: ...
-    @property
-    def broker_rack(self) -> str | None: ...
-    @property
-    def is_alone(self) -> bool: ...
-    @property
-    def offsets_topic_num_partitions(self) -> int: ...
-    @property
-    def offsets_topic_replication_factor(self) -> int: ...
-    @property
-    def offsets_topic_segment_bytes(self) -> int: ...
-    @property
-    def offsets_topic_compression_codec(self) -> int: ...
-    def int_value(self, name: str) -> int: ...
-    def str_value(self, name: str) -> str: ...
-    def bool_value(self, name: str) -> bool: ...
-    def list_value(self, name: str) -> tuple[str, ...]: ...
 
 
 class Client(NamedTuple):
@@ -127,7 +80,7 @@ class Controller(Protocol):
         self,
         api_key: int,
         version: int,
-        request: Any,
+        request: Message,
         *,
         principal: str = ANONYMOUS,
         deadline_ms: int | None = None,
@@ -137,12 +90,6 @@ class Controller(Protocol):
     ) -> asyncio.Future[Any]:
         """Return the response; `client` is None if the broker asks in its own name."""
         ...
-
-
-class Heartbeats(Protocol):
-    """What a controller does with the connections over which heartbeats come; `quorum.failure_probes.FailureProbes` is one."""
-
-    def heard(self, broker_id: int, broker_epoch: int, connection: ConnectionInfo) -> None: ...
 
 
 class ShareGroupServices(Protocol):
@@ -160,7 +107,7 @@ class ConnectionInfo:
     """One client's connection.
 
     Attributes:
-        local_host, local_port: the address that the client dialled; the one that `advertised.listeners=auto` means.
+        local_host, local_port: the address that the client dialled; `advertised.listeners=auto` means this address.
         client_software_name, client_software_version: as the client says in ApiVersions.
     """
 
@@ -234,7 +181,7 @@ class BrokerServices:
     apis: ClassVar[Mapping[int, Api]] = APIS
     node_id: int
     cluster_id: str
-    config: Settings
+    config: BrokerConfig
     config_schema: ConfigSchema
     config_resolver: ConfigResolver
     replica_manager: ReplicaManager
@@ -265,7 +212,7 @@ class ControllerServices:
         apis: the APIs that these listeners serve.
         controller: of this node, active or not.
         driver: this node's part of the quorum.
-        heartbeats: hears of the brokers' heartbeats.
+        heard: is called with the broker, its epoch and the connection of each heartbeat.
         image: returns the current committed metadata; call it again after a wait.
         now_ms: wall clock, epoch milliseconds.
         monotonic_ns: a clock for durations, in nanoseconds.
@@ -275,11 +222,11 @@ class ControllerServices:
     apis: Mapping[int, Api]
     node_id: int
     cluster_id: str
-    config: Settings
+    config: BrokerConfig
     config_resolver: ConfigResolver
     controller: LocalController
     driver: RaftDriver
-    heartbeats: Heartbeats
+    heard: Callable[[int, int, ConnectionInfo], None]
     image: Callable[[], MetadataImage]
     now_ms: Callable[[], int]
     loop: asyncio.AbstractEventLoop
@@ -292,7 +239,7 @@ Services = TypeVar("Services")
 
 
 class _Context(Generic[Services]):
-    """What belongs to one request beside its body.
+    """The parts of a request around its body, and what its handler may use.
 
     Attributes:
         accounting: the request's costs; None without quotas and metrics.
@@ -300,7 +247,7 @@ class _Context(Generic[Services]):
         close_connection: a handler sets it to close the connection after this request, as a failed acks=0 produce must.
         has_waited, output: whether the response had to wait; its bytes if it had not.
         holds_order: a handler that waits before it has done anything sets it, so that no later request overtakes this one.
-        when_released: set by the connection, to go on when the order is held no longer.
+        when_released: set by the connection, to continue when the order is held no longer.
         is_long: the request took the executor to decode; so does its response, and what the controller makes of it.
     """
 
@@ -338,7 +285,7 @@ class _Context(Generic[Services]):
         self.client_id = client_id
         self.close_connection = False
         self.has_waited = False
-        self.output: Any = None
+        self.output: list[bytearray | RecordSlice] | None = None
         self.holds_order = False
         self.when_released: Callable[[], object] | None = None
         self.is_long = False

@@ -47,8 +47,8 @@ from barnabas.api.serving.let_go import let_go
 from barnabas.api.serving.throttling import settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
-from barnabas.protocol.framing import parse_request_header
-from barnabas.protocol.message import UNLIMITED, Struct
+from barnabas.protocol.framing import SIZE, parse_request_header
+from barnabas.protocol.message import UNLIMITED, Message, Struct
 from barnabas.protocol.primitives import RecordSlice
 from barnabas.repeated_lines import RepeatedLines
 from barnabas.steps import run
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-Handle = Callable[[Any, Any], Awaitable[Any]]
+Handle = Callable[..., Awaitable[Message | None]]
 """An API's handler: awaits of the context and the request the response."""
 
 Output = list[bytearray | RecordSlice]
@@ -93,7 +93,6 @@ _LISTS = frozenset(
 
 _PRODUCE, _API_VERSIONS = 0, 18
 _PREFIX = struct.Struct(">ii")
-_SIZE = struct.Struct(">i")
 
 
 class RefusedRequest(Exception):
@@ -103,7 +102,7 @@ class RefusedRequest(Exception):
 class Observer(Protocol):
     """A counter of requests."""
 
-    def answered(self, context: AnyContext, response: Any, output: Output | None, total_ns: int) -> None:
+    def answered(self, context: AnyContext, response: Message | None, output: Output | None, total_ns: int) -> None:
         """Count a request; `response` is None for a Produce with acks=0, `total_ns` includes the wait."""
         ...
 
@@ -134,8 +133,8 @@ class Route:
         self.handle = handle
         self.min_version = min_version
         self.max_version = max_version
-        self.request: Any = description.request_class
-        self.response: Any = description.response_class
+        self.request: type[Message] = description.request_class
+        self.response: type[Message] = description.response_class
         self.tagged_header_from = description.tagged_response_header_from
         self.carries_records = self.key in (ApiKey.FETCH, ApiKey.SHARE_FETCH)
         self.lists = self.key in _LISTS
@@ -144,7 +143,7 @@ class Route:
         return f"<Route api={self.name} versions={self.min_version}-{self.max_version}>"
 
 
-async def _not_served(context: AnyContext, request: Any) -> Any:
+async def _not_served(context: AnyContext, request: Message) -> None:
     raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This API is not served yet.")
 
 
@@ -264,7 +263,7 @@ class Dispatcher:
         if response is not None:
             has_long_response = context.is_long or (route.lists and is_long(_elements(response)))
             if has_long_response:
-                await next_turn()  # What the handler made is freed in this turn, its response in later ones.
+                await next_turn()  # The handler's objects are freed in this turn, its response in later ones.
                 output = await self._apart(self.encode, context, response)
             else:
                 output = self.encode(context, response)
@@ -279,17 +278,17 @@ class Dispatcher:
         context.output = output
         return None
 
-    def _apart(self, function: Callable[..., R], *args: Any) -> Awaitable[R]:
+    def _apart(self, function: Callable[..., R], *args: object) -> Awaitable[R]:
         """Run in the executor what takes longer than a turn of the loop may."""
         return self._loop.run_in_executor(None, function, *args)
 
-    def _charge(self, context: AnyContext, accounting: Accounting, response: Any) -> None:
+    def _charge(self, context: AnyContext, accounting: Accounting, response: Message | None) -> None:
         """Charge the client's quotas; they may set the throttle time of the response, so this precedes its encoding."""
         accounting.busy_ns = accounting.busy_ns or self._monotonic_ns() - accounting.started_ns
         if self._quotas.is_enabled:
             settle(context, context.request, response, self._services.now_ms())
 
-    def encode(self, context: AnyContext, response: Any) -> Output:
+    def encode(self, context: AnyContext, response: Message) -> Output:
         """Encode length, response header and body, in as few parts as possible."""
         try:
             return self._encode(context, response)
@@ -298,7 +297,7 @@ class Dispatcher:
             self._log_failure(context, f"{context!r} has a response that cannot be encoded: {error.message}")
             raise RefusedRequest("its response cannot be encoded") from None
 
-    def _encode(self, context: AnyContext, response: Any) -> Output:
+    def _encode(self, context: AnyContext, response: Message) -> Output:
         version = context.version
         route = self._routes[context.api_key]
         head = bytearray(_PREFIX.pack(0, context.correlation_id))
@@ -306,7 +305,7 @@ class Dispatcher:
             head.append(0)
         if not route.carries_records:
             response.write(head, version)
-            _SIZE.pack_into(head, 0, len(head) - 4)
+            SIZE.pack_into(head, 0, len(head) - 4)
             return [head]
         parts: Output = response.encode_parts(version)
         if parts and isinstance(parts[0], bytearray):
@@ -315,10 +314,10 @@ class Dispatcher:
         else:
             parts.insert(0, head)
         size = sum(len(part) if isinstance(part, bytearray) else part.size for part in parts)
-        _SIZE.pack_into(head, 0, size - 4)
+        SIZE.pack_into(head, 0, size - 4)
         return parts
 
-    def _failed(self, context: AnyContext, error: BaseException) -> Any:
+    def _failed(self, context: AnyContext, error: BaseException) -> Message | None:
         request = context.request
         if isinstance(error, KafkaError):
             code, message = error.code, error.message
@@ -330,21 +329,23 @@ class Dispatcher:
         if context.api_key == ApiKey.PRODUCE and request.acks == 0:
             context.close_connection = True
             return None
-        return error_response(context.api_key, context.version, request, code, message)
+        failed: Message = error_response(context.api_key, context.version, request, code, message)
+        return failed
 
     def _log_failure(self, context: AnyContext, line: str, error: BaseException | None = None) -> None:
         """Log a bug that a request has found: its sender can send it again."""
         about = f"failed {self._routes[context.api_key].name} requests"
         self._lines.log(logger, logging.ERROR, about, line, at_most=FAILURE_LINES_MAX, error=error)
 
-    def _unknown_api_versions(self) -> Any:
+    def _unknown_api_versions(self) -> Message:
         own = self._services.apis[_API_VERSIONS]
-        response = self._routes[_API_VERSIONS].response
+        response: Any = self._routes[_API_VERSIONS].response
         entry = response.ApiVersion(api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version)
-        return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])
+        answer: Message = response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])
+        return answer
 
 
-def _decode(route: Route, version: int, frame: memoryview, position: int, max_elements: int = UNLIMITED) -> Any:
+def _decode(route: Route, version: int, frame: memoryview, position: int, max_elements: int = UNLIMITED) -> Message:
     try:
         request, _ = route.request.read(frame, position, version, max_elements)
     except MalformedMessage as error:

@@ -18,14 +18,18 @@ Source: `AbstractRequest.getErrorResponse` and its overrides in Kafka 4.4.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, api
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.message import Message
 from barnabas.protocol.schema import FieldSpec, MessageSpec, StructSpec, message_spec
 
 __all__ = ["error_response"]
+
+R = TypeVar("R")
 
 # Response field → request fields, where the names differ.
 _SAME = {
@@ -71,7 +75,7 @@ _SAME_PLAIN = {"partition_index": ("index", "partition"), "name": ("topic",), "t
 _UNKNOWN = ("leader_id", "node_id", "base_offset", "high_watermark", "committed_offset", "low_watermark")
 
 
-def _named_by(spec: StructSpec, source: Any) -> str | None:
+def _named_by(spec: StructSpec, source: object) -> str | None:
     """Return the field for a plain element of the request (a partition, a group id, a topic id)."""
     for plain, types in ((int, ("int32", "int8")), (str, ("string",)), (bytes, ("uuid",))):
         if isinstance(source, plain):
@@ -104,7 +108,7 @@ class _Mirror:
     """Fills structs of one response, in one version, with one error."""
 
     def __init__(
-        self, spec: MessageSpec, cls: Any, version: int, code: int, message: str | None, *, goes_below: bool
+        self, spec: MessageSpec, cls: type[Message], version: int, code: int, message: str | None, *, goes_below: bool
     ) -> None:
         self._spec = spec
         self._cls = cls
@@ -113,9 +117,9 @@ class _Mirror:
         self._message = message
         self._goes_below = goes_below
 
-    def struct(self, spec: StructSpec, cls: Any, source: Any) -> Any:
+    def struct(self, spec: StructSpec, cls: Callable[..., R], source: object) -> R:
         fields = {f.name: f for f in spec.fields if self._version in f.versions}
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         coded = next((name for name in _CODES if name in fields), None)
         named = _named_by(spec, source)
         for name, field in fields.items():
@@ -133,7 +137,7 @@ class _Mirror:
                 self._plain(values, field, source, repeated=coded is None or spec is not self._spec.root)
         return cls(**values)
 
-    def _plain(self, values: dict[str, Any], field: FieldSpec, source: Any, *, repeated: bool) -> None:
+    def _plain(self, values: dict[str, object], field: FieldSpec, source: object, *, repeated: bool) -> None:
         names = (field.name, *_SAME_PLAIN.get(field.name, ()))
         value = (
             next((v for v in (getattr(source, n, None) for n in names) if v is not None), None) if repeated else None
@@ -143,7 +147,7 @@ class _Mirror:
         elif field.name in _UNKNOWN:
             values[field.name] = -1
 
-    def _array(self, field: FieldSpec, source: Any) -> list[Any]:
+    def _array(self, field: FieldSpec, source: object) -> list[object]:
         for name in (field.name, *_SAME.get(field.name, ())):
             elements = getattr(source, name, None)
             if elements:

@@ -13,11 +13,12 @@ from typing import Any
 
 from barnabas.api.serving.context import AnyContext, Client
 from barnabas.api.serving.throttling import mutation_quota
+from barnabas.protocol.message import Message
 
 __all__ = ["client_of", "forward"]
 
 
-async def forward(context: AnyContext, request: Any) -> Any:
+async def forward(context: AnyContext, request: Message) -> Any:
     """Return the controller's response; the request's `timeout_ms`, if it has one, becomes the deadline."""
     services = context.services
     timeout_ms = getattr(request, "timeout_ms", None)

@@ -12,23 +12,25 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.api.serving.context import RequestContext
+from barnabas.protocol.messages import ProduceRequest
 from barnabas.turns import next_turn, spend
 
 __all__ = ["hold_order", "pace_holding", "release_order"]
 
 
-def hold_order(context: RequestContext, request: Any) -> None:
+def hold_order(context: RequestContext, request: ProduceRequest) -> None:
     """Keep a Produce request's records and its place; call it before the first wait. A request that is held already stays as it is."""
     if context.holds_order:
         return
     context.holds_order = True
     for data in request.topic_data:
         for wanted in data.partition_data:
-            if wanted.records is not None:
-                wanted.records = memoryview(bytearray(wanted.records))
+            records: Any = wanted.records
+            if records is not None:
+                wanted.records = memoryview(bytearray(records))
 
 
-async def pace_holding(context: RequestContext, request: Any, cost: int) -> None:
+async def pace_holding(context: RequestContext, request: ProduceRequest, cost: int) -> None:
     """As `turns.pace`: give the loop its turn, with the order held, before something of a cost is done."""
     if spend(cost):
         hold_order(context, request)

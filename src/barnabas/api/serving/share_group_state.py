@@ -1,4 +1,4 @@
-"""What the five requests to a share coordinator have in common (API keys 83 to 87).
+"""The common part of the five requests to a share coordinator (API keys 83 to 87).
 
 Each names partitions of topics by id and is answered partition by partition. A request without topics, a topic without partitions or an
 empty group id gets an empty response, as in Kafka. Brokers send these requests; any client may, as there is no authorizer.
@@ -8,7 +8,7 @@ Source: Kafka's `ShareCoordinatorService`; KIP-932.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from itertools import islice
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from barnabas.steps import gather
 from barnabas.turns import RECORD, pace
 
 R = TypeVar("R")
+Result = TypeVar("Result")
 T = TypeVar("T")
 
 __all__ = ["answer_each"]
@@ -29,9 +30,9 @@ async def answer_each(
     context: RequestContext,
     request: Any,
     response: type[R],
-    topic_result: Any,
-    call: Callable[[SharePartitionKey, Any], Coroutine[Any, Any, T]],
-    fill: Callable[[Any, T], None] = lambda result, value: None,
+    topic_result: Callable[..., object],
+    call: Callable[[SharePartitionKey, Any], Awaitable[T]],
+    fill: Callable[[Result, T], None] = lambda result, value: None,
 ) -> R:
     """Call the coordinator for each partition and put the results together.
 
@@ -45,7 +46,7 @@ async def answer_each(
     loop = context.services.loop
     new_response: Any = response
 
-    async def of_partition(topic_id: bytes, asked: Any) -> Any:
+    async def of_partition(topic_id: bytes, asked: Any) -> object:
         result = new_response.PartitionResult(partition=asked.partition)
         try:
             fill(result, await call(SharePartitionKey(request.group_id, bytes(topic_id), asked.partition), asked))

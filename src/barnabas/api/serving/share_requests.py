@@ -1,4 +1,4 @@
-"""What ShareFetch and ShareAcknowledge have in common: checks, acknowledgements, and hints to the leaders.
+"""The common part of ShareFetch and ShareAcknowledge: checks, acknowledgements, and hints to the leaders.
 
 - Both get UNSUPPORTED_VERSION while share.version is 0.
 - A member id has 1 to 36 characters; another member id, or a missing group id, gets INVALID_REQUEST.
@@ -11,9 +11,9 @@ Sources: KIP-932, KIP-1222 (renew); Kafka's `KafkaApis.handleAcknowledgements`, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from barnabas.api.serving.advertised import advertised_endpoint
+from barnabas.api.serving.advertised import name_leaders
 from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareFetchRequest
@@ -21,6 +21,11 @@ from barnabas.share.acknowledgement import Acknowledgement, AcknowledgeType
 from barnabas.share.sessions import TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
 from barnabas.turns import ELEMENT, READ, pace
+
+if TYPE_CHECKING:
+    from barnabas.protocol.messages import ShareAcknowledgeResponse, ShareFetchResponse
+
+    R = TypeVar("R", ShareFetchResponse, ShareAcknowledgeResponse)
 
 __all__ = [
     "Acknowledged",
@@ -141,7 +146,11 @@ async def acknowledge(
     return {**outcome, **acknowledged.settled}
 
 
-async def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPartitionId, Any]], response: Any) -> None:
+async def lead_hints(
+    context: RequestContext,
+    answered: Iterable[tuple[TopicPartitionId, Any]],
+    response: R,
+) -> None:
     """Name the leaders of the partitions that this broker does not lead (KIP-951)."""
     topics = context.services.image().topics.by_id
     leaders = set()
@@ -154,9 +163,4 @@ async def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPart
                 leader_id=registration.leader, leader_epoch=registration.leader_epoch
             )
             leaders.add(registration.leader)
-    for leader in sorted(leaders):
-        endpoint = advertised_endpoint(context, leader)
-        if endpoint is not None:
-            response.node_endpoints.append(
-                type(response).NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
-            )
+    name_leaders(context, response, leaders)

@@ -16,11 +16,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Any
 
 from barnabas.api.serving.context import BrokerServices, RequestContext
 from barnabas.api.serving.forwarding import client_of
-from barnabas.api.serving.topic_creation import automatic_replication_factor
+from barnabas.api.serving.topic_creation import CREATED, automatic_replication_factor
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.group.streams.topic_configuration import (
     BROKER_DEFAULT,
@@ -35,7 +34,6 @@ from barnabas.steps import in_background
 logger = logging.getLogger(__name__)
 
 _VERSION = 7
-_CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 _REFUSALS_SHOWN = 3
 _REFUSALS_KEPT = 1_000
 
@@ -76,34 +74,41 @@ def _create(context: RequestContext, topics: list[ConfiguredInternalTopic], unti
         topics=[_creatable(context, topic) for topic in topics], timeout_ms=services.config.request_timeout_ms
     )
     logger.info("creating the internal topics %s", ", ".join(topic.name for topic in topics))
-    future: asyncio.Future[Any] = services.controller.handle(
+    created = services.controller.handle(
         ApiKey.CREATE_TOPICS,
         _VERSION,
         request,
         principal=context.connection.principal,
         client=client_of(context),
     )
-    for topic in topics:
-        services.creating_topics[topic.name] = future
+    names = [topic.name for topic in topics]
+    creation = in_background(_outcome(services, names, created, until_ms), services.loop)
+    if not creation.done():
+        services.creating_topics |= dict.fromkeys(names, creation)
 
-    in_background(_note_outcome(services, [topic.name for topic in topics], future, until_ms), services.loop)
 
-
-async def _note_outcome(
+async def _outcome(
     services: BrokerServices, names: list[str], created: asyncio.Future[CreateTopicsResponse], until_ms: int
-) -> None:
-    """Wait for the controller, and remember the topics that it rejects."""
+) -> dict[str, int]:
+    """Wait for the controller, and remember the topics that it rejects; returns a code for each, as `create_topics`."""
+    codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
     try:
-        refusals = _refusals(await created)
+        response = await created
     except Exception as error:
         reason = error.message if isinstance(error, KafkaError) else str(error)
-        refusals = dict.fromkeys(names, reason)
+        code = error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
+        codes, refusals = dict.fromkeys(names, code), dict.fromkeys(names, reason)
+    else:
+        refused = [topic for topic in response.topics if topic.error_code not in CREATED]
+        codes |= {topic.name: topic.error_code for topic in refused}
+        refusals = {topic.name: topic.error_message or ErrorCode(topic.error_code).name for topic in refused}
     finally:
         for name in names:
             services.creating_topics.pop(name, None)
     for name, reason in refusals.items():
         logger.warning("the internal topic %s could not be created: %s", name, reason)
         _remember(services.refused_topics, name, reason, until_ms)
+    return codes
 
 
 def _creatable(context: RequestContext, topic: ConfiguredInternalTopic) -> CreateTopicsRequest.CreatableTopic:
@@ -114,14 +119,6 @@ def _creatable(context: RequestContext, topic: ConfiguredInternalTopic) -> Creat
             services, services.config.default_replication_factor
         )
     return creatable
-
-
-def _refusals(response: CreateTopicsResponse) -> dict[str, str]:
-    return {
-        topic.name: topic.error_message or ErrorCode(topic.error_code).name
-        for topic in response.topics
-        if topic.error_code not in _CREATED
-    }
 
 
 def _tell(response: StreamsGroupHeartbeatResponse, refused: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
 """The costs of a request, charged to its client's quotas, and the client's throttle time.
 
-A broker responds at once, with the client's pause in `throttle_time_ms`, and does not read from the connection until then (KIP-219).
+A broker responds immediately, with the client's pause in `throttle_time_ms`, and does not read from the connection until then (KIP-219).
 That holds in every version: it slows down clients that are too old to pause by themselves.
 
     dispatch ──► `Accounting` in the context ──► handler ──► `settle` ──► throttle_time_ms, connection muted
@@ -31,6 +31,7 @@ from barnabas.replication.fetch_session_cache import grouped
 
 if TYPE_CHECKING:
     from barnabas.api.serving.context import AnyContext, RequestContext
+    from barnabas.protocol.primitives import RecordSlice
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_reader import Reading
     from barnabas.replication.fetch_session_cache import FetchContext
@@ -151,7 +152,7 @@ async def throttled_fetch(
     return response
 
 
-def _response_parts(read: Reading, version: int) -> list[Any]:
+def _response_parts(read: Reading, version: int) -> list[bytearray | RecordSlice]:
     return FetchResponse(responses=grouped(read)).encode_parts(version)
 
 

@@ -66,7 +66,7 @@ _INTERNAL = {
         True,
     ),
 }
-_CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
 async def create_topics(context: RequestContext, names: list[str]) -> dict[str, int]:
@@ -133,7 +133,7 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
         for name in names:
             services.creating_topics.pop(name, None)
     for topic in response.topics:
-        if topic.error_code not in _CREATED:
+        if topic.error_code not in CREATED:
             codes[topic.name] = topic.error_code
             if is_internal(topic.name):
                 _warn_once(services, topic.name, topic.error_message or ErrorCode(topic.error_code).default_message)

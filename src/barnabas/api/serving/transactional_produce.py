@@ -3,7 +3,7 @@
     Produce ─► a guard for each partition in which the transaction has not begun ─► transaction coordinator ─► append with the guards
 
 A partition in which the transaction is open needs no verification, so this costs something once per transaction and partition. On one
-node the coordinator responds at once, and the records are appended in the same turn. If it takes time, the records are copied out of
+node the coordinator responds immediately, and the records are appended in the same turn. If it takes time, the records are copied out of
 the connection's buffer, and the connection handles no later request until this one's response has left, so that the client's records
 stay in order.
 
@@ -26,6 +26,7 @@ from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.held_order import hold_order, pace_holding
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ProduceRequest
 from barnabas.records.record_batch import is_transactional, producer_of
 from barnabas.replication.partition import Partition
 from barnabas.steps import sleep, start
@@ -56,10 +57,10 @@ class _Batch(NamedTuple):
     base_sequence: int
 
 
-Find = Callable[[RequestContext, Any, int], Partition | None]
+Find = Callable[[RequestContext, ProduceRequest.TopicProduceData, int], Partition | None]
 
 
-async def verify(context: RequestContext, request: Any, find: Find) -> Verified | None:
+async def verify(context: RequestContext, request: ProduceRequest, find: Find) -> Verified | None:
     """Verify the batches that need it; None if none does.
 
     Args:
@@ -77,12 +78,12 @@ async def verify(context: RequestContext, request: Any, find: Find) -> Verified 
     return await _verify(context, request, batches, operation) if batches else None
 
 
-async def _transactional_batches(context: RequestContext, request: Any, find: Find) -> list[_Batch]:
+async def _transactional_batches(context: RequestContext, request: ProduceRequest, find: Find) -> list[_Batch]:
     found = []
     for data in request.topic_data:
         for wanted in data.partition_data:
             await pace_holding(context, request, ELEMENT)
-            records = wanted.records
+            records: Any = wanted.records
             if records is None or not is_transactional(records):
                 continue
             partition = find(context, data, wanted.index)
@@ -92,8 +93,9 @@ async def _transactional_batches(context: RequestContext, request: Any, find: Fi
 
 
 async def _verify(
-    context: RequestContext, request: Any, batches: list[_Batch], operation: TransactionSupportedOperation
+    context: RequestContext, request: ProduceRequest, batches: list[_Batch], operation: TransactionSupportedOperation
 ) -> Verified:
+    assert request.transactional_id is not None, "batches without a transactional id were rejected"
     services = context.services
     config = services.transaction_coordinator.config
     deadline_ms = services.now_ms() + min(config.add_partitions_retry_backoff_max_ms, config.request_timeout_ms)
@@ -126,7 +128,7 @@ async def _verify(
 
 
 async def _begin(
-    context: RequestContext, request: Any, batches: list[_Batch], operation: TransactionSupportedOperation
+    context: RequestContext, request: ProduceRequest, batches: list[_Batch], operation: TransactionSupportedOperation
 ) -> Verified:
     """Return a guard for each partition that must be verified, or its error."""
     verified = Verified({}, {})

@@ -12,19 +12,14 @@ Source: Kafka class `ConsumerProtocol`; KIP-429 (owned partitions), KIP-792 (gen
 
 from __future__ import annotations
 
-import struct
-
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-
-_VERSION = struct.Struct(">h")
+from barnabas.protocol.versioned import PREFIX, decode_consumer_protocol, read_prefix
 
 
 def version_of(data: bytes) -> int:
     """Return the version of a message. Raises: MalformedMessage."""
-    if len(data) < _VERSION.size:
-        raise MalformedMessage("a message of the consumer protocol starts with its version")
-    version = int(_VERSION.unpack_from(data)[0])
+    version = read_prefix(data)
     if version < 0:
         raise MalformedMessage(f"version {version} of the consumer protocol")
     return version
@@ -32,19 +27,15 @@ def version_of(data: bytes) -> int:
 
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
     """Decode the subscription of a member. Raises: MalformedMessage."""
-    version = min(version_of(data), ConsumerProtocolSubscription.MAX_VERSION)
-    subscription, _ = ConsumerProtocolSubscription.read(memoryview(data), _VERSION.size, version)
-    return subscription
+    return decode_consumer_protocol(ConsumerProtocolSubscription, data)
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
     """Decode the assignment of a member. Raises: MalformedMessage."""
-    version = min(version_of(data), ConsumerProtocolAssignment.MAX_VERSION)
-    assignment, _ = ConsumerProtocolAssignment.read(memoryview(data), _VERSION.size, version)
-    return assignment
+    return decode_consumer_protocol(ConsumerProtocolAssignment, data)
 
 
 def write_assignment(assignment: ConsumerProtocolAssignment, version: int) -> bytes:
     """Encode the assignment of a member, in the version of its subscription or the newest known."""
     version = min(version, ConsumerProtocolAssignment.MAX_VERSION)
-    return _VERSION.pack(version) + assignment.encode(version)
+    return PREFIX.pack(version) + assignment.encode(version)

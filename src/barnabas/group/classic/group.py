@@ -41,7 +41,6 @@ from barnabas.protocol.messages import (
 )
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
-NO_GENERATION = -1
 UNKNOWN_MEMBER_ID = ""
 
 
@@ -184,7 +183,7 @@ class ClassicGroup(Group):
         if member_id not in self.members:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
 
-    # What may be done to it
+    # Checks
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit from a member of the present generation; from any client if the group is empty and no generation

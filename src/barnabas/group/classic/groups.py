@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
 from barnabas.group.classic.heartbeat import Heartbeat
-from barnabas.group.classic.join_group import JoinGroup, Joining
+from barnabas.group.classic.join_group import JoinGroup
 from barnabas.group.classic.leave_group import LeaveGroup
-from barnabas.group.classic.member import ClassicGroupMember, SyncReply
+from barnabas.group.classic.member import ClassicGroupMember
 from barnabas.group.classic.rebalance import Rebalance, holdings_of
 from barnabas.group.classic.records import GROUP_METADATA
 from barnabas.group.classic.sync_group import SyncGroup
@@ -27,12 +27,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     DescribeGroupsResponse,
     GroupMetadataValue,
-    HeartbeatRequest,
-    HeartbeatResponse,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    SyncGroupRequest,
     SyncGroupResponse,
 )
 
@@ -43,26 +38,14 @@ class ClassicGroups:
     def __init__(self, environment: GroupEnvironment) -> None:
         self._environment = environment
         self.rebalance = Rebalance(environment)
-        self._join = JoinGroup(environment, self.rebalance)
-        self._sync = SyncGroup(environment, self.rebalance)
-        self._heartbeat = Heartbeat(environment, self.rebalance)
-        self._leave = LeaveGroup(environment, self.rebalance)
+        self.join_group = JoinGroup(environment, self.rebalance).handle
+        self.sync_group = SyncGroup(environment, self.rebalance).handle
+        self.heartbeat = Heartbeat(environment, self.rebalance).handle
+        self.leave_group = LeaveGroup(environment, self.rebalance).handle
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {GROUP_METADATA: self._replay_group}
 
     def __repr__(self) -> str:
         return f"<ClassicGroups {self._environment.partition}>"
-
-    def join_group(self, joining: Joining) -> CoordinatorResult[None]:
-        return self._join.handle(joining)
-
-    def sync_group(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
-        return self._sync.handle(request, reply)
-
-    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        return self._heartbeat.handle(request)
-
-    def leave_group(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
-        return self._leave.handle(request)
 
     def committed_by(self, group: ClassicGroup, member_id: str) -> None:
         """A member has committed offsets, so it is alive."""

@@ -43,7 +43,7 @@ class Rebalance:
         self._config = environment.config
         self._timer = environment.timer
         self._now_ms = environment.now_ms
-        # What each member of a group had by the last assignment: for the history alone.
+        # The last assignment of each member: for the history alone.
         self._held: dict[str, Holdings] = {}
 
     def _find(self, group_id: str) -> ClassicGroup | None:

@@ -1,7 +1,7 @@
 """SyncGroup: the leader sends the assignment, each member gets its part.
 
 A follower waits until the leader's assignment is written to the log; then all are answered and the group is stable. A SyncGroup
-in a stable group is answered at once (the response was lost, or the member is late).
+in a stable group is answered immediately (the response was lost, or the member is late).
 
 Order of the checks: the member (UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID), the generation, the protocol type and name (v5, KIP-559).
 

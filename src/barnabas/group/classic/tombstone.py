@@ -1,4 +1,4 @@
-"""The record that ends a group of the classic protocol: `records` has the one that it is.
+"""The record that ends a group of the classic protocol: `records` has the other records of it.
 
 Source: Kafka class `GroupCoordinatorRecordHelpers`.
 """

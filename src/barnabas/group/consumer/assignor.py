@@ -16,7 +16,7 @@ from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment
 
 @dataclass(frozen=True, slots=True)
 class MemberSubscription:
-    """What a member consumes.
+    """The topics to which a member is subscribed.
 
     Attributes:
         topic_ids: of topics that exist.

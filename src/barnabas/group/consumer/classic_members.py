@@ -19,10 +19,11 @@ from dataclasses import replace
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.classic.consumer_protocol import read_subscription, version_of
+from barnabas.group.classic.group import CONSUMER_PROTOCOL_TYPE
 from barnabas.group.classic.join_group import MEMBER_ID_REQUIRED_SINCE, Joining
 from barnabas.group.classic.member import SyncReply
 from barnabas.group.consumer.current_assignment import Owned
-from barnabas.group.consumer.group import CONSUMER_PROTOCOL_TYPE, ConsumerGroup
+from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.heartbeat import (
     check_instance,
     check_size,

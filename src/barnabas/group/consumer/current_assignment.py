@@ -11,7 +11,7 @@
         v                                                v
       (next epoch)  <─────────────────────────  UNRELEASED_PARTITIONS: others have yet to give back
 
-A member that changes its subscription between two epochs revokes at once the partitions that it stops consuming.
+A member that changes its subscription between two epochs immediately revokes the partitions that it stops consuming.
 
 Invariants: a partition has one owner at a time (see `partition_epoch`); a member moves to the target's epoch
 only when it has given everything back.

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
 from barnabas.coordinator.result import CoordinatorRecord
+from barnabas.group.classic.group import CONSUMER_PROTOCOL_TYPE
 from barnabas.group.consumer import records
 from barnabas.group.consumer.current_assignment import FREE
 from barnabas.group.consumer.member import AssignmentWithEpochs, ConsumerGroupMember, MemberState
@@ -30,7 +31,6 @@ from barnabas.group.group_environment import TopicSubscribers
 from barnabas.group.modern_group import ModernGroup, SubscriptionCounts, add_to_counts
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
-CONSUMER_PROTOCOL_TYPE = "consumer"
 MEMBER_EPOCH_SINCE = 9
 """The OffsetCommit version from which a commit has a member epoch."""
 
@@ -167,7 +167,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         self.change_subscriptions(sorted(after - before), by_regex=1)
         self.change_subscriptions(sorted(before - after), by_regex=-1)
 
-    # What may be done to it
+    # Checks
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit at the member's epoch; at an older one only for partitions assigned by then (KIP-1251).

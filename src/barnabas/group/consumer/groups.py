@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.classic.groups import ClassicGroups
 from barnabas.group.consumer import records as records_of
@@ -28,15 +28,12 @@ from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment
-from barnabas.group.sender import Sender
 from barnabas.protocol.messages import (
     ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
 )
 
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
-"""What ConsumerGroupDescribe 1 calls the members of the two protocols."""
+"""The names of the two protocols' members in ConsumerGroupDescribe 1."""
 
 
 class ConsumerGroups:
@@ -52,7 +49,7 @@ class ConsumerGroups:
         rebalance = ConsumerGroupRebalance(environment, timers)
         migration = GroupMigration(environment, classic, timers)
         timers.fence = migration.fence
-        self._heartbeat = ConsumerGroupHeartbeat(environment, rebalance, timers, migration)
+        self.heartbeat = ConsumerGroupHeartbeat(environment, rebalance, timers, migration).handle
         self.classic_members = ClassicMembers(environment, rebalance, timers, migration)
         # The target assignment before the step that is being replayed, by group: for the history.
         self._targets_before: dict[str, dict[str, Assignment]] = {}
@@ -68,12 +65,6 @@ class ConsumerGroups:
 
     def __repr__(self) -> str:
         return f"<ConsumerGroups {self._environment.partition}>"
-
-    def heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, sender: Sender
-    ) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
-        """Handle ConsumerGroupHeartbeat. Raises: KafkaError, see `ConsumerGroupHeartbeat.handle`."""
-        return self._heartbeat.handle(request, sender)
 
     def describe(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
         """Describe a group for ConsumerGroupDescribe. Raises: KafkaError GROUP_ID_NOT_FOUND."""

@@ -27,7 +27,6 @@ from barnabas.group.consumer import records as records_of
 from barnabas.group.consumer.current_assignment import Owned
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import (
-    LEAVE_EPOCH,
     NO_PARTITIONS,
     AssignmentWithEpochs,
     ConsumerGroupMember,
@@ -36,7 +35,7 @@ from barnabas.group.consumer.member import (
 from barnabas.group.consumer.migration import GroupMigration
 from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
-from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH, joins_again
+from barnabas.group.epoch_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, joins_again
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers
 from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -150,7 +149,9 @@ class ConsumerGroupHeartbeat:
         if joins:
             if static is None:
                 return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
-            if not static.uses_classic_protocol and joins_again(static, member_id, request.instance_id):
+            if not static.uses_classic_protocol and joins_again(
+                static.member_id, static.member_epoch, member_id, request.instance_id
+            ):
                 return static
             return replace_static_member(group, static, member_id, self._timers, records)
         static = check_instance(static, member_id, request.instance_id)

@@ -22,14 +22,13 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
 
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.protocol.messages import ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataValue
 
 AssignmentWithEpochs = Mapping[bytes, Mapping[int, int]]
 """Topic id to partition index to the epoch at which the partition was assigned."""
 
 NO_PARTITIONS: AssignmentWithEpochs = {}
-JOIN_EPOCH = 0
-LEAVE_EPOCH = -1
 
 
 class MemberState(IntEnum):
@@ -44,7 +43,7 @@ class MemberState(IntEnum):
 
 
 class ClassicMemberMetadata(NamedTuple):
-    """What a consumer group keeps of a classic member.
+    """The fields of a classic member in a consumer group.
 
     Attributes:
         protocols: name and metadata, in the member's order of preference.

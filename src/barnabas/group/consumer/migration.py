@@ -8,7 +8,7 @@
 `group.consumer.migration.policy` says which of the two are allowed. The generation continues the group epoch, and the reverse, so that no
 member sees a number twice.
 
-An upgrade is records alone. A downgrade changes memory at once, since the classic protocol keeps its timers and rebalances there, and is
+An upgrade is records alone. A downgrade changes memory directly, since the classic protocol keeps its timers and rebalances there, and is
 undone if the log refuses its records.
 
 Source: Kafka class `GroupMetadataManager` (`convertToConsumerGroup`, `convertToClassicGroup`, `consumerGroupFenceMembers`); KIP-848.
@@ -28,12 +28,12 @@ from barnabas.group.classic.consumer_protocol import (
     version_of,
     write_assignment,
 )
-from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
+from barnabas.group.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, ClassicGroupState
 from barnabas.group.classic.groups import ClassicGroups
 from barnabas.group.classic.member import ClassicGroupMember
 from barnabas.group.classic.records import group_metadata_record
 from barnabas.group.consumer import records as records_of
-from barnabas.group.consumer.group import CONSUMER_PROTOCOL_TYPE, ConsumerGroup
+from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import ClassicMemberMetadata, ConsumerGroupMember, with_epoch
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers
@@ -84,7 +84,7 @@ class GroupMigration:
         logger.info("group %s: epoch %d: %s", group.group_id, epoch, cause)
         records.append(records_of.epoch_record(group.group_id, epoch, metadata_hash))
         if len(members) == len(group.members):
-            # No member is left to wait for: the next one to join is assigned at once.
+            # No member is left to wait for: the next one to join is assigned immediately.
             records.append(records_of.target_epoch_record(group.group_id, epoch, 0))
         for member in members:
             self._timers.cancel_all(group.group_id, member.member_id)

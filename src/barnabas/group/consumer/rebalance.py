@@ -31,6 +31,7 @@ from barnabas.group.consumer.member import ConsumerGroupMember, MemberState
 from barnabas.group.consumer.records import ResolvedRegularExpression
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.consumer.topic_regex import check_regex, resolve_regexes
+from barnabas.group.epoch_group import METADATA_REFRESH_MS
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, add_to_counts
 
@@ -38,7 +39,6 @@ logger = logging.getLogger(__name__)
 
 REGEX_REFRESH_MIN_MS = 10_000
 """Expressions are not resolved more often (a constant in Kafka)."""
-METADATA_REFRESH_MS = 2_147_483_647
 """When a group checks its topics without a change of the metadata (Kafka: Integer.MAX_VALUE)."""
 
 Records = list[CoordinatorRecord]

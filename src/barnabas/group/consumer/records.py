@@ -44,7 +44,7 @@ REGULAR_EXPRESSION = 16
 
 
 class ResolvedRegularExpression(NamedTuple):
-    """What an expression matched.
+    """The topics that an expression matched.
 
     Attributes:
         version: the metadata offset at which it was resolved.
@@ -85,7 +85,7 @@ def member_tombstone(group_id: str, member_id: str) -> CoordinatorRecord:
 
 
 def target_epoch_record(group_id: str, assignment_epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The target assignment is that of this group epoch; `timestamp_ms` 0 allows the next one at once."""
+    """The target assignment is that of this group epoch; `timestamp_ms` 0 allows the next one immediately."""
     value = ConsumerGroupTargetAssignmentMetadataValue(
         assignment_epoch=assignment_epoch, assignment_timestamp=timestamp_ms
     )

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.coordinator.append_error import append_error, append_message
-from barnabas.group.consumer.member import JOIN_EPOCH, LEAVE_EPOCH
-from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH
+from barnabas.group.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.request_checks import check_not_blank, invalid_request
 from barnabas.group.sender import Sender

@@ -14,27 +14,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.group.consumer.member import ConsumerGroupMember
 from barnabas.group.group_environment import GroupEnvironment
-from barnabas.protocol.errors import KafkaError
 
 logger = logging.getLogger(__name__)
 
-NOTHING: CoordinatorResult[None] = CoordinatorResult(None)
-RETRY_MS = 500
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 
 
-class Fence(Protocol):
-    """Removes members, for a cause."""
-
-    def __call__(
-        self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], response: None, cause: str
-    ) -> CoordinatorResult[None]: ...
+Fence = Callable[[ConsumerGroup, Sequence[ConsumerGroupMember], None, str], CoordinatorResult[None]]
+"""Removes members of a group; gets the response and the cause."""
 
 
 class ConsumerGroupTimers:
@@ -117,21 +110,12 @@ class ConsumerGroupTimers:
             group = self._environment.find(group_id, ConsumerGroup)
             current = None if group is None else group.members.get(member_id)
             if group is None or current is None or (still is not None and not still(current)):
-                return NOTHING
+                return CoordinatorResult(None)
             logger.info("group %s: member %s is fenced: %s", group_id, member_id, why)
-            result = self.fence(group, [current], None, f"member {member_id}: {why}")
-            first = result.on_append
+            return self.fence(group, [current], None, f"member {member_id}: {why}")
 
-            def on_append(error: KafkaError | None) -> None:
-                if first is not None:
-                    first(error)
-                if error is not None and self._environment.find(group_id, ConsumerGroup) is not None:
-                    logger.warning("group %s: fencing %s is not written: %s", group_id, member_id, error)
-                    self._environment.timer.schedule(key, RETRY_MS, fire)
-
-            return result._replace(on_append=on_append)
-
-        self._environment.timer.schedule(key, delay_ms, fire)
+        what = f"group {group_id}: fencing {member_id}"
+        self._environment.timer.schedule_until_written(key, delay_ms, fire, what)
 
 
 def _session_key(group_id: str, member_id: str) -> str:

@@ -2,7 +2,7 @@
 
     1  each member keeps its partitions of the topics that it still consumes
     2  partitions without an owner go, topic by topic, to the subscriber with the fewest
-    3  topic by topic, partitions move from the subscriber that has most to the one that has least, until no topic can be improved
+    3  topic by topic, partitions move from the subscriber with most to the subscriber with fewest, until no topic can be improved
 
 Topics with the most partitions per subscriber are assigned first: they leave the least choice. When topics share some subscribers
 and not others, a perfect balance may need moves through several topics, and step 3 may stop just short of it, or after

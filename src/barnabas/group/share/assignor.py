@@ -3,7 +3,7 @@
     members ≤ partitions   every partition has one member
     members > partitions   every partition has ⌈members / partitions⌉ members at most, so that no member is idle
 
-Members that consume the same topics share all their partitions at once; otherwise each topic is spread over its subscribers.
+Members that consume the same topics share all their partitions; otherwise each topic is spread over its subscribers.
 
 - Sticky: what a member has it keeps, unless it has more than its part, or the partition more members than it may.
 - Members' parts differ by one at most.

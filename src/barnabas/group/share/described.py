@@ -21,7 +21,7 @@ from barnabas.group.share.groups import ShareGroups
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
-from barnabas.share.persister import Persister
+from barnabas.share.persister import ShareStates
 from barnabas.share.state_records import SharePartitionKey
 from barnabas.steps import Loop, gather
 from barnabas.turns import ELEMENT, RECORD, pace
@@ -54,7 +54,7 @@ class DescribedOffsets:
     def __init__(
         self,
         coordinator: GroupCoordinator,
-        persister: Persister,
+        persister: ShareStates,
         *,
         loop: Loop,
         image: Callable[[], MetadataImage],
@@ -113,7 +113,7 @@ class DescribedOffsets:
     async def _partition(self, topic: str, key: SharePartitionKey) -> OffsetsOfPartition:
         found = OffsetsOfPartition(partition_index=key.partition, start_offset=UNINITIALIZED, lag=UNINITIALIZED)
         try:
-            summary = await self._persister.read_summary(key)
+            summary = await self._persister.summary(key)
         except KafkaError:
             return found
         found.start_offset = summary.start_offset

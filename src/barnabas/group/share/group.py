@@ -21,12 +21,13 @@ from collections.abc import Collection
 from enum import Enum
 
 from barnabas.coordinator.result import CoordinatorRecord
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.group.group import ExpiryBase, GroupType, OffsetCommitter, PartitionCheck
 from barnabas.group.group_config import GroupCoordinatorConfig
 from barnabas.group.group_environment import TopicSubscribers
 from barnabas.group.modern_group import ModernGroup
 from barnabas.group.share import records
-from barnabas.group.share.member import LEAVE_EPOCH, ShareGroupMember
+from barnabas.group.share.member import ShareGroupMember
 from barnabas.group.share.partitions import NO_STATE_PARTITIONS, StatePartitions, TopicPartitions
 from barnabas.protocol.errors import ErrorCode, KafkaError
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
-from barnabas.group.sender import Sender
 from barnabas.group.share import assignor as share_assignor
 from barnabas.group.share import records
 from barnabas.group.share.group import ShareGroup, StatePartitions
 from barnabas.group.share.heartbeat import HeartbeatOutcome, ShareGroupHeartbeat
-from barnabas.group.share.member import LEAVE_EPOCH, ShareGroupMember
+from barnabas.group.share.member import ShareGroupMember
 from barnabas.group.share.partitions import (
     PartitionIds,
     with_initialized,
@@ -30,7 +30,6 @@ from barnabas.group.share.timers import ShareGroupTimers
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.messages import (
     ShareGroupDescribeResponse,
-    ShareGroupHeartbeatRequest,
 )
 
 __all__ = ["HeartbeatOutcome", "ShareGroups"]
@@ -42,7 +41,7 @@ class ShareGroups:
     def __init__(self, environment: GroupEnvironment) -> None:
         self._env = environment
         self._timers = ShareGroupTimers(environment)
-        self._heartbeat = ShareGroupHeartbeat(environment, self._timers)
+        self.heartbeat = ShareGroupHeartbeat(environment, self._timers).handle
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {
             records.MEMBER_METADATA: self._replay_member,
             records.METADATA: self._replay_epoch,
@@ -54,10 +53,6 @@ class ShareGroups:
 
     def __repr__(self) -> str:
         return f"<ShareGroups {self._env.partition}>"
-
-    def heartbeat(self, request: ShareGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[HeartbeatOutcome]:
-        """Handle ShareGroupHeartbeat. Raises: KafkaError, see `ShareGroupHeartbeat.handle`."""
-        return self._heartbeat.handle(request, sender)
 
     def initialized(self, group_id: str, partitions: PartitionIds) -> CoordinatorResult[None]:
         """Record that the share coordinator has initialized the state of partitions."""

@@ -5,7 +5,7 @@
     epoch -1    leaves
 
 A heartbeat may change the member's subscription. That grows the group epoch, which asks for a new target assignment, and the member gets
-what the target gives it at once (`rebalance`). The same heartbeat finds partitions without state: they are noted as initializing, and the
+the whole target in the same heartbeat (`rebalance`). It also finds partitions without state: they are noted as initializing, and the
 caller initializes them in the share coordinator. The next heartbeat assigns them.
 
 A member whose epoch is neither the known one nor the one before is fenced: FENCED_MEMBER_EPOCH.
@@ -19,11 +19,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorResult
+from barnabas.group.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import Assignment
 from barnabas.group.sender import Sender
 from barnabas.group.share.group import ShareGroup
-from barnabas.group.share.member import JOIN_EPOCH, LEAVE_EPOCH, ShareGroupMember
+from barnabas.group.share.member import ShareGroupMember
 from barnabas.group.share.rebalance import Initialization, ShareGroupRebalance
 from barnabas.group.share.timers import ShareGroupTimers
 from barnabas.protocol.errors import ErrorCode, KafkaError

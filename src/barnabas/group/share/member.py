@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment
 from barnabas.protocol.messages import ShareGroupCurrentMemberAssignmentValue, ShareGroupMemberMetadataValue
 
-JOIN_EPOCH = 0
-LEAVE_EPOCH = -1
 STABLE = 0
 """The only state of a member."""
 

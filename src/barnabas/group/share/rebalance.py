@@ -2,7 +2,7 @@
 
     subscription changed, or partitions are ready       ──► bump the group epoch
     group epoch > assignment epoch                      ──► compute a target assignment, at most once an interval
-    the member has not its target                       ──► assign it at once, since members may share
+    the member has not its target                       ──► assign it in this heartbeat: members may share
     partitions of subscribed topics without state       ──► note them as initializing, for the caller to initialize
 
 Source: Kafka class `GroupMetadataManager` (`shareGroupHeartbeat`, `maybeUpdateTargetAssignment`, `maybeReconcile`).
@@ -109,7 +109,7 @@ class ShareGroupRebalance:
         return epoch, assignment[member_id]
 
     def _reconcile(self, target_epoch: int, target: Assignment, *, moves: bool) -> None:
-        """Assign the member its target at once, since members may share."""
+        """Assign the member its target in this heartbeat, since members may share."""
         member = self.member
         if not moves and member.member_epoch == target_epoch:
             return

@@ -62,7 +62,7 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRe
 
 
 def target_epoch_record(group_id: str, assignment_epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The target assignment is that of this group epoch; `timestamp_ms` 0 allows the next one at once."""
+    """The target assignment is that of this group epoch; `timestamp_ms` 0 allows the next one immediately."""
     value = ShareGroupTargetAssignmentMetadataValue(
         assignment_epoch=assignment_epoch, assignment_timestamp=timestamp_ms
     )

@@ -6,7 +6,7 @@
     delete a group   the states first, then the group like any other
     describe         group: which partitions ──► share coordinator: offsets and counts ──► log: the end, for the lag
 
-A heartbeat does not wait for the share coordinator: its member gets the partitions with the next heartbeat. Every sequence goes on to
+A heartbeat does not wait for the share coordinator: its member gets the partitions with the next heartbeat. Every sequence continues to
 its end when the client closes its connection, so that the group and the share coordinator agree.
 
 Source: Kafka class `GroupCoordinatorService` (`shareGroup*`); KIP-932, KIP-1226 (lag).
@@ -20,13 +20,13 @@ from typing import Any
 
 from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.result import CoordinatorResult
+from barnabas.group.epoch_group import LEAVE_EPOCH
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import GroupCoordinatorShard
 from barnabas.group.request_checks import check_not_blank, invalid_request
 from barnabas.group.sender import Sender
 from barnabas.group.share import offsets
 from barnabas.group.share.described import UNINITIALIZED, DescribedOffsets, EndOffset, OffsetsOfGroup, share_part
-from barnabas.group.share.group import LEAVE_EPOCH
 from barnabas.group.share.partitions import PartitionIds
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -39,7 +39,7 @@ from barnabas.protocol.messages import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from barnabas.share.persister import Persister
+from barnabas.share.persister import ShareStates
 from barnabas.share.state_records import SharePartitionKey
 from barnabas.steps import Loop, gather, in_background, shielded
 from barnabas.turns import ELEMENT, RECORD, pace
@@ -62,7 +62,7 @@ class ShareGroupService:
     def __init__(
         self,
         coordinator: GroupCoordinator,
-        persister: Persister,
+        persister: ShareStates,
         *,
         loop: Loop,
         image: Callable[[], MetadataImage],
@@ -108,10 +108,7 @@ class ShareGroupService:
             for partition, start in of_topic.items()
         }
         errors = await gather(
-            (
-                _error_of(self._persister.initialize_state(key, state_epoch, start))
-                for key, start in offsets_by_key.items()
-            ),
+            (_error_of(self._persister.initialize(key, state_epoch, start)) for key, start in offsets_by_key.items()),
             self._loop,
         )
         outcome = dict(zip(offsets_by_key, errors, strict=True))
@@ -260,7 +257,7 @@ class ShareGroupService:
             for topic_id, indexes in partitions.items()
             for index in sorted(indexes)
         ]
-        errors = await gather((_error_of(self._persister.delete_state(key)) for key in keys), self._loop)
+        errors = await gather((_error_of(self._persister.delete(key)) for key in keys), self._loop)
         failures: dict[bytes, KafkaError | None] = dict.fromkeys(partitions)
         for key, error in zip(keys, errors, strict=True):
             failures[key.topic_id] = failures[key.topic_id] or error

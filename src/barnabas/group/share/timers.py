@@ -12,11 +12,9 @@ from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.share import records
 from barnabas.group.share.group import ShareGroup
 from barnabas.group.share.member import ShareGroupMember
-from barnabas.protocol.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
 
-RETRY_MS = 500
 """How long a timer waits after the log has refused its records."""
 
 
@@ -26,11 +24,14 @@ class ShareGroupTimers:
     def __init__(self, environment: GroupEnvironment) -> None:
         self._env = environment
 
-    def watch_session(self, group_id: str, member_id: str, delay_ms: int | None = None) -> None:
-        """Start a member's session again, for a delay other than the group's session timeout if given."""
-        if delay_ms is None:
-            delay_ms = self._env.group_configs.int_value(group_id, "share.session.timeout.ms")
-        self._env.timer.schedule(_session_key(group_id, member_id), delay_ms, lambda: self._expire(group_id, member_id))
+    def watch_session(self, group_id: str, member_id: str) -> None:
+        """Start a member's session again."""
+        self._env.timer.schedule_until_written(
+            _session_key(group_id, member_id),
+            self._env.group_configs.int_value(group_id, "share.session.timeout.ms"),
+            lambda: self._expire(group_id, member_id),
+            f"share group {group_id}: the removal of {member_id}",
+        )
 
     def _expire(self, group_id: str, member_id: str) -> CoordinatorResult[None]:
         group = self._env.find(group_id, ShareGroup)
@@ -38,13 +39,7 @@ class ShareGroupTimers:
         if group is None or member is None:
             return CoordinatorResult(None)
         logger.info("share group %s: member %s is removed because its session expired", group_id, member_id)
-
-        def on_append(error: KafkaError | None) -> None:
-            if error is not None and error.code is not ErrorCode.NOT_COORDINATOR:  # Else the timers have ended.
-                logger.warning("share group %s: could not remove member %s: %s", group_id, member_id, error)
-                self.watch_session(group_id, member_id, RETRY_MS)
-
-        return CoordinatorResult(None, self.removal(group, member, "its session expired"), on_append=on_append)
+        return CoordinatorResult(None, self.removal(group, member, "its session expired"))
 
     def cancel_session(self, group_id: str, member_id: str) -> None:
         """Stop watching a member that has been removed."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from barnabas.group.epoch_group import JOIN_EPOCH
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.streams.group import StreamsGroup
-from barnabas.group.streams.member import JOIN_EPOCH, MemberState, StreamsGroupMember
+from barnabas.group.streams.member import MemberState, StreamsGroupMember
 from barnabas.group.streams.tasks import Tasks, TasksTuple, tasks_of, without_epochs
 from barnabas.group.streams.topic_configuration import ConfiguredTopology, PartitionCount, StreamsStatus
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse

@@ -7,11 +7,11 @@
     Empty ──join──> NotReady ──topology and its topics are there──> Assigning ──target computed──> Reconciling ──> Stable
                                                                        ^───────── a new epoch ────────────────────────┘
 
-What is in the log moves in `replay` only, through the methods of the first half of the class. The rest may be lost: the configured
+State that is in the log moves in `replay` only, through the methods of the first half of the class. The rest may be lost: the configured
 topology, reported task offsets, a request to shut down, the epoch of the endpoints, the deadline for checking topics.
 
 Invariants:
-- the owners of tasks (`active_owner` and its kin) are those of `members`, assigned and pending revocation;
+- the owners of tasks (`owners`) are those of `members`, assigned and pending revocation;
 - a configured topology is valid only for the topology and metadata hash it was made from (`configured_topology`), so a heartbeat
   whose records are refused leaves nothing wrong behind.
 
@@ -78,7 +78,7 @@ class StreamsGroup(EpochGroup[StreamsGroupMember]):
         self.endpoint_epoch = 0
         self.endpoints = EndpointPartitions()
 
-    # What replay moves
+    # State that replay moves
 
     def set_metadata(
         self, epoch: int, metadata_hash: int, validated_topology_epoch: int, assignment_configs: Mapping[str, str]
@@ -159,7 +159,7 @@ class StreamsGroup(EpochGroup[StreamsGroupMember]):
                         if not owners[task]:
                             del owners[task]
 
-    # What it is
+    # Its present state
 
     @property
     def state(self) -> StreamsGroupState:
@@ -216,7 +216,7 @@ class StreamsGroup(EpochGroup[StreamsGroupMember]):
             assignor_name=assignor,
         )
 
-    # What may be done to it
+    # Checks
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit at the member's epoch; at an older one only for tasks assigned by then.

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
-from barnabas.group.sender import Sender
 from barnabas.group.streams import records
 from barnabas.group.streams.group import NO_ASSIGNMENT_EPOCH, StreamsGroup
-from barnabas.group.streams.heartbeat import StreamsHeartbeatResult, StreamsHeartbeats
+from barnabas.group.streams.heartbeat import StreamsHeartbeats
 from barnabas.group.streams.member import MemberState, StreamsGroupMember
 from barnabas.group.streams.task_assignor import STICKY
 from barnabas.group.streams.tasks import TasksTuple, tasks_of
 from barnabas.group.streams.timers import StreamsTimers
 from barnabas.group.streams.topology import StreamsTopology
-from barnabas.protocol.messages import StreamsGroupDescribeResponse, StreamsGroupHeartbeatRequest
+from barnabas.protocol.messages import StreamsGroupDescribeResponse
 
 
 class StreamsGroups:
@@ -32,7 +31,7 @@ class StreamsGroups:
     def __init__(self, env: GroupEnvironment) -> None:
         self._env = env
         self._timers = StreamsTimers(env)
-        self._heartbeats = StreamsHeartbeats(env, self._timers)
+        self.heartbeat = StreamsHeartbeats(env, self._timers).handle
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {
             records.STREAMS_GROUP_METADATA: self._group_metadata,
             records.STREAMS_GROUP_MEMBER_METADATA: self._member_metadata,
@@ -41,12 +40,6 @@ class StreamsGroups:
             records.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: self._current_assignment,
             records.STREAMS_GROUP_TOPOLOGY: self._topology,
         }
-
-    def heartbeat(
-        self, request: StreamsGroupHeartbeatRequest, sender: Sender
-    ) -> CoordinatorResult[StreamsHeartbeatResult]:
-        """Handle StreamsGroupHeartbeat. Raises: KafkaError, see `StreamsHeartbeats.handle`."""
-        return self._heartbeats.handle(request, sender)
 
     def describe(self, group_id: str) -> StreamsGroupDescribeResponse.DescribedGroup:
         """Describe a group for StreamsGroupDescribe. Raises: KafkaError GROUP_ID_NOT_FOUND."""

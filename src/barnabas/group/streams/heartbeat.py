@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH
+from barnabas.group.epoch_group import LEAVE_EPOCH, METADATA_REFRESH_MS, STATIC_LEAVE_EPOCH
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.sender import Sender
 from barnabas.group.streams import records
 from barnabas.group.streams.answer import StreamsAnswer, build_response
 from barnabas.group.streams.group import NOT_VALIDATED, StreamsGroup, StreamsGroupState
-from barnabas.group.streams.member import LEAVE_EPOCH, MemberState, MemberTaskOffsets
+from barnabas.group.streams.member import MemberState, MemberTaskOffsets
 from barnabas.group.streams.membership import StreamsMembership, concerns_assignment
 from barnabas.group.streams.reconciliation import reconcile
 from barnabas.group.streams.target_assignment import StreamsAssignments
@@ -44,7 +44,6 @@ from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGrou
 
 logger = logging.getLogger(__name__)
 
-METADATA_REFRESH_MS = 2_147_483_647
 """Topics are checked when they change; Kafka has a deadline too, which never passes."""
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
+from barnabas.group.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
 from barnabas.group.sender import Sender
 from barnabas.group.streams.tasks import (
     EMPTY_TASKS_WITH_EPOCHS,
@@ -29,9 +30,6 @@ from barnabas.protocol.messages import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupMemberMetadataValue,
 )
-
-LEAVE_EPOCH = -1
-JOIN_EPOCH = 0
 
 
 class MemberState(IntEnum):

@@ -15,11 +15,11 @@ from dataclasses import replace
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.group import ClassicGroup
-from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH, joins_again
+from barnabas.group.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, joins_again
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.streams import records
 from barnabas.group.streams.group import StreamsGroup
-from barnabas.group.streams.member import JOIN_EPOCH, StreamsGroupMember
+from barnabas.group.streams.member import StreamsGroupMember
 from barnabas.group.streams.tasks import EMPTY_TASKS, EMPTY_TASKS_WITH_EPOCHS, Tasks, without_epochs
 from barnabas.group.streams.timers import StreamsTimers
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -107,7 +107,7 @@ class StreamsMembership:
         if before is None:
             return group.members.get(request.member_id, StreamsGroupMember(request.member_id))
         assert request.instance_id is not None, "a member without an instance id is not static"
-        if joins_again(before, request.member_id, request.instance_id):
+        if joins_again(before.member_id, before.member_epoch, request.member_id, request.instance_id):
             return before
         member = replace(before, member_id=request.member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH)
         group_id = group.group_id

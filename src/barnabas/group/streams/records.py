@@ -71,7 +71,7 @@ def topology_tombstone(group_id: str) -> CoordinatorRecord:
 
 
 def target_assignment_metadata_record(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The end of a target assignment's computation; a time of 0 allows the next one at once."""
+    """The end of a target assignment's computation; a time of 0 allows the next one immediately."""
     value = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
     return CoordinatorRecord(STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA, _target_metadata_key(group_id), value)
 

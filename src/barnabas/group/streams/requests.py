@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.coordinator.append_error import append_error, append_message
-from barnabas.group.epoch_group import STATIC_LEAVE_EPOCH
+from barnabas.group.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.request_checks import check_not_blank, invalid_request
 from barnabas.group.sender import Sender
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
-from barnabas.group.streams.member import JOIN_EPOCH
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     StreamsGroupDescribeResponse,

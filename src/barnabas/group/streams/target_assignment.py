@@ -1,6 +1,6 @@
 """When a streams group's target assignment is computed, and from what.
 
-The target follows the group epoch, but not at once: the first assignment of an empty group waits `streams.initial.rebalance.delay.ms` for
+The target follows the group epoch, but with a delay: the first assignment of an empty group waits `streams.initial.rebalance.delay.ms` for
 more members, and two computations are at least `streams.assignment.interval.ms` apart. Until then the old target stands.
 
 Without a topology that is ready no member gets tasks.
@@ -39,7 +39,7 @@ class StreamsAssignments:
         self._timers = timers
 
     def settings(self, group_id: str) -> dict[str, str]:
-        """What the assignment depends on beside members and topics, as it is written with the group epoch."""
+        """The settings on which the assignment depends, as they are written with the group epoch."""
         standby = self._env.group_configs.int_value(group_id, "streams.num.standby.replicas")
         found = {STANDBY_REPLICAS: str(standby)}
         tags = self.rack_tags(group_id)

@@ -140,7 +140,7 @@ def assign(
 
     Args:
         subtopologies: by id; a stateful one gets standbys.
-        standby_replicas: how many copies beside the active task a stateful task should have (as far as there are processes).
+        standby_replicas: how many copies a stateful task should have in addition to its active task (as far as there are processes).
     """
     group = _initialize(members, subtopologies, standby_replicas)
     if group.processes:
@@ -288,7 +288,7 @@ def _assign_standby(group: _Group, tasks: list[TaskId]) -> None:
 
 
 def _previous_for_standby(group: _Group, task: TaskId) -> _Member | None:
-    """Who has the state already and may take a standby: the member that was active, else one that had a standby."""
+    """Return the member that has the state already and may take a standby: the previous active member, else one with a standby."""
     member = group.was_active.get(task)
     if member is not None and task not in member.process.tasks and group.below_total_share(member):
         return member

@@ -19,7 +19,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.protocol import messages
+
+    TaskIds = (
+        messages.StreamsGroupHeartbeatRequest.TaskIds
+        | messages.StreamsGroupCurrentMemberAssignmentValue.TaskIds
+        | messages.StreamsGroupTargetAssignmentMemberValue.TaskIds
+    )
 
 Tasks = Mapping[str, frozenset[int]]
 """Partitions by subtopology."""
@@ -28,15 +37,6 @@ TasksWithEpochs = Mapping[str, Mapping[int, int]]
 
 NO_TASKS: Tasks = MappingProxyType({})
 NO_TASKS_WITH_EPOCHS: TasksWithEpochs = MappingProxyType({})
-
-
-class TaskIds(Protocol):
-    """The struct of that name in a request, a response or a record."""
-
-    @property
-    def subtopology_id(self) -> str: ...
-    @property
-    def partitions(self) -> list[int]: ...
 
 
 def tasks_of(entries: Iterable[TaskIds]) -> dict[str, frozenset[int]]:

@@ -19,11 +19,9 @@ from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.streams import records
 from barnabas.group.streams.group import StreamsGroup
 from barnabas.group.streams.member import MemberState, StreamsGroupMember
-from barnabas.protocol.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
 
-RETRY_MS = 500
 """How long a timer waits after the log has refused its records."""
 
 
@@ -52,42 +50,31 @@ class StreamsTimers:
 
     def watch_session(self, group_id: str, member_id: str) -> None:
         """Start a member's session again."""
-        timeout_ms = self._env.group_configs.int_value(group_id, "streams.session.timeout.ms")
-        self._schedule_session(group_id, member_id, timeout_ms)
-
-    def _schedule_session(self, group_id: str, member_id: str, delay_ms: int) -> None:
-        def expire() -> CoordinatorResult[None]:
-            return self._fence(
-                group_id,
-                member_id,
-                "its session expired",
-                lambda: self._schedule_session(group_id, member_id, RETRY_MS),
-            )
-
-        self._env.timer.schedule(_session_key(group_id, member_id), delay_ms, expire)
+        self._env.timer.schedule_until_written(
+            _session_key(group_id, member_id),
+            self._env.group_configs.int_value(group_id, "streams.session.timeout.ms"),
+            lambda: self._fence(group_id, member_id, "its session expired"),
+            f"streams group {group_id}: the removal of {member_id}",
+        )
 
     def watch_revocation(self, group_id: str, member: StreamsGroupMember) -> None:
         """Give a member its rebalance timeout to give up tasks."""
-        self._schedule_rebalance(group_id, member.member_id, member.member_epoch, member.rebalance_timeout_ms)
+        member_id, epoch = member.member_id, member.member_epoch
+
+        def expire() -> CoordinatorResult[None]:
+            group = self._env.find(group_id, StreamsGroup)
+            current = None if group is None else group.members.get(member_id)
+            if current is None or current.member_epoch != epoch:
+                return CoordinatorResult(None)
+            return self._fence(group_id, member_id, f"it did not leave epoch {epoch} within its rebalance timeout")
+
+        what = f"streams group {group_id}: the removal of {member_id}"
+        key = _rebalance_key(group_id, member_id)
+        self._env.timer.schedule_until_written(key, member.rebalance_timeout_ms, expire, what)
 
     def cancel_revocation(self, group_id: str, member_id: str) -> None:
         """Stop the timer of a member that has given up its tasks."""
         self._env.timer.cancel(_rebalance_key(group_id, member_id))
-
-    def _schedule_rebalance(self, group_id: str, member_id: str, member_epoch: int, delay_ms: int) -> None:
-        def expire() -> CoordinatorResult[None]:
-            group = self._env.find(group_id, StreamsGroup)
-            member = None if group is None else group.members.get(member_id)
-            if member is None or member.member_epoch != member_epoch:
-                return CoordinatorResult(None)
-            return self._fence(
-                group_id,
-                member_id,
-                f"it did not leave epoch {member_epoch} within its rebalance timeout",
-                lambda: self._schedule_rebalance(group_id, member_id, member_epoch, RETRY_MS),
-            )
-
-        self._env.timer.schedule(_rebalance_key(group_id, member_id), delay_ms, expire)
 
     def watch_loaded(self, group: StreamsGroup) -> None:
         """Start the timers of a loaded group."""
@@ -96,19 +83,13 @@ class StreamsTimers:
             if member.state is MemberState.UNREVOKED_TASKS:
                 self.watch_revocation(group.group_id, member)
 
-    def _fence(self, group_id: str, member_id: str, reason: str, again: Callable[[], None]) -> CoordinatorResult[None]:
+    def _fence(self, group_id: str, member_id: str, reason: str) -> CoordinatorResult[None]:
         group = self._env.find(group_id, StreamsGroup)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None:
             return CoordinatorResult(None)
         logger.info("streams group %s: member %s is removed because %s", group_id, member_id, reason)
-
-        def on_append(error: KafkaError | None) -> None:
-            if error is not None and error.code is not ErrorCode.NOT_COORDINATOR:  # Else the timers have ended.
-                logger.warning("streams group %s: could not remove member %s: %s", group_id, member_id, error)
-                again()
-
-        return CoordinatorResult(None, self.removal(group, member, reason), on_append=on_append)
+        return CoordinatorResult(None, self.removal(group, member, reason))
 
     def removal(self, group: StreamsGroup, member: StreamsGroupMember, reason: str) -> list[CoordinatorRecord]:
         """The records that remove a member; the next heartbeat of another gets the new assignment."""

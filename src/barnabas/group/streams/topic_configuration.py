@@ -34,7 +34,7 @@ BROKER_DEFAULT = -1
 
 
 class StreamsStatus(IntEnum):
-    """What a heartbeat's response can report beside its error code (KIP-1071)."""
+    """The statuses that a heartbeat's response can report in addition to its error code (KIP-1071)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -114,7 +114,7 @@ class ConfiguredSubtopology:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTopology:
-    """What a topology amounts to with the topics that there are.
+    """A topology with the topics that exist.
 
     Attributes:
         metadata_hash: of the topics it rests on; with another hash it must be made again.

@@ -62,7 +62,7 @@ class StreamsTopology:
 
 
 def topology_value(topology: StreamsGroupHeartbeatRequest.Topology) -> StreamsGroupTopologyValue:
-    """The record's picture of what a request describes."""
+    """The record of the topology that a request describes."""
     Value = StreamsGroupTopologyValue
     return Value(
         epoch=topology.epoch,

@@ -3,7 +3,7 @@
     binary ──► struct<decoded: T, error: string> ──► decoded, error
 
 A null (the tombstone of a compacted topic) has neither. A row whose bytes cannot be decoded has an error and no value,
-and the query goes on.
+and the query continues.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ and compares two sets of offsets:
     behind        committed after the last record of the table: not an error, because a query that runs is always a little behind
 
 Offsets before the beginning of the log cannot be compared, because retention deleted the records; they are only checked for repetitions.
-A compacted topic cannot be audited: what compaction removed is unknown.
+A compacted topic cannot be audited: the removed records are unknown.
 
 Only the offsets of the table are read, and 8 bytes of memory are needed for each.
 """
@@ -42,7 +42,7 @@ _NONE: Offsets = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class PartitionAudit:
-    """What was found in one partition; the arrays are sorted offsets, each once.
+    """The findings of one partition; the arrays are sorted offsets, each once.
 
     Attributes:
         committed: how many records of the log were compared.
@@ -61,7 +61,7 @@ class PartitionAudit:
 
     @property
     def wrong(self) -> dict[str, Offsets]:
-        """The offsets that are wrong, by the word for what is wrong."""
+        """The wrong offsets, by the word for the fault."""
         found = {name: getattr(self, name) for name in ("missing", "repeated", "uncommitted", "unknown")}
         return {name: offsets for name, offsets in found.items() if offsets.size}
 
@@ -75,7 +75,7 @@ def compare(
     from_first: bool = False,
     to_end: bool = False,
 ) -> PartitionAudit:
-    """Compare the committed offsets of a log with those of a table; what is not committed counts as unknown.
+    """Compare the committed offsets of a log with those of a table; other offsets count as unknown.
 
     Args:
         committed: sorted.
@@ -104,7 +104,7 @@ def compare(
 def audit(
     bootstrap: str, topic: str, table: ds.Dataset, *, from_first: bool = False, to_end: bool = False
 ) -> Iterator[PartitionAudit]:
-    """Yield what is found in each partition of a topic; the arguments are those of `compare`.
+    """Yield the findings of each partition of a topic; the arguments are those of `compare`.
 
     Raises:
         KafkaError: the topic does not exist, or cannot be read.
@@ -180,7 +180,7 @@ def delta_table(path: str) -> ds.Dataset:
 
 
 def parquet_files(path: str) -> ds.Dataset:
-    """Return the rows of a folder of Parquet files; of those that the log of a streaming query names, if there is one.
+    """Return the rows of a folder of Parquet files; only of the files in the log of a streaming query, if there is one.
 
     Raises:
         ValueError: there are no Parquet files.

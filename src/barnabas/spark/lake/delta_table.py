@@ -55,7 +55,7 @@ _STATISTICS_PROPERTY = "delta.dataSkippingStatsColumns"
 
 
 def delta_writer(path: str | os.PathLike[str], *, query_id: str | None = None) -> Callable[[DataFrame, int], None]:
-    """Return what `foreachBatch` calls to append each batch to a Delta table.
+    """Return the function with which `foreachBatch` appends each batch to a Delta table.
 
     Args:
         path: the table's folder; the first batch creates the table.
@@ -171,7 +171,7 @@ def _has(table: DeltaTable, query_id: str, batch_id: int) -> bool:
 
 
 def _file_writer(folder: Path, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what a task does: write its rows into one file, and yield the file's name, size and statistics."""
+    """Return the function of a task, which writes its rows into one file and yields the file's name, size and statistics."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = (batch for batch in batches if batch.num_rows)

@@ -1,1 +1,1 @@
-"""Queries while they run: their start, their progress, their metrics, retries and dead letters."""
+"""Queries while they run: their start, their progress and their metrics."""

@@ -1,4 +1,4 @@
-"""What Spark reports after each batch of a query, as values.
+"""Spark's report after each batch of a query, as values.
 
 A report is JSON, `StreamingQueryProgress.json`. The parts that are read here:
 

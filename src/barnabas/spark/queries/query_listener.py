@@ -139,7 +139,7 @@ def serve_metrics(
         server.server_close,
     ]
     if tail is not None:
-        skipped = SkippedRanges(tail, listener.name_of)
+        skipped = SkippedRanges(tail.new, listener.name_of)
         registry.register(skipped)
         closers += [lambda: registry.unregister(skipped), tail.close]
     host = f"[{address}]" if ":" in address else address

@@ -23,7 +23,7 @@ _TOPIC = ("query", "topic")
 
 
 class QueryMetrics:
-    """What a scrape reads, kept up to date by reports.
+    """The values that a scrape reads; reports keep them up to date.
 
     Args:
         registry: where the metrics are registered.

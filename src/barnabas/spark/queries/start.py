@@ -34,7 +34,7 @@ def start(
     """Start a query, and return it when its sources are ready.
 
     Args:
-        writer: a complete `df.writeStream…`, on which nobody has called `start`.
+        writer: a complete `df.writeStream…`, before its `start`.
         patience_s: after this time, a query whose source was late is not started again.
         table: start the query with `toTable` of this name.
 

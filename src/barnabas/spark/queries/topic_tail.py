@@ -1,4 +1,4 @@
-"""The new values of a topic, without waiting for any: what a scrape may do."""
+"""The new values of a topic, without waiting for any, for a scrape."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@
 | `timestamp` | timestamp                                   | null: the time of writing                             |
 
 They are those of Spark's own Kafka sink, and `timestamp`. Other columns are ignored, as there. Rows without key and
-partition go to one partition after the other, as many together as Spark hands over at once.
+partition go to one partition after the other, as many together as Spark hands over in one piece.
 
 Source: org.apache.spark.sql.kafka010.KafkaWriter; Java's BuiltInPartitioner.
 """

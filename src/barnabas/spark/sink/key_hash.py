@@ -1,6 +1,6 @@
 """murmur2 of a whole column of keys, as `barnabas.client.partitioner` computes it for one.
 
-The keys are walked in steps of four bytes, all keys at once; in each step only the keys that are long enough take part.
+The keys are walked in steps of four bytes, all keys together; in each step only the keys that are long enough take part.
 
 Source: org.apache.kafka.common.utils.Utils.murmur2.
 """

@@ -21,7 +21,7 @@ DEFAULT_PREFIX = "barnabas-sink"
 
 
 class Delivery(Enum):
-    """What the sink promises."""
+    """The guarantee of the sink."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"

@@ -24,11 +24,11 @@ Why no decided transaction is ever aborted, and no undecided one committed:
 - A worker uses an id again two batches later, so that an EndTxn for the last decision can be repeated at any time.
 - A transaction found in 3 is of this batch or an earlier one: a later batch exists only if this batch was decided, and
   then 2 has seen it. 4 succeeds only if no driver claimed between. So 6 aborts nothing that a driver may still decide.
-- Only the broker aborts besides, after `transaction.timeout.ms`. With two-phase commit it never does.
+- Else only the broker aborts, after `transaction.timeout.ms`. With two-phase commit it never does.
 
 The sink's name contains the query's id, so that two queries never share a record or a transactional id.
 
-Limits: a batch older than the last decision is an error, because nobody can tell whether its rows are there. A batch
+Limits: a batch older than the last decision is an error, because the log no longer tells whether its rows are there. A batch
 without rows has no decision, but for a stream's batch 0: if none is found later, the topic was deleted. The
 transactions of one batch are committed one after the other, not at one instant.
 """
@@ -68,7 +68,7 @@ class SinkBatch:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a task has done.
+    """The result of a task.
 
     Attributes:
         transaction: its open transaction, None if it had no rows.
@@ -112,9 +112,9 @@ class SinkDriver:
                 logger.warning("another driver works on %s; looking at its decision", self._batch.name)
 
     def abort(self, prepared: Iterable[Prepared]) -> None:
-        """Abort the transactions of a failed batch, but not those that are decided.
+        """Abort the transactions of a failed batch, except decided ones.
 
-        Spark also calls this when `commit` failed, perhaps after the decision.
+        Spark also calls this when `commit` failed, possibly after the decision.
         """
         mine = _transactions(prepared)
         if not mine:

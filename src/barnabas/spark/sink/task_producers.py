@@ -5,7 +5,7 @@ worker has several producers for a sink, each with a transactional id of its own
 
     NAME/WORKER/0, NAME/WORKER/1, …       WORKER is random: no other process ever uses these ids
 
-A producer serves a later task only if that task's batch is at least two above: see `sink_protocol`.
+A producer serves a later task only if that task's batch is at least two above: see `protocol`.
 
 Limits: a worker keeps `_KEPT` idle producers; the transactional ids of forgotten ones expire on the broker.
 """

@@ -1,7 +1,7 @@
 """Writes the rows of one task.
 
 Exactly once: the rows are in a transaction that is open when the task is done, and the driver ends it
-(`sink_protocol`). At least once: the rows are there when the task is done.
+(`protocol`). At least once: the rows are there when the task is done.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def write_task(
         producer.flush()
     except Exception as error:
         if producer is not None and batch is not None:
-            # Readers of committed records wait for a transaction that nobody ends.
+            # Readers of committed records wait for every open transaction.
             with contextlib.suppress(KafkaError):
                 producer.abort()
         raise _explained(error, options) from None

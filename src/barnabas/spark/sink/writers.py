@@ -2,7 +2,7 @@
 
 Spark makes a writer in a planning process, pickles it, and calls `write` in each task. It calls `commit` or `abort` in
 a process of the driver: for a stream on a new writer, for a batch on the pickled one. So a writer holds only options,
-and the tasks' messages tell the driver the rest.
+and the tasks' messages bring the driver the rest.
 
 A stream's ids are properties of the task. A batch write has none; its options `queryId` and `batchId` stand for them.
 """
@@ -38,7 +38,7 @@ _RUN_ID = "spark.jobGroup.id"
 
 
 class TaskMessage(WriterCommitMessage):
-    """What a task reports: the batch it worked for, None for delivery at least once, and what it prepared."""
+    """The report of a task: the batch it worked for, None for delivery at least once, and its transaction."""
 
     def __init__(self, batch: SinkBatch | None, prepared: Prepared) -> None:
         self.batch = batch

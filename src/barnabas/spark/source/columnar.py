@@ -51,7 +51,7 @@ from barnabas.records.record_batch import HEADER, BatchHeader, check_batch, iter
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
-# The rows that Spark's worker gets at once. Larger pieces are no faster and cost memory on both sides.
+# The rows that Spark's worker gets in one piece. Larger pieces are no faster and cost memory on both sides.
 ROWS_PER_PIECE = 20_000
 BYTES_PER_PIECE = 16 << 20
 

@@ -1,17 +1,17 @@
-"""What happens when records that the query should read are gone: `failOnDataLoss` decides, as in Spark's own source.
+"""Records that the query should read are gone: `failOnDataLoss` decides, as in Spark's own source.
 
 - `true`: the query fails.
-- `false`: it goes on without them. The process that noticed logs a warning: the driver's when a query is planned, an
+- `false`: the query continues without them. The process that noticed logs a warning: the driver's when a query is planned, an
   executor's when a task reads. With `lossesTopic` it also writes a record to that topic for each range of offsets, and
-  goes on only when the broker has it. Driver and executors share nothing but the cluster, so the record goes there.
+  continues only when the broker has it. Driver and executors share nothing but the cluster, so the record goes there.
 
 A record's key is the partition, `orders-0`, and its value is JSON:
 
     {"topic": "orders", "partition": 0, "from": 10, "to": 15, "reason": "orders-0 now begins at offset 15",
      "at": "2026-11-22T10:49:54.063Z", "query": "6b4f…", "batch": "7"}
 
-`to` is the first offset after the range, or null if nobody knows it any more: the partition is gone. `query` and `batch`
-are Spark's, and null in the driver, where Spark does not tell them. A batch that is repeated may record a range again.
+`to` is the first offset after the range, or null if it is unknown because the partition is gone. `query` and `batch`
+are Spark's, and null in the driver, where Spark does not provide them. A batch that is repeated may record a range again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DataLoss(QueryError):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The offsets `start <= offset < end` of a partition that the query skips; `end` is None if nobody knows it."""
+    """The offsets `start <= offset < end` of a partition that the query skips; `end` is None if it is unknown."""
 
     topic: str
     partition: int
@@ -59,7 +59,7 @@ class Loss:
 
 
 class LossReports:
-    """Fails the query, or records what it skips. It connects only to record something.
+    """Fails the query, or records the ranges that it skips. It connects only to record something.
 
     Args:
         options: the query's options.

@@ -256,7 +256,7 @@ class OffsetReader:
         """Store a position as the offsets of a consumer group without members.
 
         Args:
-            metadata: a note beside each offset, for who reads the group.
+            metadata: a note on each offset, for readers of the group.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID if the group has members; or no coordinator responds.

@@ -53,7 +53,7 @@ class IsolationLevel(Enum):
 
 
 class TimestampStrategy(Enum):
-    """What a query does if a partition has no record at or after its starting timestamp."""
+    """The behaviour of a query if a partition has no record at or after its starting timestamp."""
 
     ERROR = "error"
     LATEST = "latest"

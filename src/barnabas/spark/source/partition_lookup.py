@@ -3,7 +3,7 @@
 A task asks only when a fetch has failed, so each question opens its connection and closes it again. It asks for the
 metadata of its own topic alone: another topic of the query may be gone, and a pattern may match the whole cluster.
 
-`RangeFetcher` decides how long to go on asking. A lookup is therefore not retried here.
+`RangeFetcher` decides how long to continue asking. A lookup is therefore not retried here.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _NEVER_NULL = ("topic", "partition", "offset", "timestamp")
 
 
 class PushedFilters:
-    """What the filters leave to read; at first everything."""
+    """The rows that the filters leave to read; at first everything."""
 
     def __init__(self) -> None:
         self._topics: set[str] | None = None

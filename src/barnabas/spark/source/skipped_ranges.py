@@ -1,4 +1,4 @@
-"""What queries skipped, counted from the topic in which their sources record it.
+"""The ranges that queries skipped, counted from the topic in which their sources record it.
 
 With `failOnDataLoss=false` a source goes on without records that are gone. The driver and each task notice this in
 processes of their own, and record it in the topic of the option `lossesTopic`, a JSON object for each range:
@@ -6,7 +6,7 @@ processes of their own, and record it in the topic of the option `lossesTopic`, 
     {"topic": "orders", "partition": 0, "from": 10, "to": 15, "query": "6b4f…", …}
 
 A scrape reads what is new in that topic, so the counts begin where the topic begins, and outlive the driver. `to` is
-null if nobody knows where the range ends, and `query` if the driver noticed.
+null if the end of the range is unknown, and `query` if the driver noticed.
 """
 
 from __future__ import annotations
@@ -15,32 +15,25 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from prometheus_client.metrics_core import CounterMetricFamily
 
-__all__ = ["Records", "SkippedRanges"]
+__all__ = ["SkippedRanges"]
 
 _LABELS = ("query", "topic")
-
-
-class Records(Protocol):
-    """Where the values of the losses topic come from."""
-
-    def new(self) -> list[bytes]:
-        """Return the values since the last call; none if the broker does not answer."""
 
 
 class SkippedRanges:
     """A collector of prometheus_client.
 
     Args:
-        records: the losses topic.
+        new_values: returns the values of the losses topic since its last call; none if the broker does not answer.
         name_of: returns the name of a query by its id.
     """
 
-    def __init__(self, records: Records, name_of: Callable[[str], str]) -> None:
-        self._records = records
+    def __init__(self, new_values: Callable[[], list[bytes]], name_of: Callable[[str], str]) -> None:
+        self._new_values = new_values
         self._name_of = name_of
         self._lock = threading.Lock()
         self._ranges: Counter[tuple[str, str]] = Counter()
@@ -66,7 +59,7 @@ class SkippedRanges:
         """Read what is new, and yield the families."""
         # Each scrape has a thread of its own.
         with self._lock:
-            for value in self._records.new():
+            for value in self._new_values():
                 self._count(value)
         for family, counts in zip(self.describe(), (self._ranges, self._offsets), strict=True):
             for (query_id, topic), count in sorted(counts.items()):

@@ -6,7 +6,7 @@ is done). `read` runs on executors, on a pickled copy. `admission` and `ranges` 
 
 Spark passes positions as `{"topic": {"0": 42}}` and stores them in this form in the checkpoint, as for its own Kafka
 source. The end of a batch also has where the batch begins in partitions that are new, and the topics' ids; see
-`stored_offset`. So a batch that is repeated, hours later perhaps, has the same records.
+`stored_offset`. So a repeated batch has the same records, even hours later.
 
 A position alone does not show these changes, so the reader checks for them:
 
