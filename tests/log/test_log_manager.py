@@ -90,7 +90,7 @@ def test_clean_stop_opens_lazily_and_recovers_nothing() -> None:
     at_once(opened.close())
     assert disk.contents(MARKER) == b'{"version":0,"brokerEpoch":-1}'
     again = manager(disk)
-    assert again.had_clean_shutdown
+    assert (again.had_clean_shutdown, again.is_recovered) == (True, True)
     assert not disk.exists(MARKER)
     assert len(again.logs) == 0
     assert again.broker_epoch == -1
@@ -116,7 +116,7 @@ def test_unclean_stop_recovers_every_log_at_once() -> None:
         append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 5)
     disk.kill()
     again = manager(disk)
-    assert not again.had_clean_shutdown
+    assert (again.had_clean_shutdown, again.is_recovered) == (False, True)
     assert sorted(again.logs) == [(TOPIC, 0), (TOPIC, 1), (TOPIC, 2)]
     opened = manager(disk.copy())
     assert len(opened.logs) == 3

@@ -94,14 +94,21 @@ def test_a_broker_that_has_started_finds_itself_in_the_metadata(seed: int) -> No
     play(story, seed)
 
 
-def test_the_first_run_of_a_node_is_no_run_that_failed(caplog: pytest.LogCaptureFixture) -> None:
-    """A node of a cluster joins its quorum before it recovers its logs: the traces of that are not an earlier run's."""
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """Returns what nodes have said about their last runs since the last call."""
     caplog.set_level(logging.INFO, "barnabas.directory.start_report")
 
     def said() -> list[str]:
         lines = [line for line in caplog.messages if "run" in line]
         caplog.clear()
         return lines
+
+    return said
+
+
+def test_the_first_run_of_a_node_is_no_run_that_failed(said: Callable[[], list[str]]) -> None:
+    """A node of a cluster joins its quorum before it recovers its logs: the traces of that are not an earlier run's."""
 
     async def story(cluster: Cluster) -> None:
         await cluster.start()
@@ -114,6 +121,31 @@ def test_the_first_run_of_a_node_is_no_run_that_failed(caplog: pytest.LogCapture
         assert said() == ["The last run was killed or failed: 0 partitions to recover"]
 
     play(story)
+
+
+def test_a_start_that_was_given_up_is_no_run_that_failed(said: Callable[[], list[str]]) -> None:
+    """Its logs were whole, and it has closed them; so has a start after a crash that had recovered them."""
+
+    async def story(cluster: Cluster) -> None:
+        node = cluster.brokers[0]
+
+        async def give_up() -> None:
+            with pytest.raises(CannotStart, match="cannot register this broker"):
+                await node.start()
+            node.kill("has given up")
+
+        await give_up()
+        assert said() == ["This is the first run in this directory"]
+        await cluster.start()
+        assert "The last run stopped cleanly: 0 partitions, nothing to recover" in said()
+        cluster.controller.kill("is killed")
+        node.kill("is killed")
+        await give_up()
+        assert said() == ["The last run was killed or failed: 0 partitions to recover"]
+        await give_up()
+        assert said() == ["The last run stopped cleanly: 0 partitions, nothing to recover"]
+
+    play(story, initial_broker_registration_timeout_ms="5000")
 
 
 def test_a_topic_that_one_broker_is_asked_for_is_everywhere() -> None:

@@ -105,6 +105,8 @@ class LogManager:
 
     Attributes:
         had_clean_shutdown: whether the last owner closed everything.
+        is_recovered: whether the logs are whole: nothing had to be recovered, or all of them are. A start that is given up may then
+            close them cleanly.
         broker_epoch: the epoch that a clean stop writes down: at first the last owner's, -1 if it is not known.
         failure: whether the disk takes writes.
     """
@@ -149,6 +151,7 @@ class LogManager:
         self._renames = 0
         self._is_closing = False
         self.had_clean_shutdown = False
+        self.is_recovered = False
         self.failure = LogDirFailure(root_dir)
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
         self.cleaner = LogCleaner(
@@ -214,14 +217,16 @@ class LogManager:
             KafkaStorageError: the disk failed.
         """
         self.lock()
-        self._is_closing = False
+        self._is_closing = self.is_recovered = False
         try:
             await self._take_over()
+            self.is_recovered = self.had_clean_shutdown
             recovery = Recovery(len(self._unopened))
             if on_recovery is not None:
                 on_recovery(recovery)
             if not self.had_clean_shutdown:
                 await self._recover(recovery, on_recovery)
+                self.is_recovered = True
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self.root_dir}: {in_words(error)}") from error
         self._housekeeping.begin(self._now_ms())

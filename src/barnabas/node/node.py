@@ -425,4 +425,6 @@ class Node:
             self.quorum.stop()
         await self._stop_controllers()
         self._directory.undo(is_locked=self.log_manager.is_locked)
-        await self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
+        # A broker that never served has appended nothing: the next start finds its logs as they were, or as this one has recovered them.
+        is_clean = self._directory.was_formatted and self.log_manager.is_recovered
+        await self.log_manager.close(clean=is_clean)
