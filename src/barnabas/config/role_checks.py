@@ -135,7 +135,7 @@ def _check_broker(config: NodeRoles, given: Mapping[str, str]) -> None:
     if not config.is_controller and config.controller_listeners:
         name = config.controller_listeners[0].name
         raise ConfigError(
-            f"listeners has {name}, which is a listener of controllers, but this node is none ({_roles(config)}); "
+            f"{name} in listeners is a listener of controllers, and this node is no controller ({_roles(config)}); "
             f"remove {name} from listeners"
         )
     advertised = config.advertised_listeners

@@ -358,7 +358,7 @@ class Node:
 
     def fail(self, error: BaseException) -> None:
         """Record a fault after which this node must stop; `wait_failed` returns."""
-        # What the disk did is said by its words; any other fault is a bug, which its traceback explains.
+        # The message of a disk's fault says enough; any other fault is a bug, and needs its traceback.
         is_of_the_disk = isinstance(error, (OSError, KafkaStorageError))
         logger.critical("Stopping after a fault: %s", in_words(error), exc_info=None if is_of_the_disk else error)
         self.failure = error
