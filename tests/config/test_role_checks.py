@@ -105,7 +105,7 @@ def test_what_goes_together(given: dict[str, str], changes: dict[str, str | None
         (
             BROKER,
             {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"},
-            "listeners has CONTROLLER, which is a listener of",
+            "CONTROLLER in listeners is a listener of controllers",
         ),
         (BROKER, {"listeners": "INSIDE://:9092"}, "listener INSIDE has no security protocol"),
         (
