@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import subprocess
+import sys
 import weakref
 from collections.abc import Iterator
 
@@ -357,3 +359,29 @@ def test_the_same_input_takes_the_same_turns() -> None:
 
     first = turns_taken()
     assert turns_taken() == first
+
+
+APART = """
+import threading
+from barnabas.turns import TURN, new_budget, one_budget_per_thread, spend
+
+def elsewhere(cost):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(spend(cost)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+print(elsewhere(TURN), spend(1))
+one_budget_per_thread()
+one_budget_per_thread()
+print(elsewhere(TURN), spend(TURN), elsewhere(TURN), spend(1))
+new_budget()
+print(spend(TURN))
+"""
+
+
+def test_a_process_has_one_budget_until_each_thread_has_its_own() -> None:
+    """In a process of its own, since there is no way back."""
+    done = subprocess.run([sys.executable, "-c", APART], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False True", "False False False True", "False"]

@@ -18,12 +18,14 @@ continue in the order in which they came, one in each turn, each with a whole bu
 
 Work that cannot be divided, such as to decode one frame, runs in the executor if it costs more than a turn (`is_long`).
 
-Left out: priorities. The budget belongs to the process, not to a loop; two loops in two threads only wait a little more often.
+Left out: priorities. The budget belongs to the process, since a node has one loop and one process; where brokers run in threads of one,
+`one_budget_per_thread` keeps them apart.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from asyncio import _get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Generator
@@ -42,6 +44,7 @@ __all__ = [
     "new_budget",
     "next_turn",
     "next_turn_of",
+    "one_budget_per_thread",
     "pace",
     "spend",
 ]
@@ -80,7 +83,14 @@ class _Budget:
         self.left = TURN
 
 
-_budget = _Budget()
+class _ThreadBudget(threading.local):
+    """The same for one thread; to find it costs as much again as to spend it."""
+
+    def __init__(self) -> None:
+        self.left = TURN
+
+
+_budget: _Budget | _ThreadBudget = _Budget()
 
 
 class _Queue:
@@ -176,6 +186,13 @@ def next_turn_of(loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
     if queue is None:
         queue = _queues[id(loop)] = _Queue(loop)
     return queue.join()
+
+
+def one_budget_per_thread() -> None:
+    """Give each thread a budget of its own from now on, for loops in several threads: no loop spends or renews another's."""
+    global _budget
+    if not isinstance(_budget, _ThreadBudget):
+        _budget = _ThreadBudget()
 
 
 def new_budget() -> None:

@@ -52,6 +52,7 @@ from barnabas.process.commands import epoch_ms, new_event_loop
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import error_for
 from barnabas.protocol.messages import CreateTopicsResponse
+from barnabas.turns import one_budget_per_thread
 from barnabas.words.printable import printable
 
 __all__ = ["Broker"]
@@ -148,6 +149,7 @@ class Broker(StartedByWith):
             # Without a call of `stop` the folder is deleted when the interpreter exits.
             self._remove_folder = weakref.finalize(self, _remove_unless_forked, folder, os.getpid())
         try:
+            one_budget_per_thread()
             config = broker_config(folder, self._port, self._settings)
             loop = self._loop = new_event_loop()
             node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())

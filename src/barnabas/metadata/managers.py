@@ -1,7 +1,7 @@
 """Which manager answers which request: the only entry to the managers, and the only place that imports them late.
 
 A manager takes a `ControllerView` and a request and returns a `ControllerResult`. A broker that starts needs those of
-`cluster_control` alone. Each of the others is imported by the first request that needs it, which keeps some ten
+`cluster_control` and `broker_fencing` alone. Each of the others is imported by the first request that needs it, which keeps some ten
 milliseconds of imports and message classes out of every start.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from barnabas.metadata import cluster_control
+from barnabas.metadata import broker_fencing, cluster_control
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.protocol.api_keys import ApiKey
 
@@ -25,7 +25,7 @@ def manager_of(api_key: int) -> Manager | None:
         case ApiKey.BROKER_REGISTRATION:
             return cluster_control.register_broker
         case ApiKey.BROKER_HEARTBEAT:
-            return cluster_control.heartbeat
+            return broker_fencing.heartbeat
         case ApiKey.UNREGISTER_BROKER:
             return cluster_control.unregister_broker
         case ApiKey.CONTROLLER_REGISTRATION:

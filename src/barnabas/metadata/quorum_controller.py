@@ -31,7 +31,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from barnabas.clock import Clock
-from barnabas.metadata import cluster_control
+from barnabas.metadata import broker_fencing
 from barnabas.metadata.batches import Batches, append_batches
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.broker_sessions import BrokerSessions
@@ -224,7 +224,7 @@ class QuorumController:
             return
         if self._is_computing and self.is_active:
             if request.api_key == ApiKey.BROKER_HEARTBEAT:
-                cluster_control.keep_session(self._view(), cast("BrokerHeartbeatRequest", request.body))
+                broker_fencing.keep_session(self._view(), cast("BrokerHeartbeatRequest", request.body))
             self._early.append(request)
             return
         run_on_the_spot(self._answer(request), self._loop)
@@ -419,4 +419,4 @@ class QuorumController:
                 await next_turn()
 
     def _due(self, view: ControllerView) -> Batches | None:
-        return cluster_control.fence_stale(view) or self._elections.due(view) or self._no_ops.due(view)
+        return broker_fencing.fence_stale(view) or self._elections.due(view) or self._no_ops.due(view)

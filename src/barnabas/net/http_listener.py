@@ -30,6 +30,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
+from barnabas.net.transport_layer import listen
+
 __all__ = ["Answer", "HttpListener", "Route"]
 
 logger = logging.getLogger(__name__)
@@ -102,11 +104,9 @@ class HttpListener:
         Raises:
             OSError: the address cannot be bound.
         """
-        self._server = await self.loop.create_server(
-            lambda: _Connection(self), self.host or None, self.port, reuse_address=True
+        self._server, self.bound_hosts, self.port = await listen(
+            self.loop, lambda: _Connection(self), self.host, self.port
         )
-        names = [socket.getsockname() for socket in self._server.sockets]
-        self.port, self.bound_hosts = names[0][1], tuple(name[0] for name in names)
 
     def close(self) -> None:
         """Stop at once, in the middle of an answer if need be."""

@@ -1,4 +1,4 @@
-"""A listening socket and the connections that it accepted.
+"""A listener and the connections that it accepted.
 
 - `ConnectionQuotas` decides which connections are admitted, and how many a second. A connection that must wait stays open and is not
   read; later ones queue behind it, as behind Kafka's acceptor. The queue holds `socket.listen.backlog.size` connections; when it is
@@ -29,6 +29,7 @@ from barnabas.net.arrival import SWEEP_SECONDS
 from barnabas.net.connection import Connection
 from barnabas.net.descriptors import Descriptors
 from barnabas.net.request_memory import RequestMemory
+from barnabas.net.transport_layer import listen
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.quota.connection_quotas import ConnectionQuotas, Door
 from barnabas.repeated_lines import RepeatedLines
@@ -124,14 +125,8 @@ class Listener:
         Raises:
             OSError: the address cannot be bound.
         """
-        # Two address families would each pick a free port of their own.
-        host = self.host or ("0.0.0.0" if self.port == 0 else None)
-        self._server = await self.loop.create_server(
-            lambda: Connection(self), host, self.port, backlog=self._backlog, reuse_address=True
-        )
-        names = [bound.getsockname() for bound in self._server.sockets]
-        self.port = names[0][1]
-        self.bound_hosts = tuple(name[0] for name in names)
+        made = await listen(self.loop, lambda: Connection(self), self.host, self.port, self._backlog)
+        self._server, self.bound_hosts, self.port = made
 
     def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to answer requests."""
