@@ -28,7 +28,7 @@ class Costs:
 
 
 class Metered(Serving):
-    """A node whose clock the test moves; Metadata works for 5 ms, waits for 100 ms if it is told to, and works for 2 ms more."""
+    """A node whose clock the test moves. Metadata works for 5 ms, waits for 100 ms if the test says so, and works for 2 ms more."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -1,4 +1,4 @@
-"""OffsetDelete: which committed offsets go, which stay, and what the request is told of each partition."""
+"""OffsetDelete: the coordinator deletes some committed offsets, keeps others, and returns an error code for each partition."""
 
 from __future__ import annotations
 

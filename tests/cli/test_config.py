@@ -29,7 +29,7 @@ def test_no_settings(text: str) -> None:
 
 
 class Cluster(MadeUpAdmin):
-    """Remembers the settings that it is told to change."""
+    """Remembers the settings that the command changes."""
 
     def __init__(self) -> None:
         super().__init__()

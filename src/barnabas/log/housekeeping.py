@@ -1,7 +1,7 @@
 """Recurrent work on the logs of a directory: flushes, retention, index files, checkpoints, deleted segments.
 
-About once a second the server runs the generator `steps`, and gives the loop a turn after each step. A step looks at up to a
-thousand logs, writes files of at most 100, and opens at most 20. A failing disk is logged, and its log skipped.
+About once a second the node awaits `Housekeeping.do`, which looks at every open log and gives the loop its turns meanwhile. If a disk
+fails, it writes the error to the log and continues with the next partition.
 
 Source: the scheduled tasks of Kafka's `LogManager`.
 """

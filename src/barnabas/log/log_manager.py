@@ -441,7 +441,7 @@ class LogManager:
     # Housekeeping
 
     async def housekeeping(self) -> None:
-        """Do the work that is due; cheap if there is none. A failing disk is logged, and its log skipped.
+        """Do the work that is due. If a disk fails, write the error to the log and continue with the next partition.
 
         It ends early if the logs are closed meanwhile.
         """

@@ -72,6 +72,6 @@ class RetryPolicy:
         return parse_duration_ms(self.delays[min(retry, len(self.delays)) - 1])
 
     def retry_of(self, topic: str) -> int:
-        """Return which retry a topic is for, from 1; 0 if it is none of the policy's retry topics."""
+        """Return the number of the retry that reads a topic: 1 is the first, 0 means that the policy has no such retry topic."""
         topics = self.retry_topics
         return topics.index(topic) + 1 if topic in topics else 0

@@ -1,8 +1,8 @@
 """The arguments of a handler: the request's context, its connection, and the services of the broker or the controller.
 
-A handler is a function or coroutine `handle(context, request)`. It returns the response, or a future of it if it must wait for a
-commit, a high watermark or more data, or None if the client wants no response (Produce with acks=0). It never blocks and never touches
-the socket; attributes of the context are its only messages to the connection (`close_connection`, `holds_order`).
+A handler is a coroutine `handle(context, request)`. It awaits the commit, the high watermark or the data that the request needs, and
+returns the response, or None if the client wants none (Produce with acks=0). It never blocks and never touches the socket; it speaks to
+the connection by attributes of the context alone (`close_connection`, `holds_order`).
 
 - `RequestContext` and `ControllerContext` live as long as their request. Handlers of both kinds of listener take an `AnyContext`.
 - `ConnectionInfo` lives as long as the connection; ApiVersions sets the client's software.
