@@ -16,6 +16,7 @@ Version 2 adds the null list, 5 the leader epoch (KIP-320), 6 is flexible, 7 add
 from __future__ import annotations
 
 from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.let_go import let_go
 from barnabas.group import requests
 from barnabas.group.parts import extend_topics, parts
 from barnabas.metadata.image import MetadataImage
@@ -120,10 +121,16 @@ async def _fetch_old(context: RequestContext, request: OffsetFetchRequest) -> Of
         for topic in request.topics:
             await pace(RECORD)
             topics.append(GroupTopic(name=topic.name, partition_indexes=topic.partition_indexes))
-    fetched = await _fetch(context, Group(group_id=request.group_id, topics=topics), request.require_stable)
+    group = Group(group_id=request.group_id, topics=topics)
+    fetched = await _fetch(context, group, request.require_stable)
     if fetched.error_code != ErrorCode.NONE and context.version < GROUP_ERROR_SINCE:
         fetched.topics = [await _failed_topic(topic, fetched.error_code) for topic in topics or ()]
     topics_then = [await _old_topic(topic) for topic in fetched.topics]
+    if context.is_long:
+        group.topics = topics
+        del topics
+        await let_go(group)
+        await let_go(fetched)
     return OffsetFetchResponse(error_code=fetched.error_code, topics=topics_then)
 
 
