@@ -110,9 +110,38 @@ def test_from_a_moment(cluster):
 def test_only_committed_records_count_when_only_they_are_read(cluster):
     cluster.topics["a"].partitions[1].stable_end = 25
     start = {"a": {"0": 0, "1": 0}}
-    committed = reader(cluster, **{"kafka.isolation.level": "read_committed"})
-    assert at(committed.latestOffset(start, ALL)) == {"a": {"0": 10, "1": 25}}
-    assert at(reader(cluster).latestOffset(start, ALL)) == {"a": {"0": 10, "1": 30}}
+    uncommitted = reader(cluster, **{"kafka.isolation.level": "read_uncommitted"})
+    assert at(reader(cluster).latestOffset(start, ALL)) == {"a": {"0": 10, "1": 25}}
+    assert at(uncommitted.latestOffset(start, ALL)) == {"a": {"0": 10, "1": 30}}
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_position_beyond_an_open_transaction_is_no_loss(cluster, fail):
+    """A checkpoint of a query that read uncommitted records; offsets that were given."""
+    partition = cluster.topics["a"].partitions[1]
+    before = begin(reader(cluster, **{"kafka.isolation.level": "read_uncommitted"}))
+    partition.stable_end = 25
+    stream = reader(cluster, failOnDataLoss=fail)
+    stream.initialOffset()
+    assert stream.latestOffset(as_stored(before), ALL) == before
+    assert at(stream.reportLatestOffset()) == {"a": {"0": 10, "1": 30}}
+    fill(cluster, "a", 1, 5)
+    assert stream.latestOffset(as_stored(before), ALL) == before
+    partition.stable_end = None
+    after = stream.latestOffset(as_stored(before), ALL)
+    assert tasks(stream, before, after) == [("a", 1, 30, 35)]
+    assert stream.pauses_s == []
+
+
+def test_an_available_now_query_that_begins_beyond_an_open_transaction_ends(cluster):
+    cluster.topics["a"].partitions[1].stable_end = 25
+    stream = reader(cluster, startingOffsets='{"a":{"0":0,"1":28}}')
+    stream.prepareForTriggerAvailableNow()
+    start = stream.initialOffset()
+    assert start == {"a": {"0": 0, "1": 28}}
+    end = stream.latestOffset(start, ALL)
+    assert tasks(stream, start, end) == [("a", 0, 0, 10)]
+    assert stream.latestOffset(end, ALL) == end
 
 
 def test_a_batch_takes_at_most_max_offsets_per_trigger(cluster):

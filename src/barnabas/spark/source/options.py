@@ -7,7 +7,8 @@ same place.
 Options that begin with `kafka.` configure the consumer. Security settings are rejected, because ignoring one would mean
 reading unencrypted. Settings that this source does not use are accepted without effect, because jobs bring them from
 Spark's source. `kafka.max.partition.fetch.bytes` is 8 MB by default: a task reads one partition, and small fetches are
-slow.
+slow. `kafka.isolation.level` is `read_committed` by default, unlike Kafka's: the rows of a transaction that was aborted
+are rows that its writer took back.
 
 The table in `docs/spark.md` has each option with its default and meaning; a test compares the two.
 """
@@ -88,7 +89,7 @@ class ConsumerSettings:
     """The `kafka.` settings that this source uses, with Kafka's names."""
 
     client_id: str
-    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
     request_timeout_ms: int = 30_000
     # A task reads one partition over its own connection, so the limit of the partition is the limit of the fetch.
     fetch_max_bytes: int = 8 << 20
@@ -267,10 +268,10 @@ def _limit(given: GivenOptions, side: str, default: OffsetLimit, now_ms: int) ->
 
 
 def _consumer(given: GivenOptions) -> ConsumerSettings:
-    level = (given.text("kafka.isolation.level") or "read_uncommitted").strip().upper()
+    default = ConsumerSettings(client_id="")
+    level = (given.text("kafka.isolation.level") or default.isolation_level.name).strip().upper()
     if level not in IsolationLevel.__members__:
         raise ValueError(f"kafka.isolation.level must be read_uncommitted or read_committed, not '{level.lower()}'")
-    default = ConsumerSettings(client_id="")
     partition_bytes = given.positive("kafka.max.partition.fetch.bytes") or default.fetch_max_bytes
     return ConsumerSettings(
         client_id=given.text("kafka.client.id") or given.text("groupIdPrefix") or "spark-kafka-source",

@@ -44,7 +44,7 @@ from barnabas.spark.source.batch import RangePartition, plan_tasks, read_task
 from barnabas.spark.source.data_loss import Loss, LossReports
 from barnabas.spark.source.group_progress import GroupProgress
 from barnabas.spark.source.offset_reader import OffsetReader
-from barnabas.spark.source.offsets import Position, SparkOffsets, TopicPartition, from_spark, to_spark
+from barnabas.spark.source.offsets import Latest, Position, SparkOffsets, TopicPartition, from_spark, to_spark
 from barnabas.spark.source.options import SourceOptions
 from barnabas.spark.source.stored_offset import StoredOffset
 
@@ -95,7 +95,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except ValueError as error:
             self._no_beginning = error
             first = self._reader.latest(partitions)
-        if self._target is not None:
+        if self._target is not None and self._options.starting == Latest():
             # The latest offsets may be past the end that prepareForTriggerAvailableNow fixed.
             first = {each: min(offset, self._target.get(each, offset)) for each, offset in first.items()}
         self._initial = to_spark(first)
@@ -162,7 +162,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Otherwise a topic that a broker does not know for a moment would be read again from its beginning.
         """
         return self._reader.settled(
-            lambda: self._reader.latest(self._partitions()), lambda end: self._is_whole(before, end)
+            lambda: self._reader.latest(self._partitions(), before.position), lambda end: self._is_whole(before, end)
         )
 
     def _is_whole(self, before: StoredOffset, end: Position) -> bool:
