@@ -597,3 +597,44 @@ def test_retries_while_the_cluster_is_moving(cluster):
     cluster.before = lambda name: (_ for _ in ()).throw(KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"))
     with pytest.raises(QueryError, match="gone"):
         reader(cluster, **{"fetchOffset.numRetries": "2"}).initialOffset()
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize(
+    ("topics", "read"),
+    [
+        ({"subscribe": "b"}, "b"),
+        ({"subscribePattern": "b.*"}, r"topics that match b\.\*"),
+        ({"assign": '{"b":[0,1]}'}, "b-0, b-1"),
+    ],
+)
+def test_a_checkpoint_of_a_query_of_other_topics(cluster, fail, topics, read):
+    """Otherwise the query would begin its topics at their beginning, and its sink would take that for the next batch."""
+    before = begin(reader(cluster))
+    cluster.create("b", partitions=2)
+    options = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "latest", "failOnDataLoss": fail, **topics}
+    wrong = PlayedReader(parse_stream_options(options, 0), cluster)
+    wrong.initialOffset()
+    expected = f"the checkpoint is of a query of a, and this query reads {read}: use the checkpointLocation that"
+    with pytest.raises(ValueError, match=expected):
+        wrong.latestOffset(as_stored(before), ALL)
+    with pytest.raises(ValueError, match=expected):
+        wrong.partitions({"a": {"0": 0, "1": 0}}, as_stored(before))
+    assert wrong.pauses_s == []
+
+
+def test_a_topic_that_the_query_no_longer_reads_is_named_as_such(cluster):
+    cluster.create("b")
+    before = begin(reader(cluster))
+    narrower = PlayedReader(parse_stream_options({"kafka.bootstrap.servers": "h:9092", "subscribe": "a"}, 0), cluster)
+    narrower.initialOffset()
+    with pytest.raises(DataLoss, match="Partitions b-0 of the checkpoint are gone, or no longer among a"):
+        narrower.latestOffset(as_stored(before), ALL)
+
+
+def test_a_checkpoint_of_another_source(cluster):
+    stream = reader(cluster)
+    stream.initialOffset()
+    for call in (lambda: stream.latestOffset(5, ALL), lambda: stream.partitions({"logOffset": 3}, {"logOffset": 4})):
+        with pytest.raises(ValueError, match="the checkpoint is of a query with another source"):
+            call()

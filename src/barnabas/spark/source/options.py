@@ -66,6 +66,13 @@ class Subscribe:
 
     topics: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return ", ".join(self.topics)
+
+    def includes(self, at: TopicPartition) -> bool:
+        """Return whether the query reads a partition, if it exists."""
+        return at[0] in self.topics
+
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
@@ -73,12 +80,26 @@ class SubscribePattern:
 
     pattern: str
 
+    def __str__(self) -> str:
+        return f"topics that match {self.pattern}"
+
+    def includes(self, at: TopicPartition) -> bool:
+        """Return whether the query reads a partition, if it exists."""
+        return re.fullmatch(self.pattern, at[0]) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Assign:
     """Exactly these partitions."""
 
     partitions: tuple[TopicPartition, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{topic}-{partition}" for topic, partition in self.partitions)
+
+    def includes(self, at: TopicPartition) -> bool:
+        """Return whether the query reads a partition, if it exists."""
+        return at in self.partitions
 
 
 TopicSelection: TypeAlias = Subscribe | SubscribePattern | Assign
