@@ -200,7 +200,9 @@ class TestInSpark:
         assert sorted(str(path) for path in table.glob("*.parquet")) == sorted(DeltaTable(table).file_uris())
         assert "another driver has written batch 0 of query q" in caplog.text
         assert not write_batch(table, rows, 0, "q"), "and a repeated batch writes nothing"
-        with pytest.raises(ValueError, match="has other columns than this query"):
+        with pytest.raises(
+            ValueError, match="has other columns than this query: partition is integer in the table and absent"
+        ):
             write_batch(table, spark.range(1), 1, "q")
         with pytest.raises(ValueError, match="belongs to no streaming query"):
             delta_writer(table)(rows, 1)
@@ -260,6 +262,24 @@ class TestInSpark:
         created = DeltaTable.create(table, Schema.from_arrow(schema))
         created.create_write_transaction([], "append", schema, commit_properties=old)
         assert not write_batch(table, rows, 0, "old")
+
+    def test_a_table_that_lacks_batches(self, spark: Any, tmp_path: Path) -> None:
+        """It was deleted, or restored from a backup, and the query's checkpoint was not."""
+        table = tmp_path / "table"
+        rows = spark.range(20).selectExpr("0 as partition", "id as offset")
+        with pytest.raises(
+            ValueError, match="has no batch of query q, and this is batch 1: rows of the batches before"
+        ):
+            delta_writer(table, query_id="q")(rows, 1)
+        assert write_batch(table, rows, 0, "q")
+        assert write_batch(table, rows.limit(0), 1, "q"), "a batch without rows counts"
+        assert write_batch(table, rows, 2, "q")
+        with pytest.raises(
+            ValueError, match=r"has batches up to 2 of query q, and this is batch 4: .* Begin with a new"
+        ):
+            write_batch(table, rows, 4, "q")
+        delta_writer(table, query_id="q", fail_on_missing_batch=False)(rows, 4)
+        assert DeltaTable(table).to_pyarrow_table().num_rows == 60
 
 
 _LIKE_THE_TOPIC = [

@@ -44,6 +44,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from barnabas.spark.lake.batch_proof import BatchProof, proof_in, proof_of, row_digest
+from barnabas.spark.lake.table_checks import check_folder, check_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +63,11 @@ _STATISTICS_PROPERTY = "delta.dataSkippingStatsColumns"
 
 
 def delta_writer(
-    path: str | os.PathLike[str], *, query_id: str | None = None, fail_on_different_batch: bool = True
+    path: str | os.PathLike[str],
+    *,
+    query_id: str | None = None,
+    fail_on_different_batch: bool = True,
+    fail_on_missing_batch: bool = True,
 ) -> Callable[[DataFrame, int], None]:
     """Return the function with which `foreachBatch` appends each batch to a Delta table.
 
@@ -71,23 +76,32 @@ def delta_writer(
         query_id: names the sequence of batches in the table; None takes the id that Spark keeps in the query's checkpoint.
         fail_on_different_batch: False skips a batch that the table has without reading it. Rows with a value that is computed each
             time (`uuid()`, `rand()`) need this: they are never the same again.
+        fail_on_missing_batch: False is for a table that gets only some of the query's batches.
 
     The function raises ValueError, and writes nothing, if
 
-    - the columns are not those of the table;
+    - the folder has files and no table; the table has other columns, or was made with partitions, constraints or mapped columns;
     - the table has records, and none of this query: the query's checkpoint was deleted or moved, so it would write them a second time;
-    - the table has a later batch of the query, or this batch with other rows: the checkpoint is older than the table.
+    - the table has a later batch of the query, or this batch with other rows: the checkpoint is older than the table;
+    - the table does not have the batch before this one: the table was deleted, or is older than the checkpoint.
     """
     folder = Path(path).absolute()
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        write_batch(folder, batch, batch_id, query_id or _id_of_query(batch), fail_on_different_batch)
+        write_batch(
+            folder, batch, batch_id, query_id or _id_of_query(batch), fail_on_different_batch, fail_on_missing_batch
+        )
 
     return write
 
 
 def write_batch(
-    folder: Path, batch: DataFrame, batch_id: int, query_id: str, fail_on_different_batch: bool = True
+    folder: Path,
+    batch: DataFrame,
+    batch_id: int,
+    query_id: str,
+    fail_on_different_batch: bool = True,
+    fail_on_missing_batch: bool = True,
 ) -> bool:
     """Append a batch to a table; return False if the table has it already.
 
@@ -101,11 +115,11 @@ def write_batch(
             _check_same(folder, table, query_id, batch_id, lambda: proof_of(batch))
         logger.info("%s has batch %d of query %s already", folder, batch_id, query_id)
         return False
+    if fail_on_missing_batch:
+        _check_next(folder, table, query_id, batch_id)
     rows = batch.withColumn(ROW_DIGEST, row_digest(batch))
     found = rows.mapInArrow(_file_writer(folder, schema), _FILES_IN_SPARK).collect()
     files = {row.path: (row.size, row.stats) for row in found}
-    if not files:
-        return False
     proof = BatchProof(sum(row.rows for row in found), sum(row.digest for row in found))
     try:
         commit_files(table, schema, files, query_id, batch_id, proof)
@@ -167,11 +181,10 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
 
 def _open(folder: Path, schema: pa.Schema, query_id: str) -> DeltaTable:
     properties = _properties(schema)
+    check_folder(folder)
     DeltaTable.create(folder, Schema.from_arrow(schema), mode="ignore", configuration=properties)
     table = DeltaTable(folder)
-    if table.schema() != Schema.from_arrow(schema):
-        there = ", ".join(each.name for each in table.schema().fields)
-        raise ValueError(f"{folder} has other columns than this query ({there}): write to another table")
+    check_table(folder, table, schema)
     if table.transaction_version(query_id) is None and table.file_uris():
         raise ValueError(
             f"{folder} has records, and none of query {query_id}: its checkpoint is new, so it would write records a second time. "
@@ -208,6 +221,21 @@ def _has(folder: Path, table: DeltaTable, query_id: str, batch_id: int) -> bool:
             "the table, or is another one's. Use the checkpoint that belongs to the table, or another table"
         )
     return last == batch_id
+
+
+def _check_next(folder: Path, table: DeltaTable, query_id: str, batch_id: int) -> None:
+    """Raise ValueError if a table does not have the batch before."""
+    last = table.transaction_version(query_id)
+    # Older versions of this writer kept no batch without rows, and no proof.
+    if last is not None and proof_in(table, query_id) is None:
+        return
+    if batch_id > (0 if last is None else last + 1):
+        there = "no batch" if last is None else f"batches up to {last}"
+        raise ValueError(
+            f"{folder} has {there} of query {query_id}, and this is batch {batch_id}: rows of the batches before it are not in the table. "
+            "It was deleted, or is older than the query's checkpoint. Begin with a new checkpointLocation and another table; "
+            "delta_writer(…, fail_on_missing_batch=False) is for a table that gets only some of the batches"
+        )
 
 
 def _check_same(folder: Path, table: DeltaTable, query_id: str, batch_id: int, proof: Callable[[], BatchProof]) -> None:
