@@ -14,9 +14,20 @@ class FakeQuery:
 
     def __init__(self) -> None:
         self.isActive = True
-        self.recentProgress: list[Any] = []
+        self.reports: list[Any] = []
+        self.fetched: list[int] = []
         self.error: Exception | None = None
         self.status = {"isDataAvailable": True, "isTriggerActive": False}
+
+    @property
+    def lastProgress(self) -> Any:
+        self.fetched.append(1)
+        return self.reports[-1] if self.reports else None
+
+    @property
+    def recentProgress(self) -> list[Any]:
+        self.fetched.append(len(self.reports[-100:]))
+        return self.reports[-100:]
 
     def exception(self) -> Exception | None:
         return self.error
@@ -27,11 +38,15 @@ class FakeQuery:
     def stop(self) -> None:
         self.isActive = False
 
-    def report(self, batch: int, rows: int, *, rejected: int = 0, dropped: int = 0, behind: int = 0) -> None:
-        self.recentProgress.append(
+    def report(
+        self, batch: int, rows: int, *, rejected: int = 0, dropped: int = 0, behind: int = 0, has_batch: bool = True
+    ) -> None:
+        self.reports.append(
             SimpleNamespace(
                 runId=id(self),
                 batchId=batch,
+                timestamp=f"2026-11-24T12:00:{len(self.reports)}Z",
+                durationMs={"addBatch": 1000, "triggerExecution": 1500} if has_batch else {"latestOffset": 1},
                 numInputRows=rows,
                 batchDuration=1500,
                 stateOperators=[SimpleNamespace(numRowsDroppedByWatermark=dropped)],
@@ -136,3 +151,50 @@ def test_alarms_begin_and_end():
     started.last.report(1, 100, behind=10)
     watcher.step(2.0)
     assert watcher.alarms == ["a dropped rows that came too late for their window"]
+
+
+def test_a_look_fetches_only_the_last_report():
+    started = Started()
+    watcher = Watcher(started.start, ["a"])
+    watcher.step(0.0)
+    for batch in range(300):
+        started.last.report(batch, 10)
+        watcher.step(batch + 1.0)
+        started.last.report(batch + 1, 0, has_batch=False)
+        watcher.step(batch + 1.5)
+        watcher.step(batch + 1.7)
+    assert watcher.status()["queries"][0]["rows"] == 3000
+    assert set(started.last.fetched) == {1}
+    (watched,) = watcher.watched.values()
+    assert max(len(value) for value in vars(watched).values() if hasattr(value, "__len__")) < 50, "nothing grows"
+
+
+def test_batches_that_ended_between_two_looks_are_counted():
+    started = Started()
+    watcher = Watcher(started.start, ["a"])
+    watcher.step(0.0)
+    for batch in range(40, 45):  # a query with a checkpoint
+        started.last.report(batch, 10, dropped=1)
+    watcher.step(1.0)
+    started.last.report(45, 10)
+    started.last.report(46, 0)  # a batch without records, for the watermark
+    started.last.report(47, 10)
+    started.last.report(48, 0, has_batch=False)
+    watcher.step(2.0)
+    started.last.fetched.clear()
+    started.last.report(48, 10)
+    watcher.step(3.0)
+    (query,) = watcher.status()["queries"]
+    assert (query["batch"], query["rows"], query["dropped"]) == (48, 80, 5)
+    assert started.last.fetched == [1]
+
+
+def test_a_query_that_has_nothing_to_do_after_its_start_costs_one_report():
+    started = Started()
+    watcher = Watcher(started.start, ["a"])
+    watcher.step(0.0)
+    for look in range(5):
+        started.last.report(40, 0, has_batch=False, behind=look)
+        watcher.step(look + 1.0)
+    assert started.last.fetched == [1, 1, 1, 1, 1, 1]
+    assert watcher.status()["queries"][0]["lag"] == 4

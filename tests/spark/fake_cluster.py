@@ -125,7 +125,7 @@ class FakeCluster:
                 if asked.timestamp in (-1, -2):
                     offset = stable if asked.timestamp == -1 else p.start
                 else:
-                    offset = next((o for t, o in p.timestamps if t >= asked.timestamp), -1)
+                    offset = next((o for t, o in p.timestamps if t >= asked.timestamp and o < stable), -1)
                 answers.append(
                     response.ListOffsetsPartitionResponse(partition_index=asked.partition_index, offset=offset)
                 )

@@ -20,7 +20,7 @@ from shop.watch import Watcher, first_line
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 1.0
 _ATTEMPTS = 5
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import confluent_kafka
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
@@ -127,3 +128,22 @@ def test_aborted_records_and_a_partition_that_does_not_exist(broker: barnabas.Br
     with pytest.raises(ValueError, match="rows of partition 7, which topic t does not have"):
         list(audit(broker.bootstrap_servers, "t", delta_table(path)))
     producer.abort_transaction()
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "complaint"),
+    [
+        (
+            "offset",
+            pa.array([0, None]),
+            "has rows of topic t without a partition or an offset: something else than a query",
+        ),
+        ("partition", pa.array([None, 0]), "has rows of topic t without a partition or an offset"),
+        ("offset", pa.array(["0", "1"]), "column offset is string and not a whole number"),
+    ],
+)
+def test_a_table_that_something_else_wrote_to(name: str, column: pa.Array, complaint: str) -> None:
+    table = rows("t", (0, 0), (0, 1))
+    other = table.set_column(table.schema.get_field_index(name), name, column)
+    with pytest.raises(ValueError, match=complaint):
+        table_offsets(ds.InMemoryDataset(other), "t")

@@ -12,11 +12,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from deltalake import DeltaTable, Schema
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 
 from barnabas.main import command_group
 from barnabas.spark import start
 from barnabas.spark.lake import delta_table as lake
+from barnabas.spark.lake.batch_proof import BatchProof, proof_in
 from barnabas.spark.lake.delta_table import _Statistics, commit_files, delta_writer, write_batch
 from tests.spark.session import SPARK, Topics
 
@@ -62,9 +63,12 @@ _ROWS = pa.table(
 def append(folder: Path, rows: pa.Table, batch_id: int) -> None:
     """Append rows as one task and the driver do."""
     table = lake._open(folder, rows.schema, "q")
-    (found,) = lake._file_writer(folder, rows.schema)(iter(rows.to_batches()))
+    hashed = rows.append_column(lake.ROW_DIGEST, pa.array(range(rows.num_rows), pa.int64()))
+    (found,) = lake._file_writer(folder, rows.schema)(iter(hashed.to_batches()))
     (file,) = found.to_pylist()
-    commit_files(table, rows.schema, {file["path"]: (file["size"], file["stats"])}, "q", batch_id)
+    proof = BatchProof(file["rows"], file["digest"])
+    commit_files(table, rows.schema, {file["path"]: (file["size"], file["stats"])}, "q", batch_id, proof)
+    assert proof_in(DeltaTable(folder), "q") == BatchProof(rows.num_rows, sum(range(rows.num_rows)))
 
 
 def expect_all_found(folder: Path, rows: pa.Table) -> None:
@@ -106,7 +110,7 @@ class TestFilters:
         pq.write_table(_ROWS, tmp_path / "old.parquet")
         old = '{"numRecords": 3, "minValues": {"offset": 5}, "maxValues": {"offset": 7}, "nullCount": {}}'
         size = (tmp_path / "old.parquet").stat().st_size
-        commit_files(DeltaTable(tmp_path), _ROWS.schema, {"old.parquet": (size, old)}, "q", 0)
+        commit_files(DeltaTable(tmp_path), _ROWS.schema, {"old.parquet": (size, old)}, "q", 0, BatchProof(3, 0))
         assert len(DeltaTable(tmp_path).to_pandas(filters=ds.field("topic") == "orders")) == 0, (
             "deltalake skips the file"
         )
@@ -196,10 +200,86 @@ class TestInSpark:
         assert sorted(str(path) for path in table.glob("*.parquet")) == sorted(DeltaTable(table).file_uris())
         assert "another driver has written batch 0 of query q" in caplog.text
         assert not write_batch(table, rows, 0, "q"), "and a repeated batch writes nothing"
-        with pytest.raises(ValueError, match="has other columns than this query"):
+        with pytest.raises(
+            ValueError, match="has other columns than this query: partition is integer in the table and absent"
+        ):
             write_batch(table, spark.range(1), 1, "q")
         with pytest.raises(ValueError, match="belongs to no streaming query"):
             delta_writer(table)(rows, 1)
+
+    def test_a_batch_that_is_repeated_with_other_rows(self, spark: Any, tmp_path: Path) -> None:
+        """Spark planned it again with more in it: a checkpoint that was restored, or mended by hand."""
+        table = tmp_path / "table"
+        rows = spark.range(20).selectExpr("0 as partition", "id as offset")
+        assert write_batch(table, rows, 0, "q")
+        assert not write_batch(table, rows.repartition(3).sort("offset", ascending=False), 0, "q"), (
+            "the order does not matter"
+        )
+        more = spark.range(21).selectExpr("0 as partition", "id as offset")
+        with pytest.raises(
+            ValueError, match=r"batch 0 of query q with 20 rows, digest \w+, .* repeats it with 21 rows"
+        ):
+            write_batch(table, more, 0, "q")
+        others = spark.range(1, 21).selectExpr("0 as partition", "id as offset")
+        with pytest.raises(ValueError, match="Use the checkpoint that belongs to the table"):
+            delta_writer(table, query_id="q")(others, 0)
+        delta_writer(table, query_id="q", fail_on_different_batch=False)(others, 0)
+        assert offsets(table) == [(0, n) for n in range(20)]
+        assert sorted(str(path) for path in table.glob("*.parquet")) == sorted(DeltaTable(table).file_uris())
+
+    def test_a_batch_that_is_older_than_the_table(self, spark: Any, tmp_path: Path) -> None:
+        table = tmp_path / "table"
+        rows = spark.range(20).selectExpr("0 as partition", "id as offset")
+        for batch in (0, 1, 2):
+            assert write_batch(table, rows, batch, "q")
+        with pytest.raises(
+            ValueError, match=r"has batch 2 of query q, and this is batch 1: .* Use the checkpoint that"
+        ):
+            delta_writer(table, query_id="q", fail_on_different_batch=False)(rows, 1)
+
+    def test_a_driver_that_is_overtaken(self, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The other driver wrote this batch and the next one while this one's tasks ran."""
+        table = tmp_path / "table"
+        rows = spark.range(20).selectExpr("0 as partition", "id as offset")
+        commit = lake.commit_files
+
+        def late(*given: Any) -> None:
+            monkeypatch.setattr(lake, "commit_files", commit)
+            assert write_batch(table, rows, 0, "q")
+            assert write_batch(table, rows, 1, "q")
+            commit(*given)
+
+        monkeypatch.setattr(lake, "commit_files", late)
+        with pytest.raises(ValueError, match="has batch 1 of query q, and this is batch 0"):
+            write_batch(table, rows, 0, "q")
+        assert sorted(str(path) for path in table.glob("*.parquet")) == sorted(DeltaTable(table).file_uris())
+
+    def test_a_table_of_an_older_version_without_a_proof(self, spark: Any, tmp_path: Path) -> None:
+        table = tmp_path / "table"
+        rows = spark.range(20).selectExpr("0 as partition", "id as offset")
+        schema = pa.schema([("partition", pa.int32()), ("offset", pa.int64())])
+        old = CommitProperties(app_transactions=[Transaction("old", 0)])
+        created = DeltaTable.create(table, Schema.from_arrow(schema))
+        created.create_write_transaction([], "append", schema, commit_properties=old)
+        assert not write_batch(table, rows, 0, "old")
+
+    def test_a_table_that_lacks_batches(self, spark: Any, tmp_path: Path) -> None:
+        """It was deleted, or restored from a backup, and the query's checkpoint was not."""
+        table = tmp_path / "table"
+        rows = spark.range(20).selectExpr("0 as partition", "id as offset")
+        with pytest.raises(
+            ValueError, match="has no batch of query q, and this is batch 1: rows of the batches before"
+        ):
+            delta_writer(table, query_id="q")(rows, 1)
+        assert write_batch(table, rows, 0, "q")
+        assert write_batch(table, rows.limit(0), 1, "q"), "a batch without rows counts"
+        assert write_batch(table, rows, 2, "q")
+        with pytest.raises(
+            ValueError, match=r"has batches up to 2 of query q, and this is batch 4: .* Begin with a new"
+        ):
+            write_batch(table, rows, 4, "q")
+        delta_writer(table, query_id="q", fail_on_missing_batch=False)(rows, 4)
+        assert DeltaTable(table).to_pyarrow_table().num_rows == 60
 
 
 _LIKE_THE_TOPIC = [

@@ -7,12 +7,15 @@ import pickle
 
 import pytest
 
+import barnabas
 from barnabas.spark.source import batch as source
 from barnabas.spark.source.batch import BatchReader, RangePartition
 from barnabas.spark.source.data_loss import DataLoss, LossReports
 from barnabas.spark.source.offset_reader import OffsetReader
 from barnabas.spark.source.options import parse_batch_options
 from tests.spark.fake_cluster import PORT, FakeCluster
+from tests.spark.session import Topics
+from tests.spark.sink.sink_run import Query, random_split
 
 
 @pytest.fixture
@@ -101,8 +104,40 @@ def test_what_a_batch_skips_is_recorded(cluster):
 
 def test_an_end_beyond_an_open_transaction_is_waited_for_by_the_task(cluster):
     cluster.topics["a"].partitions[1].stable_end = 7
-    committed = {"kafka.isolation.level": "read_committed", "endingOffsets": '{"a":{"0":10,"1":30,"2":-1}}'}
-    assert plan(**committed) == [(0, 0, 10, 0), (1, 0, 30, 1)]
+    assert plan(endingOffsets='{"a":{"0":10,"1":30,"2":-1}}') == [(0, 0, 10, 0), (1, 0, 30, 1)]
+
+
+def test_a_batch_ends_before_an_open_transaction(cluster):
+    cluster.topics["a"].partitions[1].stable_end = 7
+    assert plan() == [(0, 0, 10, 0), (1, 0, 7, 1)]
+    assert plan(**{"kafka.isolation.level": "read_uncommitted"}) == [(0, 0, 10, 0), (1, 0, 30, 1)]
+
+
+@pytest.mark.parametrize("ending", [{}, {"endingOffsets": '{"a":{"0":-1,"1":-1,"2":-1}}'}, {"endingTimestamp": "9000"}])
+def test_a_start_beyond_an_open_transaction_has_nothing_to_read_yet(cluster, ending):
+    cluster.topics["a"].partitions[1].stable_end = 7
+    assert plan(startingOffsets='{"a":{"0":0,"1":20,"2":0}}', **ending) == [(0, 0, 10, 0)]
+
+
+def test_rows_that_the_sink_took_back_are_read_only_on_request():
+    """Both with their defaults: an attempt of the sink whose tasks ended and that was not committed, then the batches."""
+    with barnabas.Broker() as broker:
+        topic = Topics(broker.bootstrap_servers).create()
+        query = Query(broker.bootstrap_servers, topic, [["a", "b"], ["c"]], random_split(1), "q")
+        query.begin()
+        query.run_tasks(query.batch(0))
+        query.run()
+        assert values(broker.bootstrap_servers, topic) == ["a", "b", "c"]
+        uncommitted = {"kafka.isolation.level": "read_uncommitted"}
+        assert values(broker.bootstrap_servers, topic, **uncommitted) == ["a", "a", "b", "b", "c"]
+
+
+def values(servers: str, topic: str, **options: str) -> list[str]:
+    """Return the values that a batch reads, sorted."""
+    given = {"kafka.bootstrap.servers": servers, "subscribe": topic, **options}
+    reader = BatchReader(parse_batch_options(given, 0))
+    rows = (rows for task in reader.partitions() for rows in reader.read(task))
+    return sorted(value.decode() for each in rows for value in each["value"].to_pylist())
 
 
 def test_chosen_partitions(cluster):

@@ -248,7 +248,47 @@ def test_records_that_are_too_young_wait_and_those_behind_them(cluster):
 def test_a_batch_ends_at_the_end_of_a_partition_without_younger_records(cluster):
     cluster.topics["t"].partitions[0].append(b"z", timestamp=9_000)
     reader = Driver(cluster, subscribe="t", endingTimestamp="9000").reader
-    assert reader.end(reader.partitions()) == {("t", 0): 2, ("t", 1): 2}
+    assert reader.end({("t", 0): 0, ("t", 1): 0}) == {("t", 0): 2, ("t", 1): 2}
+
+
+def test_a_start_is_the_first_record_of_a_moment_also_in_an_open_transaction(cluster):
+    """Otherwise a query would begin before it, with older records that are committed later, or not begin at all."""
+    partition = cluster.topics["t"].partitions[0]
+    partition.append(b"z", timestamp=9_000)
+    partition.stable_end = 1
+    reader = Driver(
+        cluster, subscribe="t", startingTimestamp="6000", startingOffsetsByTimestampStrategy="latest"
+    ).reader
+    assert reader.start(reader.partitions()) == {("t", 0): 2, ("t", 1): 2}
+    chosen = '{"t":{"0":6000,"1":5000}}'
+    by_partition = Driver(cluster, subscribe="t", startingOffsetsByTimestamp=chosen).reader
+    assert by_partition.start(by_partition.partitions()) == {("t", 0): 2, ("t", 1): 0}
+
+
+def test_an_end_of_a_moment_is_not_beyond_an_open_transaction(cluster):
+    partition = cluster.topics["t"].partitions[0]
+    partition.append(b"z", timestamp=9_000)
+    partition.stable_end = 1
+    reader = Driver(cluster, subscribe="t", endingTimestamp="9000").reader
+    assert reader.end({("t", 0): 0, ("t", 1): 0}) == {("t", 0): 1, ("t", 1): 2}
+
+
+def test_no_end_is_before_a_position_that_the_log_reaches(cluster):
+    """The position of a query that read uncommitted records, or that was given; a log that was cut does end before it."""
+    cluster.topics["t"].partitions[0].stable_end = 0
+    reader = Driver(cluster).reader
+    found = reader.partitions()
+    assert reader.latest(found) == {("t", 0): 0, ("t", 1): 2}
+    assert reader.latest(found, {("t", 0): 1, ("t", 1): 1}) == {("t", 0): 1, ("t", 1): 2}
+    assert reader.latest(found, {("t", 0): 3, ("t", 1): 3}) == {("t", 0): 0, ("t", 1): 2}
+
+
+def test_high_watermarks_are_asked_for_only_where_the_end_is_behind(cluster):
+    reader = Driver(cluster).reader
+    found = reader.partitions()
+    cluster.requests.clear()
+    reader.latest(found, {("t", 0): 2, ("t", 1): 2})
+    assert cluster.requests.count("ListOffsets") == 2
 
 
 def test_the_groups_offsets_are_committed_as_by_a_group_without_members(cluster):

@@ -42,7 +42,7 @@ def test_defaults_of_a_batch():
     assert (options.starting, options.ending) == (Earliest(), Latest())
     assert options.fail_on_data_loss
     assert options.timestamp_strategy is TimestampStrategy.ERROR
-    assert options.consumer.isolation_level is IsolationLevel.READ_UNCOMMITTED
+    assert options.consumer.isolation_level is IsolationLevel.READ_COMMITTED
     assert options.max_trigger_delay_ms == 15 * 60_000
     assert (options.min_partitions, options.max_records_per_partition, options.group_id) == (None, None, None)
     assert options.consumer.client_id == "spark-kafka-source"
@@ -227,7 +227,7 @@ def test_consumer_settings_are_used():
     consumer = batch(
         **{
             "kafka.client.id": "me",
-            "kafka.isolation.level": "READ_COMMITTED",
+            "kafka.isolation.level": "READ_UNCOMMITTED",
             "kafka.max.partition.fetch.bytes": "1000",
             "kafka.fetch.max.bytes": "500",
             "kafka.check.crcs": "false",
@@ -236,7 +236,7 @@ def test_consumer_settings_are_used():
         }
     ).consumer
     assert consumer.client_id == "me"
-    assert consumer.isolation_level is IsolationLevel.READ_COMMITTED
+    assert consumer.isolation_level is IsolationLevel.READ_UNCOMMITTED
     assert consumer.fetch_max_bytes == 500
     assert not consumer.check_crcs
     assert consumer.request_timeout_ms == 7

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from barnabas.spark.source.stored_offset import StoredOffset
 
 IDS = {"a": "pS1Cfv5xTVu5e9IDLZ0JZg", "b": "AAAAAAAAAAAAAAAAAAAAAQ"}
@@ -32,5 +34,25 @@ def test_a_position_alone():
     assert StoredOffset.from_json({"a": {"0": 1}}) == StoredOffset({("a", 0): 1})
 
 
-def test_keys_of_a_later_version_are_ignored():
-    assert StoredOffset.from_json({"a": {"0": 1}, "~later": ["?"]}) == StoredOffset({("a", 0): 1})
+@pytest.mark.parametrize(
+    "stored",
+    [
+        5,
+        [1, 2],
+        {"logOffset": 3},
+        {"a": {"0": "x"}},
+        {"a": {"x": 1}},
+        {"a": {"0": 1}, "~ids": 5},
+        {"a": 1, "~first": 2},
+    ],
+)
+def test_what_another_source_stored(stored):
+    with pytest.raises(
+        ValueError, match=r"the checkpoint is of a query with another source: .*Use the checkpointLocation"
+    ):
+        StoredOffset.from_json(stored)
+
+
+def test_a_key_of_a_newer_version():
+    with pytest.raises(ValueError, match=r"of a newer version of barnabas: its offset has ~later.*Install the newer"):
+        StoredOffset.from_json({"a": {"0": 1}, "~later": ["?"]})

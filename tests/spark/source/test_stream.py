@@ -110,9 +110,38 @@ def test_from_a_moment(cluster):
 def test_only_committed_records_count_when_only_they_are_read(cluster):
     cluster.topics["a"].partitions[1].stable_end = 25
     start = {"a": {"0": 0, "1": 0}}
-    committed = reader(cluster, **{"kafka.isolation.level": "read_committed"})
-    assert at(committed.latestOffset(start, ALL)) == {"a": {"0": 10, "1": 25}}
-    assert at(reader(cluster).latestOffset(start, ALL)) == {"a": {"0": 10, "1": 30}}
+    uncommitted = reader(cluster, **{"kafka.isolation.level": "read_uncommitted"})
+    assert at(reader(cluster).latestOffset(start, ALL)) == {"a": {"0": 10, "1": 25}}
+    assert at(uncommitted.latestOffset(start, ALL)) == {"a": {"0": 10, "1": 30}}
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_position_beyond_an_open_transaction_is_no_loss(cluster, fail):
+    """A checkpoint of a query that read uncommitted records; offsets that were given."""
+    partition = cluster.topics["a"].partitions[1]
+    before = begin(reader(cluster, **{"kafka.isolation.level": "read_uncommitted"}))
+    partition.stable_end = 25
+    stream = reader(cluster, failOnDataLoss=fail)
+    stream.initialOffset()
+    assert stream.latestOffset(as_stored(before), ALL) == before
+    assert at(stream.reportLatestOffset()) == {"a": {"0": 10, "1": 30}}
+    fill(cluster, "a", 1, 5)
+    assert stream.latestOffset(as_stored(before), ALL) == before
+    partition.stable_end = None
+    after = stream.latestOffset(as_stored(before), ALL)
+    assert tasks(stream, before, after) == [("a", 1, 30, 35)]
+    assert stream.pauses_s == []
+
+
+def test_an_available_now_query_that_begins_beyond_an_open_transaction_ends(cluster):
+    cluster.topics["a"].partitions[1].stable_end = 25
+    stream = reader(cluster, startingOffsets='{"a":{"0":0,"1":28}}')
+    stream.prepareForTriggerAvailableNow()
+    start = stream.initialOffset()
+    assert start == {"a": {"0": 0, "1": 28}}
+    end = stream.latestOffset(start, ALL)
+    assert tasks(stream, start, end) == [("a", 0, 0, 10)]
+    assert stream.latestOffset(end, ALL) == end
 
 
 def test_a_batch_takes_at_most_max_offsets_per_trigger(cluster):
@@ -568,3 +597,44 @@ def test_retries_while_the_cluster_is_moving(cluster):
     cluster.before = lambda name: (_ for _ in ()).throw(KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"))
     with pytest.raises(QueryError, match="gone"):
         reader(cluster, **{"fetchOffset.numRetries": "2"}).initialOffset()
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize(
+    ("topics", "read"),
+    [
+        ({"subscribe": "b"}, "b"),
+        ({"subscribePattern": "b.*"}, r"topics that match b\.\*"),
+        ({"assign": '{"b":[0,1]}'}, "b-0, b-1"),
+    ],
+)
+def test_a_checkpoint_of_a_query_of_other_topics(cluster, fail, topics, read):
+    """Otherwise the query would begin its topics at their beginning, and its sink would take that for the next batch."""
+    before = begin(reader(cluster))
+    cluster.create("b", partitions=2)
+    options = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "latest", "failOnDataLoss": fail, **topics}
+    wrong = PlayedReader(parse_stream_options(options, 0), cluster)
+    wrong.initialOffset()
+    expected = f"the checkpoint is of a query of a, and this query reads {read}: use the checkpointLocation that"
+    with pytest.raises(ValueError, match=expected):
+        wrong.latestOffset(as_stored(before), ALL)
+    with pytest.raises(ValueError, match=expected):
+        wrong.partitions({"a": {"0": 0, "1": 0}}, as_stored(before))
+    assert wrong.pauses_s == []
+
+
+def test_a_topic_that_the_query_no_longer_reads_is_named_as_such(cluster):
+    cluster.create("b")
+    before = begin(reader(cluster))
+    narrower = PlayedReader(parse_stream_options({"kafka.bootstrap.servers": "h:9092", "subscribe": "a"}, 0), cluster)
+    narrower.initialOffset()
+    with pytest.raises(DataLoss, match="Partitions b-0 of the checkpoint are gone, or no longer among a"):
+        narrower.latestOffset(as_stored(before), ALL)
+
+
+def test_a_checkpoint_of_another_source(cluster):
+    stream = reader(cluster)
+    stream.initialOffset()
+    for call in (lambda: stream.latestOffset(5, ALL), lambda: stream.partitions({"logOffset": 3}, {"logOffset": 4})):
+        with pytest.raises(ValueError, match="the checkpoint is of a query with another source"):
+            call()

@@ -38,6 +38,7 @@ Offsets = npt.NDArray[np.int64]
 
 _COLUMNS = ("topic", "partition", "offset")
 _NONE: Offsets = np.empty(0, np.int64)
+_SOMEONE_ELSE = "something else than a query of the topic wrote to it, so it cannot be audited"
 
 
 @dataclass(frozen=True)
@@ -148,15 +149,20 @@ def table_offsets(table: ds.Dataset, topic: str) -> dict[int, Offsets]:
     """Return the offsets of a topic's rows in a table, by partition.
 
     Raises:
-        ValueError: the table does not keep them.
+        ValueError: the table does not keep them, or has rows without them.
     """
     absent = [name for name in _COLUMNS if name not in table.schema.names]
     if absent:
         raise ValueError(f"the table has no column {absent[0]}: an audit needs topic, partition and offset")
+    for name in ("partition", "offset"):
+        if not pa.types.is_integer(kind := table.schema.field(name).type):
+            raise ValueError(f"the table's column {name} is {kind} and not a whole number: {_SOMEONE_ELSE}")
     found: dict[int, list[Offsets]] = {}
     # The filter is not given to the reader: it would skip files by the writer's statistics, and the audit must not trust them.
     for every in table.to_batches(columns=list(_COLUMNS)):
         batch = every.filter(ds.field("topic") == topic)
+        if batch.column("partition").null_count or batch.column("offset").null_count:
+            raise ValueError(f"the table has rows of topic {topic} without a partition or an offset: {_SOMEONE_ELSE}")
         partitions, offsets = (np.asarray(batch.column(name).cast(pa.int64())) for name in ("partition", "offset"))
         for partition in np.unique(partitions).tolist():
             found.setdefault(partition, []).append(offsets[partitions == partition])

@@ -4,13 +4,15 @@
 
 A batch is written in two steps. Its tasks write Parquet files into the folder of the table, where no reader looks yet. Then the driver
 commits one entry of the table's log, which names the files and an application transaction: the query's id with the number of the batch.
-So the rows become visible together, and a batch whose number is in the log is not written again.
+So the rows become visible together, and a batch whose number is in the log is not written again. `batch_proof` shows that it is the
+same batch. A batch with other rows, or with a lower number, is an error: the checkpoint is not the table's.
 
 Each cut ends well:
 
     killed while tasks write    files that no log names; the batch is repeated with new ones
-    killed after the commit     the repeated batch finds its number, and writes nothing
+    killed after the commit     the repeated batch finds its number and is read to be compared; it writes nothing
     two drivers, one batch      both write files, one commit wins; the other finds the number then, and deletes its files
+    a driver is overtaken       it finds a higher number, deletes its files and fails
 
 The rows do not pass through the driver, only the names and sizes of the files. `deltalake` commits, so no jar is needed.
 
@@ -41,38 +43,66 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
+from barnabas.spark.lake.batch_proof import BatchProof, proof_in, proof_of, row_digest
+from barnabas.spark.lake.table_checks import check_folder, check_table
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 logger = logging.getLogger("barnabas.spark")
 
-_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("stats", pa.string())])
-_FILES_IN_SPARK = "path string, size bigint, stats string"
+_FILES = pa.schema(
+    [("path", pa.string()), ("size", pa.int64()), ("stats", pa.string()), ("rows", pa.int64()), ("digest", pa.int64())]
+)
+_FILES_IN_SPARK = "path string, size bigint, stats string, rows bigint, digest bigint"
+ROW_DIGEST = "barnabas row digest"
 _QUERY_ID = "sql.streaming.queryId"
 # Readers skip files by the least and the greatest value of these.
 _COLUMNS_WITH_STATISTICS = ("partition", "offset")
 _STATISTICS_PROPERTY = "delta.dataSkippingStatsColumns"
 
 
-def delta_writer(path: str | os.PathLike[str], *, query_id: str | None = None) -> Callable[[DataFrame, int], None]:
+def delta_writer(
+    path: str | os.PathLike[str],
+    *,
+    query_id: str | None = None,
+    fail_on_different_batch: bool = True,
+    fail_on_missing_batch: bool = True,
+) -> Callable[[DataFrame, int], None]:
     """Return the function with which `foreachBatch` appends each batch to a Delta table.
 
     Args:
         path: the table's folder; the first batch creates the table.
         query_id: names the sequence of batches in the table; None takes the id that Spark keeps in the query's checkpoint.
+        fail_on_different_batch: False skips a batch that the table has without reading it. Rows with a value that is computed each
+            time (`uuid()`, `rand()`) need this: they are never the same again.
+        fail_on_missing_batch: False is for a table that gets only some of the query's batches.
 
-    The function raises ValueError if the columns are not those of the table, or if the table has batches of another query. That is a
-    query whose checkpoint was deleted or moved: it would write the same records a second time.
+    The function raises ValueError, and writes nothing, if
+
+    - the folder has files and no table; the table has other columns, or was made with partitions, constraints or mapped columns;
+    - the table has records, and none of this query: the query's checkpoint was deleted or moved, so it would write them a second time;
+    - the table has a later batch of the query, or this batch with other rows: the checkpoint is older than the table;
+    - the table does not have the batch before this one: the table was deleted, or is older than the checkpoint.
     """
     folder = Path(path).absolute()
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        write_batch(folder, batch, batch_id, query_id or _id_of_query(batch))
+        write_batch(
+            folder, batch, batch_id, query_id or _id_of_query(batch), fail_on_different_batch, fail_on_missing_batch
+        )
 
     return write
 
 
-def write_batch(folder: Path, batch: DataFrame, batch_id: int, query_id: str) -> bool:
+def write_batch(
+    folder: Path,
+    batch: DataFrame,
+    batch_id: int,
+    query_id: str,
+    fail_on_different_batch: bool = True,
+    fail_on_missing_batch: bool = True,
+) -> bool:
     """Append a batch to a table; return False if the table has it already.
 
     Raises:
@@ -80,33 +110,46 @@ def write_batch(folder: Path, batch: DataFrame, batch_id: int, query_id: str) ->
     """
     schema = _arrow_schema(batch)
     table = _open(folder, schema, query_id)
-    if _has(table, query_id, batch_id):
+    if _has(folder, table, query_id, batch_id):
+        if fail_on_different_batch:
+            _check_same(folder, table, query_id, batch_id, lambda: proof_of(batch))
         logger.info("%s has batch %d of query %s already", folder, batch_id, query_id)
         return False
-    found = batch.mapInArrow(_file_writer(folder, schema), _FILES_IN_SPARK).collect()
+    if fail_on_missing_batch:
+        _check_next(folder, table, query_id, batch_id)
+    rows = batch.withColumn(ROW_DIGEST, row_digest(batch))
+    found = rows.mapInArrow(_file_writer(folder, schema), _FILES_IN_SPARK).collect()
     files = {row.path: (row.size, row.stats) for row in found}
-    if not files:
-        return False
+    proof = BatchProof(sum(row.rows for row in found), sum(row.digest for row in found))
     try:
-        commit_files(table, schema, files, query_id, batch_id)
+        commit_files(table, schema, files, query_id, batch_id, proof)
     except CommitFailedError:
         table = DeltaTable(folder)
-        if not _has(table, query_id, batch_id):
+        last = table.transaction_version(query_id)
+        if last is None or last < batch_id:
             raise
         for name in files:
             (folder / name).unlink()
+        if _has(folder, table, query_id, batch_id) and fail_on_different_batch:
+            _check_same(folder, table, query_id, batch_id, lambda: proof)
         logger.warning("another driver has written batch %d of query %s to %s", batch_id, query_id, folder)
         return False
     return True
 
 
 def commit_files(
-    table: DeltaTable, schema: pa.Schema, files: Mapping[str, tuple[int, str]], query_id: str, batch_id: int
+    table: DeltaTable,
+    schema: pa.Schema,
+    files: Mapping[str, tuple[int, str]],
+    query_id: str,
+    batch_id: int,
+    proof: BatchProof,
 ) -> None:
     """Make files part of the table, as one batch.
 
     Args:
         files: size in bytes and Delta's statistics, by path within the table's folder.
+        proof: of the batch.
 
     Raises:
         CommitFailedError: another commit has this batch, or contradicts this one.
@@ -115,8 +158,9 @@ def commit_files(
     actions: list[AddAction | RemoveAction] = [
         AddAction(name, size, {}, now_ms, True, stats) for name, (size, stats) in sorted(files.items())
     ]
-    transaction = CommitProperties(app_transactions=[Transaction(query_id, batch_id)])
-    table.create_write_transaction(actions, "append", schema, commit_properties=transaction)
+    transactions = [Transaction(query_id, batch_id), *proof.transactions(query_id)]
+    properties = CommitProperties(app_transactions=transactions)
+    table.create_write_transaction(actions, "append", schema, commit_properties=properties)
 
 
 def _id_of_query(batch: DataFrame) -> str:
@@ -137,11 +181,10 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
 
 def _open(folder: Path, schema: pa.Schema, query_id: str) -> DeltaTable:
     properties = _properties(schema)
+    check_folder(folder)
     DeltaTable.create(folder, Schema.from_arrow(schema), mode="ignore", configuration=properties)
     table = DeltaTable(folder)
-    if table.schema() != Schema.from_arrow(schema):
-        there = ", ".join(each.name for each in table.schema().fields)
-        raise ValueError(f"{folder} has other columns than this query ({there}): write to another table")
+    check_table(folder, table, schema)
     if table.transaction_version(query_id) is None and table.file_uris():
         raise ValueError(
             f"{folder} has records, and none of query {query_id}: its checkpoint is new, so it would write records a second time. "
@@ -165,9 +208,48 @@ def _with_statistics(schema: pa.Schema) -> list[str]:
     ]
 
 
-def _has(table: DeltaTable, query_id: str, batch_id: int) -> bool:
+def _has(folder: Path, table: DeltaTable, query_id: str, batch_id: int) -> bool:
+    """Return whether a batch is the last one of its query in a table.
+
+    Raises:
+        ValueError: the table has a later one.
+    """
     last = table.transaction_version(query_id)
-    return last is not None and last >= batch_id
+    if last is not None and last > batch_id:
+        raise ValueError(
+            f"{folder} has batch {last} of query {query_id}, and this is batch {batch_id}: the query's checkpoint is older than "
+            "the table, or is another one's. Use the checkpoint that belongs to the table, or another table"
+        )
+    return last == batch_id
+
+
+def _check_next(folder: Path, table: DeltaTable, query_id: str, batch_id: int) -> None:
+    """Raise ValueError if a table does not have the batch before."""
+    last = table.transaction_version(query_id)
+    # Older versions of this writer kept no batch without rows, and no proof.
+    if last is not None and proof_in(table, query_id) is None:
+        return
+    if batch_id > (0 if last is None else last + 1):
+        there = "no batch" if last is None else f"batches up to {last}"
+        raise ValueError(
+            f"{folder} has {there} of query {query_id}, and this is batch {batch_id}: rows of the batches before it are not in the table. "
+            "It was deleted, or is older than the query's checkpoint. Begin with a new checkpointLocation and another table; "
+            "delta_writer(…, fail_on_missing_batch=False) is for a table that gets only some of the batches"
+        )
+
+
+def _check_same(folder: Path, table: DeltaTable, query_id: str, batch_id: int, proof: Callable[[], BatchProof]) -> None:
+    """Raise ValueError if the table's last batch of a query has other rows than the batch that repeats it."""
+    there = proof_in(table, query_id)
+    if there is None:
+        return
+    now = proof()
+    if now != there:
+        raise ValueError(
+            f"{folder} has batch {batch_id} of query {query_id} with {there}, and Spark repeats it with {now}: the query's checkpoint is "
+            "older than the table, or rows are computed otherwise each time. Use the checkpoint that belongs to the table, or another "
+            "table; delta_writer(…, fail_on_different_batch=False) skips such a batch, with the rows that the table does not have"
+        )
 
 
 def _file_writer(folder: Path, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -180,14 +262,21 @@ def _file_writer(folder: Path, schema: pa.Schema) -> Callable[[Iterator[pa.Recor
             return
         name = f"part-{uuid.uuid4()}.parquet"
         statistics = _Statistics()
+        digest = 0
         with pq.ParquetWriter(folder / name, schema) as writer:
             while first is not None:
-                rows = pa.Table.from_batches([first]).cast(schema)
+                rows = pa.Table.from_batches([first])
+                digest += pc.sum(rows[ROW_DIGEST]).as_py()  # modulo 2**64, as Arrow adds
+                rows = rows.drop_columns(ROW_DIGEST).cast(schema)
                 writer.write_table(rows)
                 statistics.add(rows)
                 first = next(filled, None)
         size = (folder / name).stat().st_size
-        yield pa.RecordBatch.from_arrays([[name], [size], [statistics.to_json()]], schema=_FILES)
+        of_rows = BatchProof(statistics.rows, digest)
+        signed = of_rows.signed_digest
+        yield pa.RecordBatch.from_arrays(
+            [[name], [size], [statistics.to_json()], [of_rows.rows], [signed]], schema=_FILES
+        )
 
     return write
 
@@ -196,13 +285,13 @@ class _Statistics:
     """Delta's statistics of a file: the number of rows; the least and the greatest partition and offset, and how many are null."""
 
     def __init__(self) -> None:
-        self._rows = 0
+        self.rows = 0
         self._least: dict[str, int] = {}
         self._greatest: dict[str, int] = {}
         self._nulls: dict[str, int] = {}
 
     def add(self, rows: pa.Table) -> None:
-        self._rows += rows.num_rows
+        self.rows += rows.num_rows
         for name in _with_statistics(rows.schema):
             column = rows.column(name)
             self._nulls[name] = self._nulls.get(name, 0) + column.null_count
@@ -213,7 +302,7 @@ class _Statistics:
 
     def to_json(self) -> str:
         """Return them as an entry of the table's log has them."""
-        found: dict[str, object] = {"numRecords": self._rows}
+        found: dict[str, object] = {"numRecords": self.rows}
         if self._nulls:  # without a column the three are left out: empty ones would count as statistics of every column
             found |= {"minValues": self._least, "maxValues": self._greatest, "nullCount": self._nulls}
         return json.dumps(found)

@@ -87,7 +87,7 @@ class BatchReader(DataSourceReader):
             losses.check()
             topic_partitions = reader.partitions()
             start = reader.start(topic_partitions)
-            end = self._within_the_log(reader, losses, reader.end(topic_partitions))
+            end = self._within_the_log(reader, losses, reader.end(start))
             _check_order(start, end)
             start, end = self._narrow(reader, start, end)
             tasks: Iterable[InputPartition] = plan_tasks(reader, self._options, start, end)

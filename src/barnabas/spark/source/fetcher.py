@@ -53,6 +53,7 @@ _TOPIC_IS_ANOTHER = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
 )
 _RETRY_PAUSE_S = 0.1
+_OPEN_TRANSACTION = "; `barnabas txn doctor` says whose it is, and kafka.isolation.level=read_uncommitted does not wait"
 
 
 class NoProgress(QueryError):
@@ -179,7 +180,8 @@ class RangeFetcher:
         )
         if selection.next_offset == first:
             self._wait_for_records(
-                "the transaction is still open" if fetched.waits_for_commit else "no records arrived"
+                "the transaction is still open" if fetched.waits_for_commit else "no records arrived",
+                _OPEN_TRANSACTION if fetched.waits_for_commit else "",
             )
             return
         self._offset = selection.next_offset
@@ -208,7 +210,7 @@ class RangeFetcher:
             include_headers=self._options.include_headers,
         )
 
-    def _wait_for_records(self, why: str) -> None:
+    def _wait_for_records(self, why: str, advice: str) -> None:
         """Handle a response without records: wait, and when the patience is spent find out whether the log was cut."""
         if self._waiting_epoch is None:
             self._waiting_epoch = self._leader.epoch
@@ -220,7 +222,7 @@ class RangeFetcher:
         except KafkaError as error:
             raise self._no_progress(f"{why} ({error})") from None
         if not bounds.leader.epoch == self._leader.epoch == self._waiting_epoch or bounds.end > self._offset:
-            raise self._no_progress(why)
+            raise self._no_progress(why, advice)
         self._skip_to(self._wanted.end, f"{self._name} now ends at offset {bounds.end}")
 
     def _handle(self, code: ErrorCode) -> None:
@@ -289,10 +291,10 @@ class RangeFetcher:
     def _is_patient(self) -> bool:
         return (self._clock() - self._last_progress_s) * 1000 < self._options.poll_timeout_ms
 
-    def _no_progress(self, why: str) -> NoProgress:
+    def _no_progress(self, why: str, advice: str = "") -> NoProgress:
         return NoProgress(
             f"Cannot read offset {self._offset} of {self._name} (before {self._wanted.end}): "
-            f"{why} for {self._options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs)"
+            f"{why} for {self._options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs){advice}"
         )
 
     def _drop_connection(self) -> None:

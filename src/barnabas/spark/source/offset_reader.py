@@ -7,6 +7,9 @@ Invariants:
 
 - The end of a partition depends on the query's isolation level. For `read_committed` it is the last stable offset: a
   task that reads beyond it would wait for a transaction that may stay open.
+- A query may have reached further than that end, with another isolation level or by the offsets that it was given. The
+  records there exist, so the end is then the query's own position, and the query waits.
+- A starting timestamp is looked up among all records: the first one may belong to an open transaction.
 - `latest` is consistent per broker, because one request asks for all partitions of a broker.
 """
 
@@ -18,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from barnabas.client.cluster import Cluster
@@ -57,6 +61,7 @@ _STALE_PAUSE_S = 0.5
 
 _FIRST_PAUSE_S = 0.1
 _UNKNOWN_TOPIC_RETRIES = 3
+_NOTHING: Mapping[TopicPartition, int] = MappingProxyType({})
 
 # ListOffsets accepts these instead of a timestamp.
 _LATEST_TIMESTAMP = -1
@@ -147,8 +152,22 @@ class OffsetReader:
         """Return the first offset of each partition."""
         return self._offsets(dict.fromkeys(partitions, _EARLIEST_TIMESTAMP))
 
-    def latest(self, partitions: Iterable[TopicPartition]) -> Position:
-        """Return the end of each partition in the query's isolation level, or its first record that is younger than `minRecordAge`."""
+    def latest(
+        self, partitions: Iterable[TopicPartition], reached: Mapping[TopicPartition, int] = _NOTHING
+    ) -> Position:
+        """Return where the query must stop reading in each partition now.
+
+        That is the end in the query's isolation level, or the first record that is younger than `minRecordAge`.
+
+        Args:
+            reached: the query's position. No partition ends before it whose log has the records up to it.
+        """
+        ends = self._readable(partitions)
+        past = {each: reached[each] for each, end in ends.items() if end < reached.get(each, end)}
+        high = self.high_watermarks(past)
+        return {**ends, **{each: offset for each, offset in past.items() if offset <= high[each]}}
+
+    def _readable(self, partitions: Iterable[TopicPartition]) -> Position:
         ends = self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
         if not self._options.min_record_age_ms:
             return ends
@@ -173,7 +192,7 @@ class OffsetReader:
                 at or after its timestamp and the strategy is `error`; or the cluster does not know the group or the cut.
         """
         wanted = list(partitions)
-        found = self._at(self._options.starting, wanted, "startingOffsets")
+        found = self._at(self._options.starting, wanted, "startingOffsets", moments=IsolationLevel.READ_UNCOMMITTED)
         late = [each for each in wanted if each not in found]
         if late and self._options.timestamp_strategy is TimestampStrategy.ERROR:
             names = ", ".join(f"{topic}-{partition}" for topic, partition in late)
@@ -183,20 +202,26 @@ class OffsetReader:
             )
         return {**found, **self.latest(late)}
 
-    def end(self, partitions: Iterable[TopicPartition]) -> Position:
-        """Return where a batch ends in each partition: at its end if it has no record at or after the timestamp."""
-        wanted = list(partitions)
-        found = self._at(self._options.ending, wanted, "endingOffsets")
-        return {**found, **self.latest(each for each in wanted if each not in found)}
+    def end(self, start: Position) -> Position:
+        """Return where a batch ends that begins at `start`: at a partition's end if it has no record at or after the timestamp."""
+        found = self._at(self._options.ending, list(start), "endingOffsets", start)
+        return {**found, **self.latest((each for each in start if each not in found), start)}
 
-    def _at(self, limit: OffsetLimit, partitions: list[TopicPartition], option: str) -> Position:
+    def _at(
+        self,
+        limit: OffsetLimit,
+        partitions: list[TopicPartition],
+        option: str,
+        reached: Mapping[TopicPartition, int] = _NOTHING,
+        moments: IsolationLevel | None = None,
+    ) -> Position:
         """Return the offsets of a limit, without partitions that have no record at or after its timestamp."""
         if isinstance(limit, Earliest):
             return self.earliest(partitions)
         if isinstance(limit, Latest):
-            return self.latest(partitions)
+            return self.latest(partitions, reached)
         if isinstance(limit, ByTimestamp):
-            return _matched(self._offsets(dict.fromkeys(partitions, limit.timestamp_ms)))
+            return _matched(self._offsets(dict.fromkeys(partitions, limit.timestamp_ms), moments))
         if isinstance(limit, ByGroup | ByCut):
             known = self._retried(lambda: self._named(limit, partitions))
             return {**self.earliest(each for each in partitions if each not in known), **known}
@@ -205,8 +230,8 @@ class OffsetReader:
             name = f"{option}ByTimestamp" if isinstance(limit, ByPartitionTimestamp) else option
             raise ValueError(f"If {name} contains specific offsets, {complaint}")
         if isinstance(limit, ByPartitionTimestamp):
-            return _matched(self._offsets(dict(limit.timestamps_ms)))
-        return self._specific(limit)
+            return _matched(self._offsets(dict(limit.timestamps_ms), moments))
+        return self._specific(limit, reached)
 
     def _named(self, limit: ByGroup | ByCut, partitions: list[TopicPartition]) -> Position:
         if isinstance(limit, ByCut):
@@ -214,10 +239,10 @@ class OffsetReader:
         is_committed = self._options.consumer.isolation_level is IsolationLevel.READ_COMMITTED
         return group_position(self._cluster, limit.group_id, partitions, require_stable=is_committed)
 
-    def _specific(self, limit: Specific) -> Position:
-        ends = {LATEST_OFFSET: _LATEST_TIMESTAMP, EARLIEST_OFFSET: _EARLIEST_TIMESTAMP}
-        asked = {each: ends[offset] for each, offset in limit.offsets.items() if offset in ends}
-        return {**limit.offsets, **self._offsets(asked)}
+    def _specific(self, limit: Specific, reached: Mapping[TopicPartition, int]) -> Position:
+        first = [each for each, offset in limit.offsets.items() if offset == EARLIEST_OFFSET]
+        last = [each for each, offset in limit.offsets.items() if offset == LATEST_OFFSET]
+        return {**limit.offsets, **self.earliest(first), **self.latest(last, reached)}
 
     def _offsets(self, timestamps: Mapping[TopicPartition, int], isolation: IsolationLevel | None = None) -> Position:
         """Return the offset at a timestamp in each partition; -1 if it has no record at or after the timestamp."""

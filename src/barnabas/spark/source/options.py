@@ -7,7 +7,8 @@ same place.
 Options that begin with `kafka.` configure the consumer. Security settings are rejected, because ignoring one would mean
 reading unencrypted. Settings that this source does not use are accepted without effect, because jobs bring them from
 Spark's source. `kafka.max.partition.fetch.bytes` is 8 MB by default: a task reads one partition, and small fetches are
-slow.
+slow. `kafka.isolation.level` is `read_committed` by default, unlike Kafka's: the rows of a transaction that was aborted
+are rows that its writer took back.
 
 The table in `docs/spark.md` has each option with its default and meaning; a test compares the two.
 """
@@ -65,6 +66,13 @@ class Subscribe:
 
     topics: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return ", ".join(self.topics)
+
+    def includes(self, at: TopicPartition) -> bool:
+        """Return whether the query reads a partition, if it exists."""
+        return at[0] in self.topics
+
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
@@ -72,12 +80,26 @@ class SubscribePattern:
 
     pattern: str
 
+    def __str__(self) -> str:
+        return f"topics that match {self.pattern}"
+
+    def includes(self, at: TopicPartition) -> bool:
+        """Return whether the query reads a partition, if it exists."""
+        return re.fullmatch(self.pattern, at[0]) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Assign:
     """Exactly these partitions."""
 
     partitions: tuple[TopicPartition, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{topic}-{partition}" for topic, partition in self.partitions)
+
+    def includes(self, at: TopicPartition) -> bool:
+        """Return whether the query reads a partition, if it exists."""
+        return at in self.partitions
 
 
 TopicSelection: TypeAlias = Subscribe | SubscribePattern | Assign
@@ -88,7 +110,7 @@ class ConsumerSettings:
     """The `kafka.` settings that this source uses, with Kafka's names."""
 
     client_id: str
-    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
     request_timeout_ms: int = 30_000
     # A task reads one partition over its own connection, so the limit of the partition is the limit of the fetch.
     fetch_max_bytes: int = 8 << 20
@@ -267,10 +289,10 @@ def _limit(given: GivenOptions, side: str, default: OffsetLimit, now_ms: int) ->
 
 
 def _consumer(given: GivenOptions) -> ConsumerSettings:
-    level = (given.text("kafka.isolation.level") or "read_uncommitted").strip().upper()
+    default = ConsumerSettings(client_id="")
+    level = (given.text("kafka.isolation.level") or default.isolation_level.name).strip().upper()
     if level not in IsolationLevel.__members__:
         raise ValueError(f"kafka.isolation.level must be read_uncommitted or read_committed, not '{level.lower()}'")
-    default = ConsumerSettings(client_id="")
     partition_bytes = given.positive("kafka.max.partition.fetch.bytes") or default.fetch_max_bytes
     return ConsumerSettings(
         client_id=given.text("kafka.client.id") or given.text("groupIdPrefix") or "spark-kafka-source",

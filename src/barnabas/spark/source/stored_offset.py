@@ -10,11 +10,14 @@ under keys that no topic can have as its name:
   the batch is repeated, and gets another answer for `latest`, for `-2h`, and for `earliest` after retention.
 - `~ids`: the topics' ids. A topic that was deleted and created again has another id.
 
-Offsets without these keys, which older versions stored, are read as well.
+Offsets without these keys, which older versions stored, are read as well. Another key is that of a newer version, and an
+error, because the batch may not be what this version would read. So is an offset of another source, whose checkpoint
+it is.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +26,7 @@ from barnabas.spark.source.offsets import Position, from_spark, to_spark
 
 _FIRST = "~first"
 _IDS = "~ids"
+_WAY_OUT = "Use the checkpointLocation that belongs to this query, or a new one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,20 @@ class StoredOffset:
         """Read what `to_json` returned, or a position alone.
 
         Raises:
-            ValueError: the position does not have the form `{"topic": {"0": 42}}`.
+            ValueError: a newer version or another source stored it.
         """
-        return cls(from_spark(stored), from_spark(stored.get(_FIRST, {})), stored.get(_IDS, {}))
+        try:
+            position, first = from_spark(stored), from_spark(stored.get(_FIRST, {}))
+            ids = dict(stored.get(_IDS, {}))
+        except (ValueError, TypeError, AttributeError):
+            raise ValueError(
+                f'the checkpoint is of a query with another source: its offset is {json.dumps(stored)}, and format("barnabas") '
+                f"stores offsets of partitions. {_WAY_OUT}"
+            ) from None
+        for name in stored:
+            if name.startswith("~") and name not in (_FIRST, _IDS):
+                raise ValueError(
+                    f"the checkpoint is of a newer version of barnabas: its offset has {name}, which this version does not know. "
+                    "Install the newer version again, or begin with a new checkpointLocation"
+                )
+        return cls(position, first, ids)

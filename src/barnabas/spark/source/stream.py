@@ -44,7 +44,7 @@ from barnabas.spark.source.batch import RangePartition, plan_tasks, read_task
 from barnabas.spark.source.data_loss import Loss, LossReports
 from barnabas.spark.source.group_progress import GroupProgress
 from barnabas.spark.source.offset_reader import OffsetReader
-from barnabas.spark.source.offsets import Position, SparkOffsets, TopicPartition, from_spark, to_spark
+from barnabas.spark.source.offsets import Latest, Position, SparkOffsets, TopicPartition, from_spark, to_spark
 from barnabas.spark.source.options import SourceOptions
 from barnabas.spark.source.stored_offset import StoredOffset
 
@@ -95,7 +95,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except ValueError as error:
             self._no_beginning = error
             first = self._reader.latest(partitions)
-        if self._target is not None:
+        if self._target is not None and self._options.starting == Latest():
             # The latest offsets may be past the end that prepareForTriggerAvailableNow fixed.
             first = {each: min(offset, self._target.get(each, offset)) for each, offset in first.items()}
         self._initial = to_spark(first)
@@ -133,6 +133,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if is_first and self._no_beginning is not None:
             raise self._no_beginning
         before = StoredOffset.from_json(start)
+        self._check_selection(before.position)
         # Every batch before `start` is done. Spark calls `commit` only when it plans the next batch, which may never
         # happen on a quiet topic.
         self._show_progress(before.position)
@@ -162,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Otherwise a topic that a broker does not know for a moment would be read again from its beginning.
         """
         return self._reader.settled(
-            lambda: self._reader.latest(self._partitions()), lambda end: self._is_whole(before, end)
+            lambda: self._reader.latest(self._partitions(), before.position), lambda end: self._is_whole(before, end)
         )
 
     def _is_whole(self, before: StoredOffset, end: Position) -> bool:
@@ -181,10 +182,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return False
         return self._minimum.holds_back(start, end, time.time_ns() // 1_000_000)
 
+    def _check_selection(self, position: Position) -> None:
+        """Check that the position is that of a query of these topics.
+
+        Raises:
+            ValueError: the query reads none of its partitions, so the checkpoint is of another query.
+        """
+        selection = self._options.topics
+        if position and not any(map(selection.includes, position)):
+            topics = ", ".join(sorted({topic for topic, _ in position}))
+            raise ValueError(
+                f"the checkpoint is of a query of {topics}, and this query reads {selection}: use the checkpointLocation that "
+                "belongs to this query, or a new one"
+            )
+
     def _check_partitions(self, position: Position, there: Iterable[TopicPartition]) -> None:
         if gone := sorted(set(position).difference(there)):
             names = ", ".join(f"{topic}-{partition}" for topic, partition in gone)
-            self._losses.report(f"Partitions {names} are gone", _losses(position, gone))
+            is_read = all(map(self._options.topics.includes, gone))
+            what = "are gone" if is_read else f"of the checkpoint are gone, or no longer among {self._options.topics}"
+            self._losses.report(f"Partitions {names} {what}", _losses(position, gone))
 
     def _begin_of_new(self, position: Position, end: Position) -> Position:
         """Return the beginnings of the partitions that are new to the query."""
@@ -221,17 +238,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the tasks of the batch between two positions."""
         if start == end:
             return []
-        until = StoredOffset.from_json(end)
+        since, until = StoredOffset.from_json(start), StoredOffset.from_json(end)
         position = until.position
         if end != self._planned:
-            # A batch of an earlier run is repeated; the topics may have changed since.
+            # A batch of an earlier run is repeated; the topics and the options may have changed since.
+            self._check_selection(position)
             there = self._reader.settled(
                 lambda: set(self._partitions()),
                 lambda there: there.issuperset(position) and not self._created_again(until),
             )
             self._check_partitions(position, there)
             position = {each: offset for each, offset in position.items() if each in there}
-        begin = {**from_spark(start), **until.first}
+        begin = {**since.position, **until.first}
         # Only an older version of this source stored an end without the beginning of every new partition.
         begin.update(self._reader.earliest(each for each in position if each not in begin))
         if start == self._initial and not until.first:
