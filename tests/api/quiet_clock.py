@@ -41,6 +41,8 @@ class _Jumping(selectors.DefaultSelector):
         self._pass_time = pass_time
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout == 0:  # Callbacks are ready. Sockets are looked at when none is: some tests have millions of turns.
+            return []
         found = super().select(0)
         if not found and timeout is None:
             return super().select(None)

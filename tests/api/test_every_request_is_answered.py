@@ -19,6 +19,7 @@ import pytest
 
 from barnabas.api import APIS
 from barnabas.api.serving.dispatch import Output
+from barnabas.metrics import loop_lag
 from barnabas.protocol.api_keys import ApiKey, api, request_header_version, response_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -302,9 +303,12 @@ class Late:
 
 @pytest.fixture(scope="module")
 def late(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Late]:
-    made = Late(tmp_path_factory.mktemp("late"))
-    yield made
-    made.node.close()
+    with pytest.MonkeyPatch.context() as patch:
+        # Nine of ten turns of the long waits were looks at the loop's lag.
+        patch.setattr(loop_lag, "PERIOD_S", float(PATIENCE))
+        made = Late(tmp_path_factory.mktemp("late"))
+        yield made
+        made.node.close()
 
 
 def request_of(late: Late, key: int) -> tuple[Any, int]:

@@ -20,7 +20,7 @@ from tests.api.longest_turns import MEGABYTE, PARTITIONS, MeasuredNode
 from tests.api.turn_meter import counted_calls
 from tests.short_turns import set_turn
 
-SCALE = 128
+SCALE = 256
 CALLS_MAX = 350_000 // SCALE
 """In one turn; a call and its return are two readings of the meter."""
 

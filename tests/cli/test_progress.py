@@ -27,6 +27,7 @@ from barnabas.cli.record_format import printer
 from barnabas.cli.session import Session
 from barnabas.client.admin import LATEST, Admin, TopicPartition, result
 from barnabas.client.topics import NewTopic
+from tests.cluster.waiting import wait_for
 
 
 def terminal() -> Console:
@@ -188,8 +189,7 @@ def test_a_signal_says_what_was_not_read(broker: barnabas.Broker, number: signal
     before = end_of(broker)
     running.stdin.write(b"a\nb\nunfinished")
     running.stdin.flush()
-    while end_of(broker) < before + 2:
-        pass
+    wait_for("both records", lambda: end_of(broker) >= before + 2)
     running.send_signal(number)
     output, errors = running.communicate()
     assert (running.returncode, output) == (code, b"produced 2 records (orders-0: 2)\n")

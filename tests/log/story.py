@@ -98,7 +98,10 @@ def assert_consistent(log: PartitionLog, *, flushed: int, start: int = 0) -> Non
         assert record.key == b"key-%d" % record.offset
         assert record.value == b"value-%d" % record.offset
         assert record.timestamp == NOW_MS + record.offset
+    # One record of each batch, its first and its second by turns: a lookup finds the batch by the indexes, and reads the rest.
     for record in records:
+        if record.offset % (2 * RECORDS_PER_BATCH) not in (0, RECORDS_PER_BATCH + 1):
+            continue
         found = log.offset_for_timestamp(record.timestamp)
         assert found is not None
         assert found[:2] == (record.offset, record.timestamp)

@@ -40,7 +40,7 @@ def tell(*, clean: bool = False) -> tuple[SimDisk, int, int]:
     later = manager(disk, run_blocking=lambda _work: NeverDone())
     log = later.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
     flushed = log.log_end_offset
-    append(log, 11, leader_epoch=1)
+    append(log, 8, leader_epoch=1)
     assert log.recovery_point == flushed
     assert log.segment_count >= 4
     return disk.copy(), flushed, -1
@@ -73,6 +73,8 @@ def flushed_bytes(disk: SimDisk, path: str, flushed: int) -> int:
     return end
 
 
+END = 40
+"""Where the unclean story ends: its last segment has two batches."""
 UNCLEAN = tell()
 CLEAN = tell(clean=True)
 DERIVED = [".index", ".timeindex", ".snapshot", "leader-epoch-checkpoint", "partition.metadata"]
@@ -92,7 +94,7 @@ def test_untouched_files_hold_everything() -> None:
         twin = disk.copy()
         opened = manager(twin)
         log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
-        assert log.log_end_offset == (24 if disk is CLEAN[0] else 46)
+        assert log.log_end_offset == (24 if disk is CLEAN[0] else END)
         assert_consistent(log, flushed=flushed)
         at_once(opened.close())
         open_again = manager(twin)
@@ -127,7 +129,7 @@ def test_log_changed_at_each_unflushed_byte(mask: int) -> None:
 @pytest.mark.slow
 def test_log_followed_by_garbage() -> None:
     disk, flushed, _ = UNCLEAN
-    whole = bytes(batch(46))
+    whole = bytes(batch(END))
     for path in log_files(disk, ".log"):
         for tail in (bytes(1), bytes(61), bytes(500), b"\xff" * 100, whole[:-1], disk.contents(path)):
             twin = disk.copy()

@@ -16,6 +16,7 @@ import barnabas
 from barnabas.spark import serve_metrics, start
 from barnabas.spark.queries.query_listener import QueryListener
 from barnabas.spark.queries.query_metrics import QueryMetrics
+from tests.cluster.waiting import wait_for
 from tests.spark.session import SPARK, Topics
 
 PREFIX = "barnabas_spark_query_"
@@ -108,8 +109,7 @@ def test_what_was_skipped_is_on_the_page(tmp_path):
         topics.values("losses", [json.dumps(each) for each in (loss, loss | {"query": None, "to": None})])
         page = serve_metrics(session, 0, **given)
         session.streams.listeners[0].onQueryStarted(event(name="counts"))
-        while not (found := skipped(page.url)):
-            pass
+        found = wait_for("the losses", lambda: skipped(page.url))
         assert found == {
             'ranges_total{query="",topic="orders"}': 1,
             'ranges_total{query="counts",topic="orders"}': 1,
