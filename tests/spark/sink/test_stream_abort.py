@@ -1,0 +1,48 @@
+"""A stream's batch that failed before a task reported: the checkpoint says whose transactions are open."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from barnabas.spark.sink.options import parse_stream_options
+from barnabas.spark.sink.writers import StreamSink, query_of
+from tests.spark.sink.sink_run import Query, committed
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[barnabas.Broker]:
+    with barnabas.Broker() as running:
+        running.create_topic("written")
+        yield running
+
+
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_transactions_of_killed_tasks_are_aborted(broker, tmp_path, scheme):
+    query = str(uuid.uuid4())
+    (tmp_path / "metadata").write_text(json.dumps({"id": query}))
+    ran = Query(broker.bootstrap_servers, "written", [["a", "b"]], lambda values: [values], query)
+    ran.begin()
+    ran.run_tasks(ran.batch(0))
+    StreamSink(dataclasses.replace(ran.options, checkpoint=f"{scheme}{tmp_path}")).abort([None, None], 0)
+    assert committed(broker.bootstrap_servers, "written") == {}
+
+
+def test_a_checkpoint_that_cannot_be_read_here(tmp_path):
+    assert query_of(None) is None
+    assert query_of(str(tmp_path)) is None
+    assert query_of("s3://bucket/checkpoint") is None
+    (tmp_path / "metadata").write_text("{")
+    assert query_of(str(tmp_path)) is None
+    # Nothing is known, and no broker is asked.
+    options = parse_stream_options({"kafka.bootstrap.servers": "localhost:1", "checkpointLocation": str(tmp_path)})
+    assert Path(options.checkpoint or "") == tmp_path
+    StreamSink(options).abort([], 0)
