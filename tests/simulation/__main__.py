@@ -20,6 +20,7 @@ from tests.scribbled_frames import scribble_over_handled_frames
 from tests.simulation import cluster, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
+from tests.simulation.sink import sink_cluster
 from tests.simulation.timeline import LogLines
 
 REPORT_EVERY_SEEDS = 100
@@ -41,6 +42,7 @@ def main() -> int:
     parser.add_argument(
         "--nodes", type=int, help="play a cluster of so many nodes, in place of one broker and its disk"
     )
+    parser.add_argument("--sink", action="store_true", help="play queries that write through the Spark sink to a cluster")
     parser.add_argument("--seed", type=int, help="replay this one")
     parser.add_argument("--seeds", type=int, default=200, help="how many new ones (default 200)")
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
@@ -49,8 +51,10 @@ def main() -> int:
     parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS}), help="switch on a deliberate bug")
     args = parser.parse_args()
     scribble_over_handled_frames()
-    play = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
+    play: Any = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
     more = "" if args.nodes is None else f" NODES={args.nodes}"
+    if args.sink:
+        play, more = partial(sink_cluster.run, nodes=args.nodes or 3), f"{more} SINK=1"
     if args.seed is not None:
         return _replay(play, args.seed, args.bug, details=args.details)
     first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
