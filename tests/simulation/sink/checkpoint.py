@@ -40,14 +40,21 @@ class Checkpoint:
         if batch in self.done or batch not in self.planned:
             return False
         self.done.add(batch)
+        if self._lost is not None and self._lost[1] <= self.done:
+            self._lost = None
         return True
 
     # Faults
 
+    @property
+    def is_old(self) -> bool:
+        """Whether it lacks batches that it once had."""
+        return self._lost is not None
+
     def lose(self, batches: int, *, plans: bool) -> bool:
         """Lose that the newest batches are done, and their plans too if asked; return whether there were any."""
         newest = sorted(self.done)[-batches:]
-        if not newest:
+        if not newest or self.is_old:
             return False
         self._lost = (dict(self.planned), set(self.done))
         first = newest[0]

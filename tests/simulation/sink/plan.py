@@ -38,7 +38,9 @@ SCENARIOS = (
     "overlap",
 )
 """A seed has one; most of them have kills too."""
-OF_SEVERAL_NODES = frozenset({"deposed", "moves"})
+AIMED = {"deposed": ("depose",), "moves": ("move_coordinator_back", "move_coordinator_twice", None)}
+"""The faults of the cluster that a scenario needs."""
+OF_SEVERAL_NODES = frozenset(AIMED)
 
 
 @dataclass(frozen=True)
@@ -86,18 +88,20 @@ class SinkPlan(ClusterPlan):
             fault_seconds=40.0,
             fault_kinds=_fault_kinds(scenario, nodes, rng),
             fault_every_seconds=rng.choice((1.0, 3.0)),
+            aimed=rng.choice(AIMED[scenario]) if scenario in AIMED else None,
         )
+        is_deposed = scenario == "deposed"
         names = (("shop-eu", "orders"), ("shop", "eu-orders")) if scenario == "names" else (("shop", "orders"),)
         return SinkPlan(
             **vars(cluster),
             scenario=scenario,
             names=names,
             are_writes=scenario == "overlap" or rng.random() < 0.2,
-            rows=rng.choice((12, 20, 30)),
-            largest_batch=rng.choice((5, 10)),
+            rows=rng.choice((12, 20, 30)) * (2 if is_deposed else 1),
+            largest_batch=4 if is_deposed else rng.choice((5, 10)),
             workers=rng.choice((1, 2, 3)),
             two_phase=rng.random() < 0.7,
-            driver_faults=0.3 if scenario in ("overlap", "names") else 0.7,
+            driver_faults=0.3 if scenario in ("deposed", "overlap", "names") else 0.7,
             worker_faults=0.5 if scenario in ("zombies", "speculation") else 0.15,
             freezes=0.6 if scenario in ("zombies", "speculation") else 0.1,
             speculates=scenario == "speculation" or rng.random() < 0.2,

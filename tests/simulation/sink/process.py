@@ -140,6 +140,10 @@ class Process:
 
     # Faults
 
+    def aim(self, kind: str, request: str, later: int) -> None:
+        """Let a fault strike at a request from now on, so many of that name later."""
+        self._fault, self.struck = ProcessFault(kind, request, self._seen[request] + later), None
+
     def before_request(self, name: str) -> int:
         """Count a request that is about to be sent; return its number."""
         number, self._requests = self._requests, self._requests + 1

@@ -42,6 +42,7 @@ class Query:
         plans: the rows of each batch, as often as a driver planned or repeated it.
         is_calm: no process has faults any more.
         first_address: the broker that new drivers ask first, None for any.
+        last_address: the broker that other new processes ask last.
     """
 
     def __init__(self, world: World, plan: SinkPlan, number: int, addresses: list[str], history: SinkHistory) -> None:
@@ -65,7 +66,7 @@ class Query:
         self.plans: dict[int, list[tuple[str, ...]]] = {}
         self.is_calm = False
         self.first_address: str | None = None
-        self._is_old = False
+        self.last_address: str | None = None
         self._failures = 0
         self._world, self._number, self._addresses = world, number, addresses
         self._rng = world.random(f"query {number}")
@@ -80,13 +81,14 @@ class Query:
 
     # Its processes
 
-    def bootstrap(self) -> str:
+    def _shuffled(self) -> list[str]:
         """Return the brokers' addresses, in the order in which a new process asks them."""
-        addresses = list(self._addresses)
-        self._rng.shuffle(addresses)
-        if self.first_address is not None and self._rng.random() < 0.8:
-            addresses.sort(key=lambda each: each != self.first_address)
-        return ",".join(addresses)
+        addresses = self._rng.sample(self._addresses, len(self._addresses))
+        return sorted(addresses, key=lambda each: each == self.last_address)
+
+    def bootstrap(self) -> str:
+        """Return them for a driver or a reader."""
+        return ",".join(sorted(self._shuffled(), key=lambda each: each != self.first_address))
 
     def cluster(self, process: Process) -> Cluster:
         """Return a driver's view of the cluster, as new as each call's is."""
@@ -101,8 +103,10 @@ class Query:
         self._all_workers.append(worker)
         return worker
 
-    def _shuffled(self) -> list[str]:
-        return self._rng.sample(self._addresses, len(self._addresses))
+    @property
+    def driver(self) -> Driver:
+        """The last that began."""
+        return self._drivers[-1][0]
 
     def _new_driver(self, workers: list[Worker]) -> tuple[Driver, asyncio.Future[None]]:
         fault = None if self.is_calm else self.plan.driver_fault(self._rng)
@@ -165,10 +169,9 @@ class Query:
         is_alone = not others and not any(each.is_busy for each in self._all_workers if each not in driver.workers)
         differs = len(set(self.plans[driver.batch])) > 1
         self.history.failed.append(
-            Failed(driver.name, self.sink, driver.batch, str(error), is_alone, differs, self._is_old)
+            Failed(driver.name, self.sink, driver.batch, str(error), is_alone, differs, self.checkpoint.is_old)
         )
-        if isinstance(error, QueryError) and self._is_old and self.checkpoint.restore():
-            self._is_old = False
+        if isinstance(error, QueryError) and self.checkpoint.restore():
             self.history.counts["checkpoints restored to the newest"] += 1
 
     def _leave(self, workers: list[Worker]) -> None:
@@ -190,7 +193,6 @@ class Query:
             return
         batches, plans = self._rng.choice((1, 1, 1, 2)), self._rng.random() < 0.7
         if self.checkpoint.lose(batches, plans=plans):
-            self._is_old = True
             self.history.counts["checkpoints that got older"] += 1
 
     # The end

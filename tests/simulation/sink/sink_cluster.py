@@ -17,12 +17,13 @@ from barnabas.client import producer
 from barnabas.spark.sink import decisions
 from tests.simulation.aimed_faults import MOMENT_SECONDS, AimedFaults
 from tests.simulation.cluster import BEGIN_SECONDS, SECONDS, TRANSACTION_TOPIC, SimulatedCluster
+from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.deliberate_bugs import replaced
 from tests.simulation.history import Partition
 from tests.simulation.node import EPOCH_MS
 from tests.simulation.result import Result, played
 from tests.simulation.sink import checks
-from tests.simulation.sink.plan import SinkPlan
+from tests.simulation.sink.plan import KILLS, SinkPlan
 from tests.simulation.sink.process import Process
 from tests.simulation.sink.query import Query
 from tests.simulation.sink.reading import read_everything
@@ -33,6 +34,8 @@ PARTITIONS = 2
 FINISH_SECONDS = 240.0
 """How long everything may take after the faults."""
 LAST_ROWS = 3
+DECIDE_SECONDS = 10.0
+"""How long a driver has for some batches, while one node is cut off."""
 QUEUED_BYTES = 150
 """So few bytes wait in a producer, that a task of some rows sends several requests."""
 SINK = Partition(decisions.TOPIC, 0)
@@ -42,26 +45,34 @@ class SinkFaults(AimedFaults):
     """Disturbs the nodes of a cluster.
 
     Attributes:
-        queries: ask the deposed leader first.
+        queries: whose drivers meet a deposed leader.
     """
 
     queries: list[Query]
 
     async def depose(self) -> None:
-        """Cut the leader of the decisions off from the other nodes, but not from clients, which ask it first."""
+        """Cut the leader of the decisions off from the other nodes, but not from clients.
+
+        A driver decides a batch at the next leader, and dies. Its successor asks the deposed one, which knows nothing of all this.
+        """
         aim = self._pick([SINK])
         if aim is None:
             return
         others = [each.host for each in self.nodes if each is not aim.leader]
         self._world.network.part([aim.leader.host], others)
         if await self._until(lambda: not self._leads_by_others(aim.leader.node_id), MOMENT_SECONDS):
-            for query in self.queries:
-                query.first_address = "{}:{}".format(*aim.leader.address)
             self.queries[0].history.counts["deposed leaders"] += 1
-            await asyncio.sleep(self._rng.choice((4.0, 8.0, 12.0)))
-        for query in self.queries:
-            query.first_address = None
+            await asyncio.gather(*(self._repeat_elsewhere(query, aim.leader) for query in self.queries))
         self._heal()
+
+    async def _repeat_elsewhere(self, query: Query, deposed: ClusterNode) -> None:
+        query.last_address = "{}:{}".format(*deposed.address)
+        driver = query.driver
+        driver.process.aim(self._rng.choice(KILLS), "EndTxn", self._rng.randrange(4))
+        if await self._until(lambda: not driver.process.is_up, DECIDE_SECONDS):
+            query.first_address = query.last_address
+            await asyncio.sleep(self._rng.choice((4.0, 8.0)))
+        query.first_address = query.last_address = None
 
     def _leads_by_others(self, node_id: int) -> bool:
         known = self._image().topics.by_name.get(SINK.topic)
