@@ -42,7 +42,9 @@ def main() -> int:
     parser.add_argument(
         "--nodes", type=int, help="play a cluster of so many nodes, in place of one broker and its disk"
     )
-    parser.add_argument("--sink", action="store_true", help="play queries that write through the Spark sink to a cluster")
+    parser.add_argument(
+        "--sink", action="store_true", help="play queries that write through the Spark sink to a cluster"
+    )
     parser.add_argument("--seed", type=int, help="replay this one")
     parser.add_argument("--seeds", type=int, default=200, help="how many new ones (default 200)")
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")

@@ -54,14 +54,30 @@ class _Task:
 class Driver:
     """One life of a query.
 
+    Args:
+        number: among the query's drivers.
+        job: the one batch that it writes, which is planned; None for all that are left.
+
     Attributes:
+        is_alone: whether no other driver or task was at work when it began.
         workers: the Python workers of its application; a query that failed leaves them to the next life.
         batch: the number of its present batch.
     """
 
-    def __init__(self, query: Query, process: Process, number: int, workers: list[Worker], rng: random.Random) -> None:
+    def __init__(
+        self,
+        query: Query,
+        process: Process,
+        number: int,
+        workers: list[Worker],
+        rng: random.Random,
+        *,
+        job: int | None,
+        is_alone: bool,
+    ) -> None:
         self.query, self.process, self.workers = query, process, workers
-        self._number, self._rng = number, rng
+        self.is_alone = is_alone
+        self._number, self._rng, self._job = number, rng, job
         self.batch = -1
         self.values: tuple[str, ...] = ()
 
@@ -80,6 +96,9 @@ class Driver:
             TasksFailed, QueryError, KafkaError: a batch failed.
         """
         checkpoint = self.query.checkpoint
+        if self._job is not None:
+            await self._run_and_finish(self._job, checkpoint.planned[self._job])
+            return
         number, rows = checkpoint.next_batch()
         while True:
             if rows is None:
@@ -88,12 +107,15 @@ class Driver:
                 rows = checkpoint.draw(self.query.plan.largest_batch, self.query.available, self._rng)
                 if not checkpoint.plan(number, rows):
                     raise TakenOver
-            self.batch, self.values = number, self.query.values(rows)
-            await self._run_batch()
-            await self.process.step(LOG)
-            if not checkpoint.finish(number):
-                raise TakenOver
+            await self._run_and_finish(number, rows)
             number, rows = number + 1, None
+
+    async def _run_and_finish(self, number: int, rows: range) -> None:
+        self.batch, self.values = number, self.query.values(rows)
+        await self._run_batch()
+        await self.process.step(LOG)
+        if not self.query.checkpoint.finish(number):
+            raise TakenOver
 
     async def _run_batch(self) -> None:
         self.process.node.note(f"begins batch {self.batch}: {' '.join(self.values)}")
@@ -184,6 +206,4 @@ class Driver:
     def _report(self, batch: SinkBatch, prepared: list[Prepared]) -> None:
         transactions = frozenset(each.transaction for each in prepared if each.transaction is not None)
         self.process.node.note(f"has committed batch {batch.batch}")
-        self.query.history.reported.append(
-            Reported(self.name, self.query.sink, batch.batch, self.values, transactions)
-        )
+        self.query.history.reported.append(Reported(self.name, self.query.sink, batch.batch, self.values, transactions))

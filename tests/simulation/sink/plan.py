@@ -56,6 +56,8 @@ class SinkPlan(ClusterPlan):
         freezes: how many of these faults leave a process that goes on later.
         speculates: whether a second attempt of a slow task begins.
         restores: the probability that a driver's successor finds an older checkpoint.
+        queued_bytes: how many bytes wait in a task's producer before it sends a request.
+        rows_at_a_time: how many rows a task gets at a time.
     """
 
     scenario: str
@@ -70,6 +72,8 @@ class SinkPlan(ClusterPlan):
     freezes: float
     speculates: bool
     restores: float
+    queued_bytes: int
+    rows_at_a_time: int
 
     @staticmethod
     def of(seed: int, nodes: int) -> SinkPlan:
@@ -77,6 +81,8 @@ class SinkPlan(ClusterPlan):
         rng = random.Random(f"sink {seed}")
         scenarios = [each for each in SCENARIOS if nodes > 1 or each not in OF_SEVERAL_NODES]
         scenario = rng.choice(scenarios)
+        # Each row of a task makes a request of its own, mostly to a new partition.
+        is_slow = scenario == "overlap" or rng.random() < 0.2
         cluster = replace(
             ClusterPlan.small(seed, nodes, rng),
             producers=0,
@@ -88,6 +94,7 @@ class SinkPlan(ClusterPlan):
             fault_seconds=40.0,
             fault_kinds=_fault_kinds(scenario, nodes, rng),
             fault_every_seconds=rng.choice((1.0, 3.0)),
+            partitions=4 if is_slow else 2,
             aimed=rng.choice(AIMED[scenario]) if scenario in AIMED else None,
         )
         is_deposed = scenario == "deposed"
@@ -106,6 +113,8 @@ class SinkPlan(ClusterPlan):
             freezes=0.6 if scenario in ("zombies", "speculation") else 0.1,
             speculates=scenario == "speculation" or rng.random() < 0.2,
             restores=0.5 if scenario == "restored" else 0.0,
+            queued_bytes=0 if is_slow else 150,
+            rows_at_a_time=1 if is_slow else 2,
         )
 
     def properties(self) -> dict[str, str]:
@@ -124,9 +133,7 @@ class SinkPlan(ClusterPlan):
         """Return the fault of a new Python worker, None for none."""
         return self._fault(rng, self.worker_faults, OF_WORKERS, 4)
 
-    def _fault(
-        self, rng: random.Random, rate: float, requests: tuple[str, ...], highest: int
-    ) -> ProcessFault | None:
+    def _fault(self, rng: random.Random, rate: float, requests: tuple[str, ...], highest: int) -> ProcessFault | None:
         if rng.random() >= rate:
             return None
         kinds = FREEZES if rng.random() < self.freezes else KILLS
@@ -141,5 +148,9 @@ def _fault_kinds(scenario: str, nodes: int, rng: random.Random) -> tuple[str, ..
         return tuple(rng.sample(("kill", "stop", "isolate", "pause", "cut", "lose_power"), 2))
     if scenario in ("deposed", "expired", "overlap", "restored", "names"):
         return ()
-    kinds = ("kill", "stop", "pause", "reset", "slow_disk") if nodes == 1 else ("kill", "stop", "pause", "isolate", "cut", "reset")
+    kinds = (
+        ("kill", "stop", "pause", "reset", "slow_disk")
+        if nodes == 1
+        else ("kill", "stop", "pause", "isolate", "cut", "reset")
+    )
     return (rng.choice(kinds),) if rng.random() < 0.4 else ()

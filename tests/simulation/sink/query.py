@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 LOOK_SECONDS = 0.1
+OVERLAPPING = 2
+"""So many batch writes of a sequence may run at the same time."""
 PATIENCE = 8
 """So many drivers may fail one after the other with an error for the user, before he gives up."""
 
@@ -68,6 +70,7 @@ class Query:
         self.first_address: str | None = None
         self.last_address: str | None = None
         self._failures = 0
+        self._late: set[int] = set()
         self._world, self._number, self._addresses = world, number, addresses
         self._rng = world.random(f"query {number}")
         self._drivers: list[tuple[Driver, asyncio.Future[None]]] = []
@@ -99,7 +102,14 @@ class Query:
         process = Process(self._world, f"worker {self._number}-{len(self._all_workers)}", fault)
         slowness = 0.0 if self.is_calm else self._rng.choice((0.0, 0.0, 0.3, 2.0))
         rng = random.Random(self._rng.random())
-        worker = Worker(process, ",".join(self._shuffled()), self.options, rng, slowness)
+        worker = Worker(
+            process,
+            ",".join(self._shuffled()),
+            self.options,
+            rng,
+            slowness=slowness,
+            rows_at_a_time=self.plan.rows_at_a_time,
+        )
         self._all_workers.append(worker)
         return worker
 
@@ -108,11 +118,13 @@ class Query:
         """The last that began."""
         return self._drivers[-1][0]
 
-    def _new_driver(self, workers: list[Worker]) -> tuple[Driver, asyncio.Future[None]]:
+    def _new_driver(self, workers: list[Worker], job: int | None) -> tuple[Driver, asyncio.Future[None]]:
+        is_alone = self.are_zombies_done
         fault = None if self.is_calm else self.plan.driver_fault(self._rng)
         number = len(self._drivers)
         process = Process(self._world, f"driver {self._number}-{number}", fault)
-        driver = Driver(self, process, number, workers, random.Random(self._rng.random()))
+        rng = random.Random(self._rng.random())
+        driver = Driver(self, process, number, workers, rng, job=job, is_alone=is_alone)
         future = process.node.run(driver.run())
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
         life = (driver, future)
@@ -124,15 +136,32 @@ class Query:
 
     async def live(self) -> None:
         """Restart the query until all its rows are written."""
+        if self.plan.scenario != "overlap":
+            await self._repeat(None)
+            return
+        jobs: list[asyncio.Future[None]] = []
+        while self.checkpoint.end < self.available:
+            batch = max(self.checkpoint.planned, default=-1) + 1
+            self.checkpoint.plan(batch, self.checkpoint.draw(self.plan.largest_batch, self.available, self._rng))
+            jobs.append(asyncio.ensure_future(self._repeat(batch)))
+            await asyncio.wait(jobs, timeout=self._rng.choice((0.1, 1.0, 3.0)))
+            while sum(not each.done() for each in jobs) >= OVERLAPPING:
+                await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.gather(*jobs)
+
+    async def _repeat(self, job: int | None) -> None:
+        """Begin one driver after the other, until one has written this batch, or all."""
         workers: list[Worker] = []
         while True:
-            driver, future = self._new_driver(workers)
+            driver, future = self._new_driver(workers, job)
             while not future.done() and not self._is_taken_for_dead(driver):
                 await asyncio.sleep(LOOK_SECONDS)
             if not future.done():
                 self.history.counts["zombie drivers"] += 1
                 workers = []
             elif self._has_ended(driver, future) or self._failures >= PATIENCE:
+                return
+            elif job is not None and self._is_too_late(job, future):
                 return
             elif driver.process.is_up:
                 driver.process.kill("exits")
@@ -142,6 +171,17 @@ class Query:
                 workers = []
             await asyncio.sleep(self._pause_seconds())
             self._change_checkpoint()
+
+    def _is_too_late(self, job: int, future: asyncio.Future[None]) -> bool:
+        """Return whether a batch write has failed for good, because a later one of its sequence is written."""
+        if job in self.checkpoint.done:
+            return True
+        if "is older than batch" not in str(future.exception()):
+            return False
+        self.history.counts["writes that came too late"] += 1
+        self._late.add(job)
+        self.checkpoint.finish(job)
+        return True
 
     def _is_taken_for_dead(self, driver: Driver) -> bool:
         return driver.process.is_frozen
@@ -154,7 +194,9 @@ class Query:
             driver.process.kill("has finished")
             return True
         if isinstance(error, NodeDied):
-            self.history.counts[f"drivers {driver.process.struck.kind}" if driver.process.struck else "drivers killed"] += 1
+            self.history.counts[
+                f"drivers {driver.process.struck.kind}" if driver.process.struck else "drivers killed"
+            ] += 1
             return False
         driver.process.node.note(f"fails: {error!r}")
         if isinstance(error, (QueryError, KafkaError)):
@@ -165,8 +207,7 @@ class Query:
         return False
 
     def _write_down(self, driver: Driver, error: Exception) -> None:
-        others = [each for each, future in self._drivers if each is not driver and each.process.is_up]
-        is_alone = not others and not any(each.is_busy for each in self._all_workers if each not in driver.workers)
+        is_alone = driver.is_alone and self.plan.scenario != "overlap"
         differs = len(set(self.plans[driver.batch])) > 1
         self.history.failed.append(
             Failed(driver.name, self.sink, driver.batch, str(error), is_alone, differs, self.checkpoint.is_old)
@@ -220,8 +261,11 @@ class Query:
 
     def write_down(self) -> None:
         """Write down which rows a reader should find."""
-        wanted = [self.values(rows) for batch, rows in sorted(self.checkpoint.planned.items())]
-        self.history.wanted[self.topic] = [value for values in wanted for value in values]
+        wanted: list[str] = []
+        undecided: list[str] = []
+        for batch, rows in self.checkpoint.planned.items():
+            (undecided if batch in self._late else wanted).extend(self.values(rows))
+        self.history.wanted[self.topic], self.history.undecided[self.topic] = wanted, undecided
         counts = self.history.counts
         reported = [each for each in self.history.reported if each.sink == self.sink]
         counts["batches reported"] += len(reported)

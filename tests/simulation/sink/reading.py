@@ -21,9 +21,7 @@ from tests.spark.sink.sink_run import committed_values
 PATIENCE_MS = 30_000
 
 
-def read_everything(
-    cluster: Cluster, topics: Sequence[str], sinks: Sequence[str], history: SinkHistory
-) -> None:
+def read_everything(cluster: Cluster, topics: Sequence[str], sinks: Sequence[str], history: SinkHistory) -> None:
     """Read the topics of the rows, and that of the decisions, in a process; write down what they hold."""
     partitions = [*_partitions(cluster, topics), TopicPartition(TOPIC, 0)]
     ends = _settled(cluster, partitions, history)
@@ -73,9 +71,7 @@ def _ends(cluster: Cluster, partitions: Sequence[TopicPartition], isolation: int
     return {partition: each.offset for partition, each in found.items()}
 
 
-def _settled(
-    cluster: Cluster, partitions: Sequence[TopicPartition], history: SinkHistory
-) -> dict[TopicPartition, int]:
+def _settled(cluster: Cluster, partitions: Sequence[TopicPartition], history: SinkHistory) -> dict[TopicPartition, int]:
     """Wait until no transaction is open, because a broker answers EndTxn before the markers are written; return the ends."""
     deadline = cluster.deadline(PATIENCE_MS)
     while True:
@@ -84,7 +80,9 @@ def _settled(
         if ends == stable:
             return ends
         if not cluster.pause(1, deadline):
-            history.held_back += [f"{each} at {stable[each]} of {ends[each]}" for each in ends if stable[each] < ends[each]]
+            history.held_back += [
+                f"{each} at {stable[each]} of {ends[each]}" for each in ends if stable[each] < ends[each]
+            ]
             return ends
 
 

@@ -1,7 +1,7 @@
 """The world of one run: nodes, queries that write to them through the sink, and what happens to both.
 
-    queries run, drivers, workers and nodes suffer ── all faults end, zombies go on ── the queries finish ── one more batch of each
-    ── everything is read and judged
+queries run, drivers, workers and nodes suffer ── all faults end, zombies go on ── the queries finish ── one more batch of each
+── everything is read and judged
 """
 
 from __future__ import annotations
@@ -30,14 +30,11 @@ from tests.simulation.sink.reading import read_everything
 from tests.simulation.sink.sink_history import SinkHistory
 from tests.simulation.world import World, without_collections
 
-PARTITIONS = 2
 FINISH_SECONDS = 240.0
 """How long everything may take after the faults."""
 LAST_ROWS = 3
 DECIDE_SECONDS = 10.0
 """How long a driver has for some batches, while one node is cut off."""
-QUEUED_BYTES = 150
-"""So few bytes wait in a producer, that a task of some rows sends several requests."""
 SINK = Partition(decisions.TOPIC, 0)
 
 
@@ -100,9 +97,7 @@ class SinkCluster(SimulatedCluster):
         super().__init__(plan)
         self.sink = SinkHistory()
         addresses = ["{}:{}".format(*node.address) for node in self.brokers]
-        self.queries = [
-            Query(self.world, plan, number, addresses, self.sink) for number in range(len(plan.names))
-        ]
+        self.queries = [Query(self.world, plan, number, addresses, self.sink) for number in range(len(plan.names))]
         self.reader = Process(self.world, "reader")
         self.faults: SinkFaults = SinkFaults(
             self.world,
@@ -142,7 +137,7 @@ class SinkCluster(SimulatedCluster):
     async def _create_topics(self) -> None:
         client = self.connect("admin")
         for query in self.queries:
-            await self._create_topic(client, query.topic, PARTITIONS)
+            await self._create_topic(client, query.topic, self.plan.partitions)
 
     async def _finish(self, lives: set[asyncio.Future[None]]) -> None:
         """Wait until all is written and zombies are done, then write one batch more, which ends what these left open."""
@@ -164,7 +159,9 @@ class SinkCluster(SimulatedCluster):
         for each in done:
             each.result()
         if still or not all(query.has_written_all for query in self.queries):
-            self._stalled(f"{FINISH_SECONDS:g} s after the faults, or after too many errors, not all is written: {self.queries}")
+            self._stalled(
+                f"{FINISH_SECONDS:g} s after the faults, or after too many errors, not all is written: {self.queries}"
+            )
 
     async def _read(self) -> None:
         for query in self.queries:
@@ -183,10 +180,10 @@ class SinkCluster(SimulatedCluster):
 
 
 @contextmanager
-def _simulated(world: World) -> Iterator[None]:
+def _simulated(world: World, queued_bytes: int) -> Iterator[None]:
     """Give the sink's modules the world's clock where they have no seam for it, and let tasks send small requests."""
     clock = SimpleNamespace(time_ns=lambda: EPOCH_MS * 1_000_000 + int(world.loop.time() * 1e9))
-    with replaced(decisions, "time", clock), replaced(producer, "_MAX_QUEUED_BYTES", QUEUED_BYTES):
+    with replaced(decisions, "time", clock), replaced(producer, "_MAX_QUEUED_BYTES", queued_bytes):
         yield
 
 
@@ -196,7 +193,7 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> SinkResult:
         stack.enter_context(without_collections())
         cluster = SinkCluster(SinkPlan.of(seed, nodes))
         plan = cluster.plan
-        stack.enter_context(_simulated(cluster.world))
+        stack.enter_context(_simulated(cluster.world, plan.queued_bytes))
         met = ", ".join([plan.scenario, *([plan.aimed] if plan.aimed else []), *plan.fault_kinds])
         try:
             result: Any = played(

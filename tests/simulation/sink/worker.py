@@ -18,8 +18,6 @@ from tests.spark.sink.sink_run import rows_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_AT_A_TIME = 2
-
 
 class _Producers(TaskProducers):
     """Producers whose connections are the process's."""
@@ -68,10 +66,18 @@ class Worker:
     """
 
     def __init__(
-        self, process: Process, bootstrap: str, options: SinkOptions, rng: random.Random, slowness: float
+        self,
+        process: Process,
+        bootstrap: str,
+        options: SinkOptions,
+        rng: random.Random,
+        *,
+        slowness: float,
+        rows_at_a_time: int,
     ) -> None:
         self.process = process
         self._options, self._rng, self._slowness = options, rng, slowness
+        self._rows_at_a_time = rows_at_a_time
         self._producers = _Producers(process, bootstrap, process.node.name.replace(" ", ""))
         self._attempt: Attempt | None = None
 
@@ -94,12 +100,10 @@ class Worker:
         return self._attempt
 
     def _write(self, batch: SinkBatch, task: int, values: Sequence[str]) -> Prepared:
-        return write_task(
-            self._producers, self._options, batch, task, self._parts(values), now_ms=self.process.now_ms
-        )
+        return write_task(self._producers, self._options, batch, task, self._parts(values), now_ms=self.process.now_ms)
 
     def _parts(self, values: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for begin in range(0, len(values), ROWS_AT_A_TIME):
+        for begin in range(0, len(values), self._rows_at_a_time):
             if self._slowness:
                 self.process.sleep(self._rng.random() * self._slowness)
-            yield rows_of(values[begin : begin + ROWS_AT_A_TIME])
+            yield rows_of(values[begin : begin + self._rows_at_a_time])
