@@ -154,13 +154,23 @@ class Query:
         connect: Callable[..., BlockingConnection] = BlockingConnection,
     ) -> None:
         with open_cluster(self.options, connect) as cluster:
-            driver = SinkDriver(cluster, batch, self.options.delivery_timeout_ms)
+            driver = self.driver(cluster, batch)
             try:
                 driver.commit(prepared)
             except Exception:
                 # As Spark does, whatever failed.
                 driver.abort(prepared)
                 raise
+
+    def driver(self, cluster: Cluster, batch: SinkBatch) -> SinkDriver:
+        options = self.options
+        return SinkDriver(
+            cluster,
+            batch,
+            options.delivery_timeout_ms,
+            topic=options.topic,
+            fail_on_different=options.fail_on_different,
+        )
 
 
 def rows_of(values: Sequence[str]) -> pa.RecordBatch:

@@ -100,4 +100,16 @@ def test_the_topic_is_compacted(cluster):
 
 def test_a_record_of_a_newer_release():
     with pytest.raises(ValueError, match="upgrade barnabas"):
-        Decision.from_json(b'{"version":2}')
+        Decision.from_json(b'{"version":3}')
+
+
+def test_a_record_of_an_older_release():
+    found = Decision.from_json(b'{"version":1,"query":"q","batch":4,"run":"r","rows":5,"transactions":[["s/1/0",7,3]]}')
+    assert found == Decision("q", 4, "r", 5, (Transaction("s/1/0", 7, 3),))
+    assert (found.digest, found.topic, found.two_phase) == (None, None, False)
+
+
+@pytest.mark.parametrize("topic", ["orders", None])
+def test_a_record_is_read_as_it_was_written(topic):
+    written = Decision("q", 4, "r", 5, (Transaction("s/1/0", 7, 3),), 2**64 - 1, topic, True)
+    assert Decision.from_json(written.to_json()) == written

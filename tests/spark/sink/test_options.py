@@ -62,6 +62,7 @@ def test_producer_settings():
         ({"transactionalIdPrefix": "a/b"}, "transactionalIdPrefix 'a/b' has a slash"),
         ({"kafka.transaction.timeout.ms": "0"}, "kafka.transaction.timeout.ms must be positive"),
         ({"batchId": "1"}, "batchId is for batch writes"),
+        ({"failOnDifferentBatch": "no"}, "failOnDifferentBatch must be true or false, not 'no'"),
     ],
 )
 def test_refusals(given, message):
@@ -96,6 +97,7 @@ def test_the_docs_have_every_option_with_its_default():
         "kafka.max.request.size": str(default.max_request_bytes),
         "kafka.compression.type": default.compression.codec_name,
         "kafka.client.id": default.client_id,
+        "failOnDifferentBatch": str(default.fail_on_different).lower(),
     }
     for name, value in expected.items():
         assert rows[name].strip().strip("`") == value

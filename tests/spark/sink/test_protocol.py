@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import logging
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.sink import protocol as sink_protocol
 from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
-from barnabas.spark.sink.protocol import QueryError, SinkDriver
+from barnabas.spark.sink.protocol import Prepared, QueryError, SinkDriver
 from barnabas.spark.sink.task_producers import TaskProducers, open_cluster
 from tests.spark.sink.sink_run import Fault, Killed, Query, Split, Watched, committed, random_split
 
@@ -244,7 +247,7 @@ def test_a_failed_batch_leaves_nothing_open(servers):
     batch = ran.batch(0)
     prepared = ran.run_tasks(batch)
     with open_cluster(ran.options) as cluster:
-        SinkDriver(cluster, batch, 20_000).abort(prepared)
+        ran.driver(cluster, batch).abort(prepared)
     assert committed(servers, ran.options.topic) == {}
     ran.run()
     check(servers, ran)
@@ -350,7 +353,7 @@ def test_a_repeated_batch_write_is_skipped_or_finished(servers, monkeypatch):
 
     def recover(number):
         with open_cluster(ran.options) as cluster:
-            return SinkDriver(cluster, ran.batch(number), 20_000).recover()
+            return ran.driver(cluster, ran.batch(number)).recover()
 
     assert not recover(0)
     with _commits_that_fail(monkeypatch), pytest.raises(KafkaError):
@@ -364,3 +367,82 @@ def test_a_repeated_batch_write_is_skipped_or_finished(servers, monkeypatch):
     check(servers, ran)
     with pytest.raises(QueryError, match="is older than batch 2"):
         recover(1)
+
+
+def planned_again(ran: Query, rows: list[str]) -> None:
+    """Run a query; then plan its last batch again, with other rows, as after a checkpoint that lost its last files."""
+    ran.run()
+    ran._batches = [*BATCHES[:2], rows]
+    ran.done = 2
+    ran.run()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[*BATCHES[2], "more"], BATCHES[2][1:], ["other", *BATCHES[2][1:]], []],
+    ids=["more", "fewer", "other", "none"],
+)
+def test_a_batch_that_was_planned_again_with_other_rows_is_an_error(servers, rows):
+    ran = query(servers)
+    message = (
+        rf"batch 2 of query {ran.query} was written before with 8 rows \(digest \w{{16}}\), and now it has {len(rows)}"
+    )
+    with pytest.raises(QueryError, match=message):
+        planned_again(ran, rows)
+    check(servers, ran)
+
+
+def test_another_prefix_writes_a_batch_that_was_planned_again(servers):
+    ran = query(servers)
+    with pytest.raises(QueryError, match="choose another transactionalIdPrefix"):
+        planned_again(ran, [*BATCHES[2], "more"])
+    ran.options = dataclasses.replace(ran.options, prefix="another")
+    ran.run()
+    assert committed(servers, ran.options.topic) == EVERY_ROW + Counter([*BATCHES[2], "more"])
+
+
+def test_rows_that_differ_each_time_are_dropped_if_the_user_says_so(servers, caplog):
+    ran = query(servers, failOnDifferentBatch="false")
+    with caplog.at_level(logging.WARNING):
+        planned_again(ran, [*BATCHES[2], "more"])
+    assert re.search(
+        r"with 8 rows \(digest \w+\), and now it has 9 rows \(digest \w+\): these are dropped", caplog.text
+    )
+    check(servers, ran)
+
+
+def test_a_record_of_an_older_release_compares_nothing(servers, monkeypatch):
+    ran = query(servers)
+    to_json = Decision.to_json
+
+    def older(decision: Decision) -> bytes:
+        fields = json.loads(to_json(decision))
+        known = ("query", "batch", "run", "rows", "transactions")
+        return json.dumps({"version": 1, **{name: fields[name] for name in known}}).encode()
+
+    monkeypatch.setattr(Decision, "to_json", older)
+    planned_again(ran, ["other"])
+    check(servers, ran)
+
+
+def test_two_writes_with_one_query_and_batch_id_into_two_topics(servers):
+    """In one foreachBatch: good rows and bad rows."""
+    ran, other = query(servers), query(servers)
+    other.query = ran.query
+    ran.workers = other.workers = [TaskProducers()]
+    ran.run_batch(0)
+    message = f"into topic {ran.options.topic}, and now it is to go into topic {other.options.topic}"
+    with open_cluster(other.options) as cluster, pytest.raises(QueryError, match=message):
+        other.driver(cluster, other.batch(0)).recover()
+    with pytest.raises(QueryError, match=message):
+        other.run_batch(0)
+    assert committed(servers, other.options.topic) == {}
+    assert committed(servers, ran.options.topic) == Counter(BATCHES[0])
+
+
+def test_a_write_whose_record_vanishes_while_its_rows_are_compared(servers):
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    prepared = [Prepared(None, each.rows, digest=each.digest) for each in ran.run_tasks(ran.batch(0))]
+    with pytest.raises(QueryError, match="is gone: the topic was deleted"):
+        ran.commit(ran.batch(0), prepared)

@@ -47,6 +47,18 @@ def test_exactly_once_stays_open(broker):
     assert [each.state for each in described.values()] == ["Ongoing"]  # type: ignore[union-attr]
 
 
+def test_rows_that_are_only_counted_have_the_same_digest(broker):
+    broker.create_topic("counted")
+    given = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "counted"}
+    counted = write_task(
+        TaskProducers(), parse_stream_options(given), BATCH, 0, [rows_of(["a", "b"])], only_counts=True
+    )
+    assert committed(broker.bootstrap_servers, "counted") == {}
+    written = write(broker, "counted", BATCH, [rows_of(["b"]), rows_of(["a"])])
+    assert counted == Prepared(None, 2, digest=written.digest)
+    assert written.digest
+
+
 def test_without_rows_nothing_begins(broker):
     assert write(broker, "nowhere", BATCH, [rows_of([])]) == Prepared(None, 0)
 

@@ -111,7 +111,7 @@ def test_batch_writes(spark, topics):
 
     def write(**options: Any) -> None:
         writer = rows.write.format("barnabas").option("kafka.bootstrap.servers", topics.servers)
-        writer.options(topic=target, **options).mode("append").save()
+        writer.options(**{"topic": target, **options}).mode("append").save()
 
     write(queryId=target, batchId=3)
     write(queryId=target, batchId=3)
@@ -121,6 +121,18 @@ def test_batch_writes(spark, topics):
     assert committed(topics.servers, target) == {str(i): 3 for i in range(50)}
     with pytest.raises(Exception, match=r"batch 3 of query .* is older than batch 4"):
         write(queryId=target, batchId=3)
+    rows = spark.range(51).selectExpr("string(id) as value")
+    sentence = r"QueryError: batch 4 of query .* was written before with 50 rows \(digest .*\), and now it has 51 rows"
+    with pytest.raises(Exception, match=sentence) as caught:
+        write(queryId=target, batchId=4)
+    assert "Traceback" not in str(caught.value)
+    write(queryId=target, batchId=4, failOnDifferentBatch="false")
+    rows = rows.where("false")
+    with pytest.raises(
+        Exception, match=rf"was written before into topic {target}, and now it is to go into topic other"
+    ):
+        write(queryId=target, batchId=4, topic="other")
+    assert committed(topics.servers, target) == {str(i): 3 for i in range(50)}
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.spark.sink.digest import UInt64Array, column_mark, topic_mark
 from barnabas.spark.sink.encoder import Int64Array, RecordColumns
 from barnabas.spark.sink.key_hash import murmur2
 from barnabas.words.printable import printable
 
+# Of the columns that mark a row.
+_TIMESTAMP, _PARTITION = 1, 2
 _HEADER = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
 
 
@@ -65,6 +68,10 @@ class RowRouter:
         records = self._records(rows)
         for topic, chosen in self._topics(rows):
             of_topic = records if chosen is None else records.take(chosen)
+            if self._topic is None:
+                of_topic = of_topic._replace(
+                    marks=_added(of_topic.marks, np.full(len(of_topic.values), topic_mark(topic)))
+                )
             given = _column(rows, "partition", pa.int32())
             if given is not None and chosen is not None:
                 given = given.take(pa.array(chosen))
@@ -77,12 +84,18 @@ class RowRouter:
     def _records(self, rows: pa.RecordBatch) -> RecordColumns:
         count = rows.num_rows
         keys = _column(rows, "key", pa.binary())
+        marks: UInt64Array | None = None
         timestamps = np.full(count, self._now_ms(), np.int64)
         given = _column(rows, "timestamp", None)
-        if given is not None:
+        if given is not None and given.null_count < count:
             given = given.cast(pa.timestamp("us", given.type.tz), safe=False).view(pa.int64())
             known = np.asarray(given.is_valid())
             timestamps[known] = np.asarray(given.fill_null(0))[known] // 1000
+            marks = column_mark(timestamps, known, _TIMESTAMP)
+        partitions = _column(rows, "partition", pa.int32())
+        if partitions is not None and partitions.null_count < count:
+            known = np.asarray(partitions.is_valid())
+            marks = _added(marks, column_mark(np.asarray(partitions.fill_null(0)).astype(np.int64), known, _PARTITION))
         values = _column(rows, "value", pa.binary())
         assert values is not None, "the driver has checked the schema"
         return RecordColumns(
@@ -90,6 +103,7 @@ class RowRouter:
             values,
             _column(rows, "headers", _HEADER),
             timestamps,
+            marks,
         )
 
     def _topics(self, rows: pa.RecordBatch) -> Iterator[tuple[str, Int64Array | None]]:
@@ -125,6 +139,10 @@ class RowRouter:
                 )
             partitions[known] = chosen[known]
         return partitions
+
+
+def _added(marks: UInt64Array | None, more: UInt64Array) -> UInt64Array:
+    return more if marks is None else marks + more
 
 
 def _column(rows: pa.RecordBatch, name: str, wanted: pa.DataType | None) -> Any:

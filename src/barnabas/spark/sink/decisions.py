@@ -1,8 +1,11 @@
 """The sink's decisions, in the compacted topic `__barnabas_sink`: which batch of a query is the last one written.
 
     key    the sink's name: transactionalIdPrefix and query id
-    value  {"version": 1, "query": …, "batch": 17, "run": …, "rows": 60000,
+    value  {"version": 2, "query": …, "batch": 17, "run": …, "rows": 60000, "digest": …, "topic": "orders",
+            "two_phase": true,
             "transactions": [["orders-…-0", 4711, 3], …]}          transactional id, producer id, epoch
+
+Version 1 has no digest, topic and two_phase: a batch that is repeated after an upgrade is not compared.
 
 A decision is final once its record is committed: a driver that finds it commits these transactions and no others.
 
@@ -43,18 +46,27 @@ _TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "4194304", "min
 _TRANSACTION_TIMEOUT_MS = 60_000
 # The sink's last record is nearly always among the last of the topic.
 _LOOK_BACK = (100, 5_000)
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The last batch of a query that is written, and its transactions."""
+    """The last batch of a query that is written, and its transactions.
+
+    Attributes:
+        digest: of the rows (`digest`); None in version 1, which does not say what the batch was.
+        topic: the option, None if the column `topic` says where each row goes.
+        two_phase: whether none of the transactions has a timeout.
+    """
 
     query: str
     batch: int
     run: str
     rows: int
     transactions: tuple[Transaction, ...]
+    digest: int | None = None
+    topic: str | None = None
+    two_phase: bool = False
 
     def to_json(self) -> bytes:
         """Return the record's value."""
@@ -64,6 +76,9 @@ class Decision:
             "batch": self.batch,
             "run": self.run,
             "rows": self.rows,
+            "digest": self.digest,
+            "topic": self.topic,
+            "two_phase": self.two_phase,
             "transactions": self.transactions,
         }
         return json.dumps(fields, separators=(",", ":")).encode()
@@ -76,12 +91,21 @@ class Decision:
             ValueError: a newer release wrote it.
         """
         fields = json.loads(value)
-        if fields["version"] != _VERSION:
+        if fields["version"] > _VERSION:
             raise ValueError(
                 f"{TOPIC} has a record of version {fields['version']}, which this release cannot read: upgrade barnabas"
             )
         transactions = tuple(Transaction(*each) for each in fields["transactions"])
-        return cls(fields["query"], fields["batch"], fields["run"], fields["rows"], transactions)
+        return cls(
+            fields["query"],
+            fields["batch"],
+            fields["run"],
+            fields["rows"],
+            transactions,
+            fields.get("digest"),
+            fields.get("topic"),
+            fields.get("two_phase", False),
+        )
 
 
 class DecisionLog:

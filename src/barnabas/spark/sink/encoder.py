@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from barnabas.client.producer import EncodedRecords
 from barnabas.records.compression import Compression, compress
+from barnabas.spark.sink.digest import RowDigest, UInt64Array
 
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
@@ -40,30 +41,38 @@ class RecordColumns(NamedTuple):
         keys, values: binary.
         headers: list<struct<key: binary, value: binary>>, None if no record has any.
         timestamps: milliseconds since 1970.
+        marks: what else a row says of itself (`digest`), None if no row says anything.
     """
 
     keys: pa.BinaryArray
     values: pa.BinaryArray
     headers: pa.ListArray | None
     timestamps: Int64Array
+    marks: UInt64Array | None = None
 
     def take(self, rows: Int64Array) -> RecordColumns:
         """Return some of the records."""
         indexes = pa.array(rows)
         headers = None if self.headers is None else self.headers.take(indexes)
-        return RecordColumns(self.keys.take(indexes), self.values.take(indexes), headers, self.timestamps[rows])
+        marks = None if self.marks is None else self.marks[rows]
+        return RecordColumns(self.keys.take(indexes), self.values.take(indexes), headers, self.timestamps[rows], marks)
 
     def slice(self, begin: int, end: int) -> RecordColumns:
         """Return a range of the records."""
         count = end - begin
-        headers = None if self.headers is None else self.headers.slice(begin, count)
         return RecordColumns(
-            self.keys.slice(begin, count), self.values.slice(begin, count), headers, self.timestamps[begin:end]
+            self.keys.slice(begin, count),
+            self.values.slice(begin, count),
+            None if self.headers is None else self.headers.slice(begin, count),
+            self.timestamps[begin:end],
+            None if self.marks is None else self.marks[begin:end],
         )
 
 
-def encode(records: RecordColumns, max_bytes: int, compression: Compression) -> Iterator[EncodedRecords]:
-    """Yield the bodies of the batches that hold the records."""
+def encode(
+    records: RecordColumns, max_bytes: int, compression: Compression, digest: RowDigest | None = None
+) -> Iterator[EncodedRecords]:
+    """Yield the bodies of the batches that hold the records, and add the records to the digest."""
     headers = _encoded_headers(records.headers, len(records.values))
     key_lengths, value_lengths = _lengths(records.keys), _lengths(records.values)
     sizes = np.maximum(key_lengths, 0) + np.maximum(value_lengths, 0) + _OVERHEAD_BYTES
@@ -77,6 +86,7 @@ def encode(records: RecordColumns, max_bytes: int, compression: Compression) -> 
             value_lengths[part],
             None if headers is None else headers.slice(begin, end - begin),
             compression,
+            digest,
         )
 
 
@@ -95,12 +105,13 @@ def _batch(
     value_lengths: Int64Array,
     headers: pa.BinaryArray | None,
     compression: Compression,
+    digest: RowDigest | None,
 ) -> EncodedRecords:
     count = len(key_lengths)
     timestamps = records.timestamps
+    deltas = [varints(timestamps - timestamps[0]), varints(np.arange(count))]
     fields = [
-        varints(timestamps - timestamps[0]),
-        varints(np.arange(count)),
+        *deltas,
         varints(key_lengths),
         records.keys.fill_null(b"") if records.keys.null_count else records.keys,
         varints(value_lengths),
@@ -113,8 +124,13 @@ def _batch(
     else:
         tail = headers
         lengths += _lengths(headers)
-    joined = pc.binary_join_element_wise(varints(lengths), _ATTRIBUTES, *fields, tail, _EMPTY)
+    sizes = varints(lengths)
+    joined = pc.binary_join_element_wise(sizes, _ATTRIBUTES, *fields, tail, _EMPTY)
     body = _bytes_of(joined)
+    if digest is not None:
+        ends = np.cumsum(_lengths(sizes) + lengths)
+        starts = ends - lengths + 1 + _lengths(deltas[0]) + _lengths(deltas[1])
+        digest.add(body, starts, ends, records.marks)
     data = compress(compression, body) if compression else body
     return EncodedRecords(data, count, int(timestamps[0]), int(timestamps.max()), int(compression))
 

@@ -36,6 +36,7 @@ class SinkOptions:
         query: names a batch write's sequence of batches; None in streams.
         batch: the number of a batch write; None in streams.
         chooses_timeout: whether the user chose the transaction timeout.
+        fail_on_different: whether a repeated batch with other rows is an error.
     """
 
     bootstrap_servers: str
@@ -51,6 +52,7 @@ class SinkOptions:
     transaction_timeout_ms: int = 900_000
     chooses_timeout: bool = False
     max_request_bytes: int = 1_000_000
+    fail_on_different: bool = True
 
     def sink_name(self, query: str) -> str:
         """Return the name under which a query's decisions are kept, and its transactional ids begin."""
@@ -127,6 +129,7 @@ def _parse(given: GivenOptions, delivery: Delivery, query: str | None, batch: in
         transaction_timeout_ms=timeout or default.transaction_timeout_ms,
         chooses_timeout=timeout is not None,
         max_request_bytes=given.positive("kafka.max.request.size") or default.max_request_bytes,
+        fail_on_different=given.boolean("failOnDifferentBatch", default.fail_on_different),
     )
 
 

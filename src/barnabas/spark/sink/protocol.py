@@ -2,7 +2,8 @@
 
     task    begins a transaction of its own, writes its rows, and leaves the transaction open
     driver  1  claims the sink, which fences every other driver of the same query
-            2  reads the last decision; if it is this batch, 5 for its transactions, and abort the new ones
+            2  reads the last decision; if it is this batch, 5 for its transactions, and abort the new ones;
+               then an error if the rows differ from those that were written
             3  lists the sink's open transactions: those of this batch must be among them
             4  writes the decision: query, batch, transactions
             5  commits them
@@ -46,6 +47,7 @@ from barnabas.client.transactions import describe_transactions, list_transaction
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+from barnabas.words.printable import printable
 
 logger = logging.getLogger("barnabas.spark")
 
@@ -73,11 +75,13 @@ class Prepared:
     Attributes:
         transaction: its open transaction, None if it had no rows.
         two_phase: whether the transaction has no timeout.
+        digest: of its rows; tasks' digests add up to the batch's.
     """
 
     transaction: Transaction | None
     rows: int
     two_phase: bool = False
+    digest: int = 0
 
 
 class SinkDriver:
@@ -85,12 +89,24 @@ class SinkDriver:
 
     Args:
         timeout_ms: each request is repeated so long; brokers may move or restart meanwhile.
+        topic: where every row goes; None if the column `topic` says so.
+        fail_on_different: a repeated batch whose rows differ is an error; else a warning, and its rows are dropped.
     """
 
-    def __init__(self, cluster: Cluster, batch: SinkBatch, timeout_ms: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        batch: SinkBatch,
+        timeout_ms: int,
+        *,
+        topic: str | None = None,
+        fail_on_different: bool = True,
+    ) -> None:
         self._cluster = cluster
         self._batch = batch
         self._timeout_ms = timeout_ms
+        self._topic = topic
+        self._fail_on_different = fail_on_different
 
     def __repr__(self) -> str:
         return f"<SinkDriver name={self._batch.name} batch={self._batch.batch}>"
@@ -99,7 +115,8 @@ class SinkDriver:
         """Make the batch's rows visible, once.
 
         Raises:
-            QueryError: the batch is older than the last one, or a transaction was lost to its timeout.
+            QueryError: the batch is older than the last one, it was written with other rows, or a transaction was lost to
+                its timeout.
             KafkaError: a broker did not answer in time; repeat the batch.
         """
         for attempt in range(1, _CLAIMS + 1):
@@ -128,6 +145,9 @@ class SinkDriver:
         """Commit the last decision's transactions, and return whether it is this batch: nothing is left to write then.
 
         For writes whose batch id is known before the tasks start.
+
+        Raises:
+            QueryError: the batch is older than the last one, or was written into another topic.
         """
         log = DecisionLog(self._cluster, self._batch.name, self._timeout_ms)
         log.claim()
@@ -136,6 +156,7 @@ class SinkDriver:
             return False
         self._check_order(last)
         if last.batch == self._batch.batch:
+            self._check_topic(last)
             self._commit(list(last.transactions))
             return True
         # They are committed, unless an error was ignored; and their producers may be at work again.
@@ -153,8 +174,16 @@ class SinkDriver:
             self._abort(set(mine) - set(last.transactions))
             self._check_order(last)
             self._commit(list(last.transactions))
+            self._check_topic(last)
+            self._check_rows(last, prepared)
             logger.info("batch %d of %s was written before, nothing is written again", last.batch, self._batch.name)
             return
+        rows, digest = _totals(prepared)
+        if rows and not mine:
+            raise QueryError(
+                f"batch {self._batch.batch} of query {self._batch.query} was written before, and the record of it in"
+                f" {TOPIC} is gone: the topic was deleted a moment ago. Repeat the write"
+            )
         if not mine and (self._batch.batch > 0 or not self._batch.run):
             return
         self._warn_once(last, prepared)
@@ -164,8 +193,11 @@ class SinkDriver:
                 self._batch.query,
                 self._batch.batch,
                 self._batch.run,
-                sum(each.rows for each in prepared),
+                rows,
                 tuple(mine),
+                digest,
+                self._topic,
+                all(each.two_phase for each in prepared if each.transaction is not None),
             )
         )
         self._commit(mine)
@@ -181,6 +213,36 @@ class SinkDriver:
                 " sink has written: the checkpoint was copied, or restored from a backup. To write its rows (again),"
                 " choose another transactionalIdPrefix"
             )
+
+    def _check_topic(self, last: Decision) -> None:
+        if last.digest is not None and last.topic != self._topic:
+            written, wanted = (
+                "topics that the column topic named" if topic is None else f"topic {printable(topic)}"
+                for topic in (last.topic, self._topic)
+            )
+            raise QueryError(
+                f"batch {last.batch} of query {self._batch.query} was written before into {written}, and now it is to go"
+                f" into {wanted}. Two writes need a queryId each; to move a stream, let it finish this batch with the"
+                " old option topic"
+            )
+
+    def _check_rows(self, last: Decision, prepared: Iterable[Prepared]) -> None:
+        rows, digest = _totals(prepared)
+        if last.digest is None or (last.rows, last.digest) == (rows, digest):
+            return
+        difference = (
+            f"batch {last.batch} of query {self._batch.query} was written before with {last.rows} rows (digest"
+            f" {last.digest:016x}), and now it has {rows} rows (digest {digest:016x})"
+        )
+        if not self._fail_on_different:
+            logger.warning("%s: these are dropped, because failOnDifferentBatch is false", difference)
+            return
+        raise QueryError(
+            f"{difference}: it was planned again, after a checkpoint was restored or repaired, or its rows differ each"
+            " time they are computed. Nothing of it was written now. Restore the newer checkpoint; or choose another"
+            f" transactionalIdPrefix, which writes the whole batch and doubles the {last.rows} rows; or, for rows that"
+            " differ each time, set failOnDifferentBatch=false, which drops these"
+        )
 
     def _warn_once(self, last: Decision | None, prepared: Iterable[Prepared]) -> None:
         if last is None and self._batch.run and self._batch.batch > 0:
@@ -266,6 +328,12 @@ class SinkDriver:
 
 _LOST = (*_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 """A transaction with this pair is not open, and did not end as asked."""
+
+
+def _totals(prepared: Iterable[Prepared]) -> tuple[int, int]:
+    """Return the count and the digest of a batch's rows."""
+    tasks = list(prepared)
+    return sum(each.rows for each in tasks), sum(each.digest for each in tasks) % 2**64
 
 
 def _transactions(prepared: Iterable[Prepared]) -> list[Transaction]:

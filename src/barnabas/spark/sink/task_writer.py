@@ -6,6 +6,7 @@ Exactly once: the rows are in a transaction that is open when the task is done, 
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import time
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.named_topics import partition_count
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.columns import RowRouter
+from barnabas.spark.sink.digest import RowDigest
 from barnabas.spark.sink.encoder import encode
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.protocol import Prepared, SinkBatch
@@ -33,12 +35,15 @@ def write_task(
     task: int,
     rows: Iterable[pa.RecordBatch],
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    *,
+    only_counts: bool = False,
 ) -> Prepared:
     """Write rows and return the transaction that holds them.
 
     Args:
         batch: None for delivery at least once.
         task: the number of the task, for spreading rows without keys.
+        only_counts: write nothing: the batch is written, and the driver compares its rows.
 
     Raises:
         ValueError: a row cannot be written; the message is for the user.
@@ -47,6 +52,7 @@ def write_task(
     """
     cluster = producers.cluster(options)
     producer: Producer | None = None
+    digest = None if batch is None else RowDigest()
     counts: dict[str, int] = {}
     written = 0
 
@@ -61,13 +67,17 @@ def write_task(
     try:
         for batch_of_rows in rows:
             for partition, records in router.route(batch_of_rows):
+                batches = encode(records, options.max_request_bytes, options.compression, digest)
+                if only_counts:
+                    collections.deque(batches, maxlen=0)
+                    continue
                 if producer is None:
                     producer = producers.begin(options, batch)
-                for encoded in encode(records, options.max_request_bytes, options.compression):
+                for encoded in batches:
                     producer.send(partition, encoded)
             written += batch_of_rows.num_rows
         if producer is None:
-            return Prepared(None, 0)
+            return Prepared(None, written, digest=0 if digest is None else digest.value)
         producer.flush()
     except Exception as error:
         if producer is not None and batch is not None:
@@ -75,11 +85,11 @@ def write_task(
             with contextlib.suppress(KafkaError):
                 producer.abort()
         raise _explained(error, options) from None
-    if batch is None:
+    if batch is None or digest is None:
         return Prepared(None, written)
     producers.keep(batch, producer)
     assert producer.identity is not None
-    return Prepared(producer.transaction, written, producer.identity.two_phase)
+    return Prepared(producer.transaction, written, producer.identity.two_phase, digest.value)
 
 
 def _explained(error: Exception, options: SinkOptions) -> Exception:

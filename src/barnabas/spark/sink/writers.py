@@ -89,9 +89,13 @@ class BatchSink(DataSourceArrowWriter):
         batch = self._batch
         if batch is not None:
             with open_cluster(options) as cluster:
-                self._is_written = SinkDriver(cluster, batch, options.delivery_timeout_ms).recover()
+                self._is_written = _driver(options, cluster, batch).recover()
             if self._is_written:
-                logger.warning("batch %d of %s was written before, nothing is written again", batch.batch, batch.name)
+                logger.warning(
+                    "batch %d of %s was written before, nothing is written again: its rows are only compared",
+                    batch.batch,
+                    batch.name,
+                )
 
     def __repr__(self) -> str:
         return f"<BatchSink servers={self._options.bootstrap_servers} topic={self._options.topic}>"
@@ -107,14 +111,11 @@ class BatchSink(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskMessage:
         """Write one task's rows; on an executor."""
-        if self._is_written:
-            return TaskMessage(self._batch, Prepared(None, 0))
-        return _write(self._options, self._batch, iterator)
+        return _write(self._options, self._batch, iterator, only_counts=self._is_written)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make the rows visible; on the driver, when every task is done."""
-        if not self._is_written:
-            _commit(self._options, messages)
+        _commit(self._options, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Abort the transactions of a write that failed."""
@@ -173,18 +174,20 @@ def _check_timeout(cluster: Cluster, options: SinkOptions) -> None:
         )
 
 
-def _write(options: SinkOptions, batch: SinkBatch | None, rows: Iterator[pa.RecordBatch]) -> TaskMessage:
+def _write(
+    options: SinkOptions, batch: SinkBatch | None, rows: Iterator[pa.RecordBatch], *, only_counts: bool = False
+) -> TaskMessage:
     # Only executors need pyarrow and numpy, not the process that plans a query.
     from barnabas.spark.sink.task_writer import write_task
 
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     with plain_errors():
-        return TaskMessage(batch, write_task(of_this_process(), options, batch, task, rows))
+        return TaskMessage(batch, write_task(of_this_process(), options, batch, task, rows, only_counts=only_counts))
 
 
 def _commit(options: SinkOptions, messages: Sequence[Any]) -> None:
-    with open_cluster(options) as cluster:
+    with plain_errors(), open_cluster(options) as cluster:
         for driver, prepared in _drivers(options, cluster, messages):
             driver.commit(prepared)
 
@@ -203,5 +206,15 @@ def _drivers(options: SinkOptions, cluster: Any, messages: Sequence[Any]) -> lis
     known = [message for message in messages if message is not None and message.batch is not None]
     if not known:
         return []
-    driver = SinkDriver(cluster, known[0].batch, options.delivery_timeout_ms)
+    driver = _driver(options, cluster, known[0].batch)
     return [(driver, [message.prepared for message in known])]
+
+
+def _driver(options: SinkOptions, cluster: Cluster, batch: SinkBatch) -> SinkDriver:
+    return SinkDriver(
+        cluster,
+        batch,
+        options.delivery_timeout_ms,
+        topic=options.topic,
+        fail_on_different=options.fail_on_different,
+    )
