@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from barnabas.client.producer_transactions import Transaction
 from barnabas.spark.sink.decisions import TOPIC
@@ -66,7 +67,7 @@ def decisions_go_forward(history: SinkHistory) -> list[str]:
     found = []
     for sink, decided in history.decisions.items():
         numbers = [each.batch for each in decided]
-        found += [f"{sink} decided batch {b} after {a}" for a, b in zip(numbers, numbers[1:], strict=False) if b <= a]
+        found += [f"{sink} decided batch {b} after {a}" for a, b in pairwise(numbers) if b <= a]
     return found
 
 
@@ -99,6 +100,19 @@ ALL: dict[str, Callable[[SinkHistory], list[str]]] = {
     "nothing_is_open": nothing_is_open,
     "errors_have_reasons": errors_have_reasons,
 }
+
+
+def count(history: SinkHistory) -> None:
+    """Count what the sink did: a run in which nothing happened proves nothing."""
+    _, ends = _transactions(history)
+    counts = history.counts
+    counts["transactions committed"] = sum(True in outcomes for outcomes in ends.values())
+    counts["transactions aborted"] = sum(False in outcomes for outcomes in ends.values())
+    counts["decisions"] = sum(map(len, history.decisions.values()))
+    counts["batches reported"] = len(history.reported)
+    for each in history.reported:
+        decided = [one.transactions for one in history.decisions.get(each.sink, ()) if one.batch == each.batch]
+        counts["batches skipped"] += bool(decided) and set(decided[-1]) != set(each.transactions)
 
 
 def _pairs(transactions: tuple[Transaction, ...]) -> Iterator[Pair]:

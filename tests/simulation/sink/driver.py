@@ -78,6 +78,7 @@ class Driver:
         self.query, self.process, self.workers = query, process, workers
         self.is_alone = is_alone
         self._number, self._rng, self._job = number, rng, job
+        self._only_counts = False
         self.batch = -1
         self.values: tuple[str, ...] = ()
 
@@ -122,10 +123,10 @@ class Driver:
         self.query.plans.setdefault(self.batch, []).append(self.values)
         run = "" if self.query.plan.are_writes else f"run-{self._number}"
         batch = SinkBatch(self.query.sink, self.query.query_id, run, self.batch)
-        if self.query.plan.are_writes and await self.process.call(lambda: self._sink(batch).recover()):
-            self.query.history.counts["writes found written"] += 1
-            self._report(batch, [])
-            return
+        self._only_counts = False
+        if self.query.plan.are_writes:
+            self._only_counts = await self.process.call(lambda: self._sink(batch).recover())
+            self.query.history.counts["writes found written"] += self._only_counts
         tasks = [_Task(index, values) for index, values in enumerate(self._split(self.values))]
         try:
             prepared = await self._run_tasks(batch, tasks)
@@ -159,7 +160,9 @@ class Driver:
         if not idle:
             idle = [self.query.new_worker()]
             self.workers += idle
-        task.attempts.append(self._rng.choice(idle).begin(batch, task.number, task.values))
+        task.attempts.append(
+            self._rng.choice(idle).begin(batch, task.number, task.values, only_counts=self._only_counts)
+        )
 
     def _look_at(self, batch: SinkBatch, task: _Task, began: float) -> None:
         if task.done is not None:
@@ -186,7 +189,8 @@ class Driver:
     # The end of the batch
 
     def _sink(self, batch: SinkBatch) -> SinkDriver:
-        return SinkDriver(self.query.cluster(self.process), batch, self.query.options.delivery_timeout_ms)
+        options = self.query.options
+        return SinkDriver(self.query.cluster(self.process), batch, options.delivery_timeout_ms, topic=options.topic)
 
     async def _commit(self, batch: SinkBatch, prepared: list[Prepared]) -> None:
         try:

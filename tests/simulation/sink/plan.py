@@ -19,7 +19,18 @@ from tests.simulation.sink.process import (
 LOG = "the commit log"
 """The step after a batch's commit: Spark writes down that the batch is done."""
 KILLS, FREEZES = (KILLED_BEFORE, KILLED_SENDING, KILLED_AFTER), (FROZEN_BEFORE, FROZEN_AFTER)
-OF_DRIVERS = ("EndTxn", "EndTxn", "EndTxn", "Produce", "InitProducerId", "ListTransactions", "Fetch", LOG, LOG, ANY)
+OF_DRIVERS: tuple[str, ...] = (
+    "EndTxn",
+    "EndTxn",
+    "EndTxn",
+    "Produce",
+    "InitProducerId",
+    "ListTransactions",
+    "Fetch",
+    LOG,
+    LOG,
+    ANY,
+)
 OF_WORKERS = ("EndTxn", "Produce", "Produce", "InitProducerId", "AddPartitionsToTxn", ANY)
 EXPIRATION_MS = 4_000
 

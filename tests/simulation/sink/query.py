@@ -159,9 +159,7 @@ class Query:
             if not future.done():
                 self.history.counts["zombie drivers"] += 1
                 workers = []
-            elif self._has_ended(driver, future) or self._failures >= PATIENCE:
-                return
-            elif job is not None and self._is_too_late(job, future):
+            elif self._has_ended(driver, future) or self._failures >= PATIENCE or self._is_too_late(job, future):
                 return
             elif driver.process.is_up:
                 driver.process.kill("exits")
@@ -172,8 +170,10 @@ class Query:
             await asyncio.sleep(self._pause_seconds())
             self._change_checkpoint()
 
-    def _is_too_late(self, job: int, future: asyncio.Future[None]) -> bool:
+    def _is_too_late(self, job: int | None, future: asyncio.Future[None]) -> bool:
         """Return whether a batch write has failed for good, because a later one of its sequence is written."""
+        if job is None:
+            return False
         if job in self.checkpoint.done:
             return True
         if "is older than batch" not in str(future.exception()):
@@ -246,7 +246,7 @@ class Query:
 
     @property
     def has_written_all(self) -> bool:
-        number, rows = self.checkpoint.next_batch()
+        _, rows = self.checkpoint.next_batch()
         return rows is None and self.checkpoint.end >= self.available
 
     @property
@@ -266,13 +266,10 @@ class Query:
         for batch, rows in self.checkpoint.planned.items():
             (undecided if batch in self._late else wanted).extend(self.values(rows))
         self.history.wanted[self.topic], self.history.undecided[self.topic] = wanted, undecided
-        counts = self.history.counts
-        reported = [each for each in self.history.reported if each.sink == self.sink]
-        counts["batches reported"] += len(reported)
 
     def zombies_failed(self) -> None:
         """Write down the errors of drivers that were taken for dead; any error of the sink's protocol is right for these."""
-        for driver, future in self._drivers:
+        for _, future in self._drivers:
             error = future.exception() if future.done() else None
             if error is not None and not isinstance(error, (NodeDied, TakenOver, TasksFailed, KafkaError, QueryError)):
                 raise error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
@@ -90,8 +91,7 @@ def _log(cluster: Cluster, partition: TopicPartition, end: int) -> list[Entry]:
     begin = insist(cluster, lambda: results(list_offsets(cluster, {partition: EARLIEST})), PATIENCE_MS)
     offset, found = begin[partition].offset, list[Entry]()
     while offset < end:
-        at = offset
-        records = insist(cluster, lambda: fetch_records(cluster, partition, at), PATIENCE_MS)
+        records = insist(cluster, partial(fetch_records, cluster, partition, offset), PATIENCE_MS)
         for position, header in iter_batches(records):
             for record in iter_records(records, position, header=header) if header.next_offset > offset else ():
                 key, value = record.key, record.value

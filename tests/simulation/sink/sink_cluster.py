@@ -201,5 +201,6 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> SinkResult:
             )
         finally:
             cluster.unwind()
+        checks.count(cluster.sink)
         found = {name: each for name, check in checks.ALL.items() if (each := check(cluster.sink))}
         return SinkResult(plan, result.history, result.timeline, met, {**result.violations, **found}, cluster.sink)

@@ -92,15 +92,23 @@ class Worker:
     def is_busy(self) -> bool:
         return self.process.is_up and not self.is_idle
 
-    def begin(self, batch: SinkBatch, task: int, values: Sequence[str]) -> Attempt:
+    def begin(self, batch: SinkBatch, task: int, values: Sequence[str], *, only_counts: bool) -> Attempt:
         """Begin an attempt of a task."""
         self.process.node.note(f"begins task {task} of batch {batch.batch}: {' '.join(values)}")
-        future = self.process.node.run(self.process.call(lambda: self._write(batch, task, values)))
+        future = self.process.node.run(self.process.call(lambda: self._write(batch, task, values, only_counts)))
         self._attempt = Attempt(task, values, self, future)
         return self._attempt
 
-    def _write(self, batch: SinkBatch, task: int, values: Sequence[str]) -> Prepared:
-        return write_task(self._producers, self._options, batch, task, self._parts(values), now_ms=self.process.now_ms)
+    def _write(self, batch: SinkBatch, task: int, values: Sequence[str], only_counts: bool) -> Prepared:
+        return write_task(
+            self._producers,
+            self._options,
+            batch,
+            task,
+            self._parts(values),
+            now_ms=self.process.now_ms,
+            only_counts=only_counts,
+        )
 
     def _parts(self, values: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for begin in range(0, len(values), self._rows_at_a_time):
