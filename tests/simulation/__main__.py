@@ -21,6 +21,7 @@ from tests.simulation import cluster, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
 from tests.simulation.sink import sink_cluster
+from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS as BUGS_OF_THE_SINK
 from tests.simulation.timeline import LogLines
 
 REPORT_EVERY_SEEDS = 100
@@ -50,7 +51,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes play new ones (default 1)")
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
-    parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS}), help="switch on a deliberate bug")
+    parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *BUGS_OF_THE_SINK}), help="switch on a deliberate bug")
     args = parser.parse_args()
     scribble_over_handled_frames()
     play: Any = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)

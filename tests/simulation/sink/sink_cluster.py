@@ -23,6 +23,7 @@ from tests.simulation.history import Partition
 from tests.simulation.node import EPOCH_MS
 from tests.simulation.result import Result, played
 from tests.simulation.sink import checks
+from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS
 from tests.simulation.sink.plan import KILLS, SinkPlan
 from tests.simulation.sink.process import Process
 from tests.simulation.sink.query import Query
@@ -191,6 +192,8 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> SinkResult:
     """Play one seed, with one deliberate bug switched on if named, and judge it."""
     with ExitStack() as stack:
         stack.enter_context(without_collections())
+        if bug is not None:
+            stack.enter_context(BUGS[bug].switch())
         cluster = SinkCluster(SinkPlan.of(seed, nodes))
         plan = cluster.plan
         stack.enter_context(_simulated(cluster.world, plan.queued_bytes))
