@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 import barnabas
+from barnabas.client.admin import Admin
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
+from barnabas.client.offsets import LATEST, list_offsets
+from barnabas.client.outcome import result
 from barnabas.client.producer import EncodedRecords, Producer
 from barnabas.client.producer_transactions import Transaction
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError
 from barnabas.records.builder import encode_record
+from barnabas.records.record_batch import iter_batches
 from barnabas.spark.sink import decisions
 from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
 
@@ -113,3 +120,91 @@ def test_a_record_of_an_older_release():
 def test_a_record_is_read_as_it_was_written(topic):
     written = Decision("q", 4, "r", 5, (Transaction("s/1/0", 7, 3),), 2**64 - 1, topic, True)
     assert Decision.from_json(written.to_json()) == written
+
+
+class _Deposed(BlockingConnection):
+    """Connects to a leader that does not know records from `end` on, for some answers.
+
+    So does a leader that is cut off from its peers, while clients still reach it.
+    """
+
+    end = 0
+    answers = 0
+
+    def receive(self, *, timeout_ms=None):
+        response = super().receive(timeout_ms=timeout_ms)
+        if not _Deposed.answers:
+            return response
+        if isinstance(response, messages.ListOffsetsResponse):
+            _Deposed.answers -= 1
+            response.topics[0].partitions[0].offset = min(response.topics[0].partitions[0].offset, _Deposed.end)
+        elif isinstance(response, messages.FetchResponse):
+            data = response.responses[0].partitions[0]
+            batches = [(at, header) for at, header in iter_batches(data.records) if header.next_offset <= _Deposed.end]
+            data.records = data.records[: batches[-1][0] + batches[-1][1].size] if batches else b""
+        return response
+
+
+@pytest.mark.parametrize("name", ["decided", "new"])
+def test_a_deposed_leader_is_not_believed(broker, cluster, monkeypatch, name):
+    if name == "decided":
+        claimed(cluster, name).write(decision(0))
+    claimed(cluster, "another").write(decision(0))
+    monkeypatch.setattr(_Deposed, "end", end_of_topic(cluster))
+    claimed(cluster, name).write(decision(1))
+    with Cluster(broker.bootstrap_servers, connect=_Deposed) as deposed:
+        log = claimed(deposed, name)
+        monkeypatch.setattr(_Deposed, "answers", 6)
+        assert log.read() == decision(1)
+        assert _Deposed.answers == 0
+
+
+def test_a_leader_that_stays_deposed_is_an_error(broker, monkeypatch):
+    with Cluster(broker.bootstrap_servers, connect=_Deposed) as deposed:
+        log = DecisionLog(deposed, "stays", 300)
+        log.claim()
+        monkeypatch.setattr(_Deposed, "end", end_of_topic(deposed) - 1)
+        monkeypatch.setattr(_Deposed, "answers", 10**6)
+        with pytest.raises(KafkaError, match="lacks records that were acknowledged"):
+            log.read()
+
+
+def end_of_topic(cluster: Cluster) -> int:
+    partition = TopicPartition(TOPIC, 0)
+    return result(list_offsets(cluster, {partition: LATEST})[partition]).offset
+
+
+def test_what_comes_after_the_claim_is_left_to_its_driver(cluster):
+    """Another driver claims and decides between a claim and its read: the first one is fenced, and knows nothing of it."""
+    first = claimed(cluster, "later")
+    claimed(cluster, "later").write(decision(1))
+    assert first.read() is None
+
+
+def test_a_claim_that_is_released_leaves_nothing_open(broker, cluster):
+    log = claimed(cluster, "released")
+    log.release()
+    with Admin(broker.bootstrap_servers) as admin:
+        (found,) = [each for each in admin.list_transactions() if each.transactional_id == "released"]
+    assert found.state in ("PrepareAbort", "CompleteAbort")
+
+
+def test_done_is_of_one_batch(cluster):
+    log = claimed(cluster, "done")
+    log.write(decision(1))
+    assert claimed(cluster, "done").read() == decision(1)
+    log.note_done(1)
+    assert claimed(cluster, "done").read() == replace(decision(1), is_done=True)
+    claimed(cluster, "done").write(decision(2))
+    assert claimed(cluster, "done").read() == decision(2)
+    log.note_done(2)
+    # A driver that was stopped for long says what it knows.
+    log.note_done(1)
+    assert claimed(cluster, "done").read() == replace(decision(2), is_done=True)
+    assert claimed(cluster, "other").read() is None
+
+
+def test_a_given_token(cluster):
+    log = DecisionLog(cluster, "token", 10_000, new_token=lambda: b"mine")
+    log.claim()
+    assert log.read() is None

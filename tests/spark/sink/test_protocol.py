@@ -15,9 +15,14 @@ import pytest
 
 import barnabas
 from barnabas.client.admin import Admin, NewTopic
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.outcome import result
+from barnabas.client.partition_records import append_batch
+from barnabas.client.producer_transactions import end_transactions
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.builder import build_batch
 from barnabas.spark.sink import protocol as sink_protocol
 from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
 from barnabas.spark.sink.protocol import Prepared, QueryError, SinkDriver
@@ -149,7 +154,7 @@ def test_the_decision_is_carried_out_after_a_failed_commit(servers, monkeypatch)
 def _commits_that_fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let drivers decide, and fail before they commit."""
 
-    def fail(driver: SinkDriver, transactions: object) -> None:
+    def fail(driver: SinkDriver, decision: object, transactions: object) -> None:
         raise KafkaError(15, "the test fails it")
 
     with monkeypatch.context() as patched:
@@ -446,3 +451,77 @@ def test_a_write_whose_record_vanishes_while_its_rows_are_compared(servers):
     prepared = [Prepared(None, each.rows, digest=each.digest) for each in ran.run_tasks(ran.batch(0))]
     with pytest.raises(QueryError, match="is gone: the topic was deleted"):
         ran.commit(ran.batch(0), prepared)
+
+
+@contextlib.contextmanager
+def _ids_that_expired(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the coordinators know no id of an earlier batch, as after `transactional.id.expiration.ms`."""
+
+    def forgotten(cluster, transactions, *, commit, timeout_ms):
+        if not commit:
+            return end_transactions(cluster, transactions, commit=commit, timeout_ms=timeout_ms)
+        return dict.fromkeys(transactions, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sink_protocol, "end_transactions", forgotten)
+        yield
+
+
+@contextlib.contextmanager
+def _nothing_noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let drivers fail to note that a decision is carried out."""
+
+    def fail(log: DecisionLog, batch: int) -> None:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DecisionLog, "note_done", fail)
+        yield
+
+
+def test_a_batch_that_is_done_needs_no_coordinator(servers, monkeypatch):
+    """A batch write that is repeated after a week, or a query whose driver died before Spark noted its batch."""
+    ran = query(servers)
+    ran.run()
+    with _ids_that_expired(monkeypatch), open_cluster(ran.options) as cluster:
+        assert ran.driver(cluster, ran.batch(2)).recover()
+        ran.done = 2
+        ran.run()
+    check(servers, ran)
+
+
+def test_ids_that_expired_without_a_timeout_were_committed(servers, monkeypatch):
+    with barnabas.Broker(config=CONFIG) as broker:
+        ran = query(broker.bootstrap_servers)
+        with _nothing_noted(monkeypatch):
+            ran.run()
+        with _ids_that_expired(monkeypatch), open_cluster(ran.options) as cluster:
+            assert ran.driver(cluster, ran.batch(2)).recover()
+        # It is noted now.
+        with open_cluster(ran.options) as cluster:
+            log = DecisionLog(cluster, ran.batch(2).name, 20_000)
+            log.claim()
+            found = log.read()
+        assert found is not None
+        assert found.is_done
+        check(broker.bootstrap_servers, ran)
+
+
+def test_ids_that_expired_with_a_timeout_prove_nothing(monkeypatch):
+    with barnabas.Broker() as plain:
+        ran = query(plain.bootstrap_servers)
+        with _nothing_noted(monkeypatch):
+            ran.run()
+        ran.done = 2
+        sentence = "nothing here tells which. Look for rows of the batch"
+        with _ids_that_expired(monkeypatch), pytest.raises(QueryError, match=sentence) as caught:
+            ran.run()
+        # What the sentence says.
+        noted = re.search(r"`echo '(.*)' \| barnabas produce (\S+) -k '(.*)'`", str(caught.value))
+        assert noted is not None
+        value, topic, key = noted.groups()
+        with Cluster(plain.bootstrap_servers) as cluster:
+            append_batch(cluster, TopicPartition(topic, 0), build_batch([(0, key.encode(), value.encode(), ())]))
+        with _ids_that_expired(monkeypatch):
+            ran.run()
+        check(plain.bootstrap_servers, ran)

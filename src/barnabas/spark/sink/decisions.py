@@ -10,43 +10,57 @@ Version 1 has no digest, topic and two_phase: a batch that is repeated after an 
 A decision is final once its record is committed: a driver that finds it commits these transactions and no others.
 
 Drivers take turns by the transactional id that is the sink's name. `claim` bumps its epoch, which fences every driver
-that claimed before, and returns when their decisions are complete or aborted. A record is written in a transaction of
-that epoch. So between `claim` and a successful `write` no other driver has decided anything.
+that claimed before, and returns when their decisions are complete or aborted. Then it begins a transaction with a claim
+record, and `write` puts the decision into the same one. So between `claim` and a successful `write` no other driver has
+decided anything.
+
+`read` reads up to the claim record. A leader that was deposed and does not know it answers a fetch, but it cannot hold
+that record: all replicas in sync have acknowledged it. So a read from such a leader never ends; it is repeated.
 
 `read` does not use the last stable offset: another query's open transaction would hide records before it. It reads to
-the high watermark and drops what a marker aborts. After `claim` each transaction of this sink has its marker.
+the high watermark and drops what a marker aborts.
+
+When all transactions of a decision are committed, `note_done` says so in a record of its own (`decision_scan` lists the
+keys). From then on nobody needs to ask their coordinators, who forget idle ids after `transactional.id.expiration.ms`.
 
 Source: the coordinator of Flink's sink, and Delta's `txnAppId` with `txnVersion`, keep the same pair of facts.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outcome import results
-from barnabas.client.partition_records import fetch_records
+from barnabas.client.partition_records import append_batch, fetch_records
 from barnabas.client.patience import insist
 from barnabas.client.producer import EncodedRecords, Producer
 from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.client.topics import create_if_absent, replicated
-from barnabas.records.builder import encode_record
-from barnabas.records.control import ControlRecordType, control_type
-from barnabas.records.record import iter_records
-from barnabas.records.record_batch import iter_batches
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.records.builder import build_batch, encode_record
+from barnabas.spark.sink.decision_scan import TOKEN, DecisionScan, claim_key, done_key
 
 TOPIC = "__barnabas_sink"
 _PARTITION = TopicPartition(TOPIC, 0)
 _TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "4194304", "min.cleanable.dirty.ratio": "0.1"}
-# The driver's transactions hold one record.
+# The driver's transactions hold a claim and at most one decision.
 _TRANSACTION_TIMEOUT_MS = 60_000
 # The sink's last record is nearly always among the last of the topic.
 _LOOK_BACK = (100, 5_000)
 _VERSION = 2
+
+
+def new_token() -> bytes:
+    """Return what tells a claim from all others."""
+    return secrets.token_bytes(16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,7 @@ class Decision:
         digest: of the rows (`digest`); None in version 1, which does not say what the batch was.
         topic: the option, None if the column `topic` says where each row goes.
         two_phase: whether none of the transactions has a timeout.
+        is_done: whether all of them are known to be committed, by another record.
     """
 
     query: str
@@ -67,6 +82,7 @@ class Decision:
     digest: int | None = None
     topic: str | None = None
     two_phase: bool = False
+    is_done: bool = False
 
     def to_json(self) -> bytes:
         """Return the record's value."""
@@ -109,17 +125,22 @@ class Decision:
 
 
 class DecisionLog:
-    """One sink's record in the topic.
+    """One sink's records in the topic.
 
     Args:
         name: the sink's name.
         timeout_ms: each call repeats its requests so long.
+        new_token: returns bytes that no other claim has.
     """
 
-    def __init__(self, cluster: Cluster, name: str, timeout_ms: int) -> None:
+    def __init__(
+        self, cluster: Cluster, name: str, timeout_ms: int, *, new_token: Callable[[], bytes] = new_token
+    ) -> None:
         self._cluster = cluster
         self._name = name
         self._timeout_ms = timeout_ms
+        self._token = new_token()
+        self._is_claimed = False
         self._producer = Producer(
             cluster,
             transactional_id=name,
@@ -128,13 +149,13 @@ class DecisionLog:
         )
 
     def __repr__(self) -> str:
-        return f"<DecisionLog name={self._name}>"
+        return f"<DecisionLog name={self._name} is_claimed={self._is_claimed}>"
 
     def claim(self) -> None:
         """Fence every other driver of this sink; create the topic if there is none.
 
         Raises:
-            KafkaError: no coordinator answers, or the topic cannot be created.
+            KafkaError: no coordinator or leader answers, the topic cannot be created, or another driver has claimed since.
         """
 
         def create() -> None:
@@ -144,23 +165,21 @@ class DecisionLog:
 
         insist(self._cluster, create, self._timeout_ms)
         self._producer.begin()
+        self._append(encode_record(0, 0, claim_key(self._name), None, [(TOKEN, self._token)]))
+        self._is_claimed = True
 
     def read(self) -> Decision | None:
-        """Return the last committed decision, None if there is none; only after `claim`.
+        """Return the last decision before the claim, None if there is none; only after `claim`.
 
         Raises:
-            KafkaError: the partition cannot be read.
+            KafkaError: the partition cannot be read, or no broker that answers has the claim.
             ValueError: a newer release wrote the record.
         """
-        first, end = (self._offset(position) for position in (EARLIEST, LATEST))
-        for look_back in (*_LOOK_BACK, end):
-            begin = max(first, end - look_back)
-            value = self._last_value(begin, end)
-            if value is not None:
-                return Decision.from_json(value)
-            if begin == first:
-                break
-        return None
+        scan = insist(self._cluster, self._scan, self._timeout_ms)
+        if scan.decision is None:
+            return None
+        found = Decision.from_json(scan.decision)
+        return replace(found, is_done=scan.done >= found.batch)
 
     def write(self, decision: Decision) -> None:
         """Make a decision durable. After an exception it may have been made: `claim` and `read` tell.
@@ -168,45 +187,66 @@ class DecisionLog:
         Raises:
             KafkaError: PRODUCER_FENCED or INVALID_PRODUCER_EPOCH if another driver has claimed since.
         """
-        body = encode_record(0, 0, self._name.encode(), decision.to_json())
-        timestamp = time.time_ns() // 1_000_000
-        self._producer.send(_PARTITION, EncodedRecords(body, 1, timestamp, timestamp))
-        self._producer.flush()
+        self._is_claimed = False
+        self._append(encode_record(0, 0, self._name.encode(), decision.to_json()))
         transaction = self._producer.transaction
         error = end_transactions(self._cluster, [transaction], commit=True, timeout_ms=self._timeout_ms)[transaction]
         if error is not None:
             raise error
 
-    def _offset(self, position: int) -> int:
-        found = insist(
-            self._cluster, lambda: results(list_offsets(self._cluster, {_PARTITION: position})), self._timeout_ms
-        )
-        return found[_PARTITION].offset
+    def release(self) -> None:
+        """Give up a claim without a decision. If that fails, the broker does it after the transaction's timeout."""
+        if self._is_claimed:
+            self._is_claimed = False
+            with contextlib.suppress(KafkaError):
+                self._producer.abort()
 
-    def _last_value(self, begin: int, end: int) -> bytes | None:
-        key = self._name.encode()
-        found: list[tuple[int, bytes | None]] = []
+    def note_done(self, batch: int) -> None:
+        """Record that all transactions of a decided batch are committed.
+
+        Raises:
+            KafkaError: the record may not be there; then a driver asks the coordinators again.
+        """
+        value = json.dumps({"version": _VERSION, "batch": batch}, separators=(",", ":")).encode()
+        records = build_batch([(_now_ms(), done_key(self._name), value, ())])
+        insist(self._cluster, lambda: append_batch(self._cluster, _PARTITION, records), self._timeout_ms)
+
+    def _append(self, record: bytes) -> None:
+        timestamp = _now_ms()
+        self._producer.send(_PARTITION, EncodedRecords(record, 1, timestamp, timestamp))
+        self._producer.flush()
+
+    def _scan(self) -> DecisionScan:
+        offsets = (results(list_offsets(self._cluster, {_PARTITION: each})) for each in (EARLIEST, LATEST))
+        first, end = (found[_PARTITION].offset for found in offsets)
+        for look_back in (*_LOOK_BACK, end):
+            begin = max(first, end - look_back)
+            scan = self._scan_range(begin, end)
+            if begin == first or (scan.is_complete and scan.decision is not None):
+                break
+        if not scan.is_complete:
+            raise _not_the_leader()
+        return scan
+
+    def _scan_range(self, begin: int, end: int) -> DecisionScan:
+        scan = DecisionScan(self._name, self._token)
         offset = begin
-        while offset < end:
-            records = self._fetch(offset)
-            for position, header in iter_batches(records):
-                offset = max(offset, header.next_offset)
-                for record in iter_records(records, position, header=header):
-                    if header.is_control:
-                        if control_type(record.key) is ControlRecordType.ABORT:
-                            found = _without_open(found, header.producer_id)
-                        else:
-                            found = [
-                                (-1, v) if producer == header.producer_id else (producer, v) for producer, v in found
-                            ]
-                    elif record.key == key:
-                        found.append((header.producer_id, record.value))
-        return found[-1][1] if found else None
-
-    def _fetch(self, offset: int) -> memoryview:
-        return insist(self._cluster, lambda: fetch_records(self._cluster, _PARTITION, offset), self._timeout_ms)
+        while offset < end and not scan.is_complete:
+            try:
+                records = fetch_records(self._cluster, _PARTITION, offset)
+            except KafkaError as error:
+                if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
+                    raise _not_the_leader() from None
+                raise
+            offset = scan.add(records, offset)
+        return scan
 
 
-def _without_open(found: list[tuple[int, bytes | None]], producer_id: int) -> list[tuple[int, bytes | None]]:
-    """Drop the records of a producer's transaction; -1 marks those whose transaction is committed."""
-    return [(producer, value) for producer, value in found if producer != producer_id]
+def _not_the_leader() -> KafkaError:
+    return error_for(
+        ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the broker that leads {TOPIC} lacks records that were acknowledged"
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

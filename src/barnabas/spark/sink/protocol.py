@@ -1,12 +1,12 @@
 """The driver's part of exactly-once writing: it decides which transactions of a batch count, and ends them.
 
     task    begins a transaction of its own, writes its rows, and leaves the transaction open
-    driver  1  claims the sink, which fences every other driver of the same query
-            2  reads the last decision; if it is this batch, 5 for its transactions, and abort the new ones;
+    driver  1  claims the sink, which fences every other driver of the same query, and leaves a record
+            2  reads the last decision before that record, which a leader that was deposed does not have; if it is this batch, 5 for its transactions, and abort the new ones;
                then an error if the rows differ from those that were written
             3  lists the sink's open transactions: those of this batch must be among them
             4  writes the decision: query, batch, transactions
-            5  commits them
+            5  commits them, and notes that this is done
             6  aborts what is left over: attempts that died, tasks that were lost
 
 Spark repeats a batch, with the same query and batch id, until the commit of that batch returned. What a crash leaves:
@@ -16,7 +16,8 @@ Spark repeats a batch, with the same query and batch id, until the commit of tha
 | in a task, or before 4        | transactions     | writes again; its own decision; aborts the old ones (6)      |
 | in 4, before its commit       | one of 4, too    | the same; the claim aborts the record (1)                    |
 | after 4, before or in 5       | decided ones     | writes again, finds the decision, commits it, aborts its own |
-| after 5, before Spark's log   | perhaps left-over| the same, and every commit repeats one that succeeded        |
+| in 5, before it is noted      | perhaps left-over| the same, and every commit repeats one that succeeded        |
+| after 5, before Spark's log   | perhaps left-over| the same, and nothing is committed again                     |
 
 Why no decided transaction is ever aborted, and no undecided one committed:
 
@@ -25,6 +26,8 @@ Why no decided transaction is ever aborted, and no undecided one committed:
 - A worker uses an id again two batches later, so that an EndTxn for the last decision can be repeated at any time.
 - A transaction found in 3 is of this batch or an earlier one: a later batch exists only if this batch was decided, and
   then 2 has seen it. 4 succeeds only if no driver claimed between. So 6 aborts nothing that a driver may still decide.
+- A batch that is noted as done asks nobody: its ids may have expired. One that is not noted repeats its commits. If an
+  id has expired then, its transaction was committed, or aborted by its timeout; without a timeout, it was committed.
 - Else only the broker aborts, after `transaction.timeout.ms`. With two-phase commit it never does.
 
 The sink's name contains the query's id, so that two queries never share a record or a transactional id.
@@ -36,8 +39,9 @@ transactions of one batch are committed one after the other, not at one instant.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from barnabas.client.cluster import Cluster
@@ -46,7 +50,8 @@ from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.client.transactions import describe_transactions, list_transactions
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.plain_errors import QueryError
-from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+from barnabas.spark.sink.decision_scan import done_key
+from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog, new_token
 from barnabas.words.printable import printable
 
 logger = logging.getLogger("barnabas.spark")
@@ -91,6 +96,7 @@ class SinkDriver:
         timeout_ms: each request is repeated so long; brokers may move or restart meanwhile.
         topic: where every row goes; None if the column `topic` says so.
         fail_on_different: a repeated batch whose rows differ is an error; else a warning, and its rows are dropped.
+        new_token: returns bytes that no other claim has.
     """
 
     def __init__(
@@ -101,12 +107,14 @@ class SinkDriver:
         *,
         topic: str | None = None,
         fail_on_different: bool = True,
+        new_token: Callable[[], bytes] = new_token,
     ) -> None:
         self._cluster = cluster
         self._batch = batch
         self._timeout_ms = timeout_ms
         self._topic = topic
         self._fail_on_different = fail_on_different
+        self._new_token = new_token
 
     def __repr__(self) -> str:
         return f"<SinkDriver name={self._batch.name} batch={self._batch.batch}>"
@@ -136,10 +144,9 @@ class SinkDriver:
         mine = _transactions(prepared)
         if not mine:
             return
-        log = DecisionLog(self._cluster, self._batch.name, self._timeout_ms)
-        log.claim()
-        last = log.read()
-        self._abort(set(mine) - set(last.transactions if last is not None else ()))
+        with self._claimed() as log:
+            last = log.read()
+            self._abort(set(mine) - set(last.transactions if last is not None else ()))
 
     def recover(self) -> bool:
         """Commit the last decision's transactions, and return whether it is this batch: nothing is left to write then.
@@ -149,62 +156,77 @@ class SinkDriver:
         Raises:
             QueryError: the batch is older than the last one, or was written into another topic.
         """
-        log = DecisionLog(self._cluster, self._batch.name, self._timeout_ms)
-        log.claim()
-        last = log.read()
-        if last is None:
+        with self._claimed() as log:
+            last = log.read()
+            if last is None:
+                return False
+            self._check_order(last)
+            if last.batch == self._batch.batch:
+                self._check_topic(last)
+                self._carry_out(log, last)
+                return True
+            self._commit_open(last, self._open_transactions([]))
             return False
-        self._check_order(last)
-        if last.batch == self._batch.batch:
-            self._check_topic(last)
-            self._commit(list(last.transactions))
-            return True
-        # They are committed, unless an error was ignored; and their producers may be at work again.
-        decided = set(last.transactions)
-        self._commit(sorted(decided & self._open_transactions([])))
-        return False
+
+    @contextlib.contextmanager
+    def _claimed(self) -> Iterator[DecisionLog]:
+        log = DecisionLog(self._cluster, self._batch.name, self._timeout_ms, new_token=self._new_token)
+        log.claim()
+        try:
+            yield log
+        except Exception:
+            log.release()
+            raise
+        log.release()
 
     def _commit_once(self, prepared: Sequence[Prepared]) -> None:
         mine = _transactions(prepared)
-        log = DecisionLog(self._cluster, self._batch.name, self._timeout_ms)
-        log.claim()
-        last = log.read()
-        if last is not None and last.batch >= self._batch.batch:
-            # An earlier attempt of this very commit may have written the decision.
-            self._abort(set(mine) - set(last.transactions))
-            self._check_order(last)
-            self._commit(list(last.transactions))
-            self._check_topic(last)
-            self._check_rows(last, prepared)
-            logger.info("batch %d of %s was written before, nothing is written again", last.batch, self._batch.name)
-            return
-        rows, digest = _totals(prepared)
-        if rows and not mine:
-            raise QueryError(
-                f"batch {self._batch.batch} of query {self._batch.query} was written before, and the record of it in"
-                f" {TOPIC} is gone: the topic was deleted a moment ago. Repeat the write"
+        with self._claimed() as log:
+            last = log.read()
+            if last is not None and last.batch >= self._batch.batch:
+                # An earlier attempt of this very commit may have written the decision.
+                self._abort(set(mine) - set(last.transactions))
+                self._check_order(last)
+                self._carry_out(log, last)
+                self._check_topic(last)
+                self._check_rows(last, prepared)
+                logger.info("batch %d of %s was written before, nothing is written again", last.batch, self._batch.name)
+                return
+            rows, digest = _totals(prepared)
+            if rows and not mine:
+                raise QueryError(
+                    f"batch {self._batch.batch} of query {self._batch.query} was written before, and the record of it in"
+                    f" {TOPIC} is gone: the topic was deleted a moment ago. Repeat the write"
+                )
+            if not mine and (self._batch.batch > 0 or not self._batch.run):
+                return
+            self._warn_once(last, prepared)
+            left_over = self._open_transactions(mine)
+            two_phase = all(each.two_phase for each in prepared if each.transaction is not None)
+            decision = Decision(
+                self._batch.query, self._batch.batch, self._batch.run, rows, tuple(mine), digest, self._topic, two_phase
             )
-        if not mine and (self._batch.batch > 0 or not self._batch.run):
+            log.write(decision)
+            self._carry_out(log, decision)
+            self._commit_open(last, left_over)
+            self._abort(left_over - set(last.transactions if last is not None else ()))
+
+    def _carry_out(self, log: DecisionLog, decision: Decision) -> None:
+        """Commit a decision's transactions, unless they are known to be."""
+        if decision.is_done or not decision.transactions:
             return
-        self._warn_once(last, prepared)
-        left_over = self._open_transactions(mine)
-        log.write(
-            Decision(
-                self._batch.query,
-                self._batch.batch,
-                self._batch.run,
-                rows,
-                tuple(mine),
-                digest,
-                self._topic,
-                all(each.two_phase for each in prepared if each.transaction is not None),
+        self._commit(decision, decision.transactions)
+        try:
+            log.note_done(decision.batch)
+        except KafkaError as error:
+            logger.warning(
+                "batch %d of %s is written, and not noted as done: %s", decision.batch, self._batch.name, error
             )
-        )
-        self._commit(mine)
-        # A write whose failure was ignored may have left decided transactions open.
-        decided = set(last.transactions) if last is not None else set()
-        self._commit(sorted(left_over & decided))
-        self._abort(left_over - decided)
+
+    def _commit_open(self, last: Decision | None, found: set[Transaction]) -> None:
+        """Commit transactions of the decision before that are still open: its failure may have been ignored."""
+        if last is not None and not last.is_done:
+            self._commit(last, sorted(found & set(last.transactions)))
 
     def _check_order(self, last: Decision) -> None:
         if last.batch > self._batch.batch:
@@ -301,9 +323,10 @@ class SinkDriver:
 
         return insist(self._cluster, describe, self._timeout_ms)
 
-    def _commit(self, transactions: list[Transaction]) -> None:
+    def _commit(self, decision: Decision, transactions: Sequence[Transaction]) -> None:
         outcomes = end_transactions(self._cluster, transactions, commit=True, timeout_ms=self._timeout_ms)
-        lost = [each for each, error in outcomes.items() if error is not None and error.code in _LOST]
+        errors = {each: error for each, error in outcomes.items() if error is not None}
+        lost = [each for each, error in errors.items() if error.code in _FENCED]
         if lost:
             names = ", ".join(each.transactional_id for each in lost)
             raise QueryError(
@@ -312,9 +335,24 @@ class SinkDriver:
                 " (transaction.two.phase.commit.enable on barnabas). To write the batch again, with duplicates of the"
                 " transactions that were committed, choose another transactionalIdPrefix"
             )
-        for error in outcomes.values():
-            if error is not None:
+        forgotten = [each for each, error in errors.items() if error.code is ErrorCode.INVALID_PRODUCER_ID_MAPPING]
+        if forgotten and not decision.two_phase:
+            raise QueryError(self._unknown(decision, len(forgotten)))
+        for each, error in errors.items():
+            # An id is forgotten when its transaction has ended, which without a timeout only this commit does.
+            if each not in forgotten:
                 raise error
+
+    def _unknown(self, decision: Decision, forgotten: int) -> str:
+        done = done_key(self._batch.name).decode()
+        return (
+            f"the brokers have forgotten {forgotten} of {len(decision.transactions)} transactional ids of batch"
+            f" {decision.batch}, which is decided: they were idle for transactional.id.expiration.ms. They were committed"
+            " then, or their timeout had passed; nothing here tells which. Look for rows of the batch in its topic, with"
+            " isolation.level=read_committed. If they are there, say so:"
+            f""" `echo '{{"version":2,"batch":{decision.batch}}}' | barnabas produce {TOPIC} -k '{done}'`."""
+            " If not, another transactionalIdPrefix writes the batch"
+        )
 
     def _abort(self, transactions: Iterable[Transaction]) -> None:
         wanted = sorted(transactions)
