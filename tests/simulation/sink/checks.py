@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from barnabas.client.producer_transactions import Transaction
+from barnabas.protocol.errors import ErrorCode
 from barnabas.spark.sink.decisions import TOPIC
 from tests.simulation.sink.reading import ends_of_transactions
 from tests.simulation.sink.sink_history import Failed, SinkHistory
 
+_FENCING = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE)
+"""What a driver meets that another one overtakes."""
 Pair = tuple[int, int]
 """Producer id and epoch."""
 
@@ -82,14 +85,16 @@ def errors_have_reasons(history: SinkHistory) -> list[str]:
 
 
 def _is_right(failed: Failed) -> bool:
-    error = failed.error
-    if "is older than batch" in error:
-        return failed.is_old or not failed.was_alone
-    if "rows are lost" in error:
-        return False
-    if "ended before the batch was complete" in error:
-        return not failed.was_alone
-    return True
+    """Return whether a user can understand why he sees this error."""
+    if failed.code is not None:
+        return failed.code in _FENCING and not failed.was_alone
+    reasons = {
+        "is older than batch": failed.is_old or not failed.was_alone,
+        "was written before with": failed.differs,
+        "ended before the batch was complete": not failed.was_alone,
+        "the brokers have forgotten": failed.may_forget and not failed.was_reported,
+    }
+    return any(words in failed.error and is_right for words, is_right in reasons.items())
 
 
 ALL: dict[str, Callable[[SinkHistory], list[str]]] = {

@@ -6,11 +6,17 @@ number of seeds that stands beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import NamedTuple
 
+from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
+from barnabas.client.outcome import results
 from barnabas.client.producer_transactions import end_transactions
-from barnabas.spark.sink.decisions import Decision, DecisionLog
+from barnabas.spark.sink.decision_scan import DecisionScan, claim_key
+from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
 from barnabas.spark.sink.protocol import SinkDriver
 from tests.simulation.deliberate_bugs import Switch, replaced
 
@@ -18,6 +24,41 @@ from tests.simulation.deliberate_bugs import Switch, replaced
 def skip_without_comparing() -> Switch:
     """A repeated batch is skipped whatever its rows are. Caught by reported_batches_are_there, when it was planned again."""
     return replaced(SinkDriver, "_check_rows", lambda self, last, prepared: None)
+
+
+@contextmanager
+def read_without_the_barrier() -> Iterator[None]:
+    """A decision is read from any broker that takes itself for the leader. Caught by decisions_go_forward, when one was deposed."""
+    append = DecisionLog._append
+
+    def append_decisions(self: DecisionLog, record: bytes) -> None:
+        if claim_key(self._name) not in record:
+            append(self, record)
+
+    def scan(self: DecisionLog) -> DecisionScan:
+        offsets = (results(list_offsets(self._cluster, {SINK: each})) for each in (EARLIEST, LATEST))
+        first, end = (found[SINK].offset for found in offsets)
+        return self._scan_range(first, end)
+
+    with replaced(DecisionLog, "_append", append_decisions), replaced(DecisionLog, "_scan", scan):
+        yield
+
+
+def never_note_done() -> Switch:
+    """Nobody notes that a decision is carried out. Caught by errors_have_reasons, when its transactional ids have expired."""
+    return replaced(DecisionLog, "note_done", lambda self, batch: None)
+
+
+def claim_without_fencing() -> Switch:
+    """A driver claims by an id of its own, which fences nobody. Caught by decisions_go_forward, when a driver stood still."""
+    original = DecisionLog.claim
+    ids = count()
+
+    def claim(self: DecisionLog) -> None:
+        self._producer.transactional_id = f"{self._name}?{next(ids)}"
+        original(self)
+
+    return replaced(DecisionLog, "claim", claim)
 
 
 def commit_before_the_decision() -> Switch:
@@ -29,6 +70,9 @@ def commit_before_the_decision() -> Switch:
         original(self, decision)
 
     return replaced(DecisionLog, "write", write)
+
+
+SINK = TopicPartition(TOPIC, 0)
 
 
 class Bug(NamedTuple):
@@ -48,5 +92,8 @@ class Bug(NamedTuple):
 
 BUGS: dict[str, Bug] = {
     "skip_without_comparing": Bug(skip_without_comparing, 12, "restored"),
+    "read_without_the_barrier": Bug(read_without_the_barrier, 12, "deposed", 3),
+    "never_note_done": Bug(never_note_done, 12, "expired"),
+    "claim_without_fencing": Bug(claim_without_fencing, 12, "zombies"),
     "commit_before_the_decision": Bug(commit_before_the_decision, 12, "kills"),
 }

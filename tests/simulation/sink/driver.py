@@ -190,7 +190,13 @@ class Driver:
 
     def _sink(self, batch: SinkBatch) -> SinkDriver:
         options = self.query.options
-        return SinkDriver(self.query.cluster(self.process), batch, options.delivery_timeout_ms, topic=options.topic)
+        return SinkDriver(
+            self.query.cluster(self.process),
+            batch,
+            options.delivery_timeout_ms,
+            topic=options.topic,
+            new_token=lambda: self._rng.randbytes(8),
+        )
 
     async def _commit(self, batch: SinkBatch, prepared: list[Prepared]) -> None:
         try:

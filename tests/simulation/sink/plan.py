@@ -31,6 +31,8 @@ OF_DRIVERS: tuple[str, ...] = (
     LOG,
     ANY,
 )
+OF_ZOMBIES = ("ListTransactions", "Fetch", "AddPartitionsToTxn", "Produce", "EndTxn", LOG)
+"""Where a driver that goes on later stands still: most of them are between its claim and its decision."""
 OF_WORKERS = ("EndTxn", "Produce", "Produce", "InitProducerId", "AddPartitionsToTxn", ANY)
 EXPIRATION_MS = 4_000
 
@@ -118,8 +120,8 @@ class SinkPlan(ClusterPlan):
             rows=rng.choice((12, 20, 30)) * (2 if is_deposed else 1),
             largest_batch=4 if is_deposed else rng.choice((5, 10)),
             workers=rng.choice((1, 2, 3)),
-            two_phase=rng.random() < 0.7,
-            driver_faults=0.3 if scenario in ("deposed", "overlap", "names") else 0.7,
+            two_phase=rng.random() < (0.4 if scenario == "expired" else 0.7),
+            driver_faults=0.3 if scenario in ("deposed", "overlap", "names") else 0.8,
             worker_faults=0.5 if scenario in ("zombies", "speculation") else 0.15,
             freezes=0.6 if scenario in ("zombies", "speculation") else 0.1,
             speculates=scenario == "speculation" or rng.random() < 0.2,
@@ -138,7 +140,7 @@ class SinkPlan(ClusterPlan):
 
     def driver_fault(self, rng: random.Random) -> ProcessFault | None:
         """Return the fault of a new driver, None for none."""
-        return self._fault(rng, self.driver_faults, OF_DRIVERS, 8)
+        return self._fault(rng, self.driver_faults, OF_ZOMBIES if self.scenario == "zombies" else OF_DRIVERS, 8)
 
     def worker_fault(self, rng: random.Random) -> ProcessFault | None:
         """Return the fault of a new Python worker, None for none."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from barnabas.client.cluster import Cluster
 from barnabas.protocol.errors import KafkaError
 from barnabas.spark.plain_errors import QueryError
+from barnabas.spark.sink.decisions import DecisionLog
 from barnabas.spark.sink.options import parse_batch_options, parse_stream_options
 from tests.simulation.node import NodeDied
 from tests.simulation.sink.checkpoint import Checkpoint
@@ -21,6 +22,7 @@ from tests.simulation.sink.plan import EXPIRATION_MS, SinkPlan
 from tests.simulation.sink.process import Process
 from tests.simulation.sink.sink_history import Failed, SinkHistory
 from tests.simulation.sink.worker import Worker
+from tests.spark.sink.sink_run import committed_values
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -75,6 +77,7 @@ class Query:
         self._rng = world.random(f"query {number}")
         self._drivers: list[tuple[Driver, asyncio.Future[None]]] = []
         self._all_workers: list[Worker] = []
+        self._users: list[Process] = []
 
     def __repr__(self) -> str:
         return f"<Query {self.sink} batches={len(self.checkpoint.done)} drivers={len(self._drivers)}>"
@@ -163,12 +166,30 @@ class Query:
                 return
             elif driver.process.is_up:
                 driver.process.kill("exits")
+                await self._help(driver, future)
                 workers = driver.workers
             else:
                 self._leave(driver.workers)
                 workers = []
             await asyncio.sleep(self._pause_seconds())
             self._change_checkpoint()
+
+    async def _help(self, driver: Driver, future: asyncio.Future[None]) -> None:
+        """Do what an error asks of the user: look for the rows of a decided batch, and say that they are there."""
+        if "the brokers have forgotten" not in str(future.exception()):
+            return
+        process = Process(self._world, f"user {len(self._users)} of {self._number}")
+        self._users.append(process)
+        cluster = self.cluster(process)
+        log = DecisionLog(cluster, self.sink, self.options.delivery_timeout_ms, new_token=lambda: b"no claim")
+
+        def look() -> bool:
+            is_there = committed_values(cluster, self.topic).keys() >= set(driver.values)
+            if is_there:
+                log.note_done(driver.batch)
+            return is_there
+
+        self.history.counts["batches that a user found"] += await process.node.run(process.call(look))
 
     def _is_too_late(self, job: int | None, future: asyncio.Future[None]) -> bool:
         """Return whether a batch write has failed for good, because a later one of its sequence is written."""
@@ -210,7 +231,18 @@ class Query:
         is_alone = driver.is_alone and self.plan.scenario != "overlap"
         differs = len(set(self.plans[driver.batch])) > 1
         self.history.failed.append(
-            Failed(driver.name, self.sink, driver.batch, str(error), is_alone, differs, self.checkpoint.is_old)
+            Failed(
+                driver.name,
+                self.sink,
+                driver.batch,
+                str(error),
+                is_alone,
+                differs,
+                self.checkpoint.is_old,
+                error.code if isinstance(error, KafkaError) else None,
+                any((each.sink, each.batch) == (self.sink, driver.batch) for each in self.history.reported),
+                self.plan.scenario == "expired" and not self.plan.two_phase,
+            )
         )
         if isinstance(error, QueryError) and self.checkpoint.restore():
             self.history.counts["checkpoints restored to the newest"] += 1
@@ -257,7 +289,8 @@ class Query:
     @property
     def processes(self) -> list[Process]:
         """All that there ever were."""
-        return [*(driver.process for driver, _ in self._drivers), *(worker.process for worker in self._all_workers)]
+        drivers, workers = [driver for driver, _ in self._drivers], self._all_workers
+        return [*(each.process for each in (*drivers, *workers)), *self._users]
 
     def write_down(self) -> None:
         """Write down which rows a reader should find."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.client.producer_transactions import Transaction
+from barnabas.protocol.errors import ErrorCode
 from barnabas.spark.sink.decisions import Decision
 from tests.simulation.history import Partition
 
@@ -33,6 +34,9 @@ class Failed(NamedTuple):
         was_alone: whether no other driver of the sink lived meanwhile, and no task of one.
         differs: whether its rows are not those that were planned for this number before.
         is_old: whether its checkpoint had been restored to an older one.
+        code: the error code of a KafkaError.
+        was_reported: whether a commit of this batch had returned before.
+        may_forget: whether brokers forget idle transactional ids, and transactions have timeouts.
     """
 
     driver: str
@@ -42,6 +46,9 @@ class Failed(NamedTuple):
     was_alone: bool
     differs: bool
     is_old: bool
+    code: ErrorCode | None
+    was_reported: bool
+    may_forget: bool
 
 
 class Entry(NamedTuple):
