@@ -1,6 +1,7 @@
 """`make simulate`: play seeds and say what came of them. `--seed N` replays one and prints what it violated in full.
 
-Without `--nodes` a seed is a run of one broker, whose disk misbehaves most; `--nodes 3` plays a cluster.
+Without `--nodes` a seed is a run of one broker, whose disk misbehaves most; `--nodes 3` plays a cluster. With `--sink` it is a run of Spark
+queries that write through the sink, to three nodes if `--nodes` does not say otherwise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import multiprocessing
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -33,8 +35,7 @@ class Outcome(NamedTuple):
     seed: int
     passed: bool
     summary: str
-    crashes: int
-    acknowledged: int
+    counts: Counter[str]
     cpu_seconds: float
 
 
@@ -51,7 +52,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes play new ones (default 1)")
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
-    parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *BUGS_OF_THE_SINK}), help="switch on a deliberate bug")
+    parser.add_argument(
+        "--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *BUGS_OF_THE_SINK}), help="switch on a deliberate bug"
+    )
     args = parser.parse_args()
     scribble_over_handled_frames()
     play: Any = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
@@ -80,21 +83,19 @@ def _replay(play: Any, seed: int, bug: str | None, *, details: bool) -> int:
 def _outcome(play: Any, bug: str | None, seed: int) -> Outcome:
     began = time.process_time()
     result = play(seed, bug)
-    acknowledged = sum(batch.acknowledged_at is not None for batch in result.history.batches)
-    crashes, cpu_seconds = len(result.history.crashes), time.process_time() - began
-    return Outcome(seed, result.passed, result.summary(), crashes, acknowledged, cpu_seconds)
+    return Outcome(seed, result.passed, result.summary(), result.counts(), time.process_time() - began)
 
 
 def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str) -> int:
     """Play each seed, say which fail, and how long it took."""
     began = time.monotonic()
-    done = failed = crashes = acknowledged = 0
+    done = failed = 0
     cpu_seconds = 0.0
+    counts: Counter[str] = Counter()
     with _players(jobs) as play:
         for outcome in play(outcome_of, seeds):
             done += 1
-            crashes += outcome.crashes
-            acknowledged += outcome.acknowledged
+            counts += outcome.counts
             cpu_seconds += outcome.cpu_seconds
             if not outcome.passed:
                 failed += 1
@@ -103,7 +104,7 @@ def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str) -> int:
                 per_minute = done / (time.monotonic() - began) * 60
                 print(
                     f"{done} seeds from {seeds.start}, {per_minute:,.0f} a minute, {cpu_seconds / done:.2f} s of CPU each,"
-                    f" {crashes} crashes, {acknowledged} acknowledged batches: {failed} failed",
+                    f" {', '.join(f'{count:,} {what}' for what, count in sorted(counts.items()))}: {failed} failed",
                     flush=True,
                 )
     return failed > 0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from asyncio import _set_running_loop
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
@@ -115,7 +116,7 @@ class Actor(Generic[R]):
 
     def _live(self) -> None:
         self._to_actor.acquire()
-        asyncio._set_running_loop(self._loop)
+        _set_running_loop(self._loop)
         answer: Any = None
         error: BaseException | None = None
         try:

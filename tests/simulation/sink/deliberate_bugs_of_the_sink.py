@@ -6,8 +6,7 @@ number of seeds that stands beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import count
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outcome import results
 from barnabas.client.producer_transactions import end_transactions
+from barnabas.spark.sink import protocol
 from barnabas.spark.sink.decision_scan import DecisionScan, claim_key
 from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
 from barnabas.spark.sink.protocol import SinkDriver
@@ -26,22 +26,25 @@ def skip_without_comparing() -> Switch:
     return replaced(SinkDriver, "_check_rows", lambda self, last, prepared: None)
 
 
-@contextmanager
-def read_without_the_barrier() -> Iterator[None]:
-    """A decision is read from any broker that takes itself for the leader. Caught by decisions_go_forward, when one was deposed."""
-    append = DecisionLog._append
+SINK = TopicPartition(TOPIC, 0)
 
-    def append_decisions(self: DecisionLog, record: bytes) -> None:
+
+class _WithoutBarrier(DecisionLog):
+    """A log whose claim leaves no record, and whose reader looks for none."""
+
+    def _append(self, record: bytes) -> None:
         if claim_key(self._name) not in record:
-            append(self, record)
+            super()._append(record)
 
-    def scan(self: DecisionLog) -> DecisionScan:
+    def _scan(self) -> DecisionScan:
         offsets = (results(list_offsets(self._cluster, {SINK: each})) for each in (EARLIEST, LATEST))
         first, end = (found[SINK].offset for found in offsets)
         return self._scan_range(first, end)
 
-    with replaced(DecisionLog, "_append", append_decisions), replaced(DecisionLog, "_scan", scan):
-        yield
+
+def read_without_the_barrier() -> Switch:
+    """A decision is read from any broker that takes itself for the leader. Caught by decisions_go_forward, when one was deposed."""
+    return replaced(protocol, "DecisionLog", _WithoutBarrier)
 
 
 def never_note_done() -> Switch:
@@ -70,9 +73,6 @@ def commit_before_the_decision() -> Switch:
         original(self, decision)
 
     return replaced(DecisionLog, "write", write)
-
-
-SINK = TopicPartition(TOPIC, 0)
 
 
 class Bug(NamedTuple):

@@ -103,7 +103,8 @@ class Process:
         assert self._actor is None, f"{self.node.name} is busy"
         self._actor = Actor(self.node.loop, work)
         try:
-            return await self._actor.run()
+            outcome: R = await self._actor.run()
+            return outcome
         finally:
             self._actor = None
 

@@ -289,8 +289,8 @@ class Query:
     @property
     def processes(self) -> list[Process]:
         """All that there ever were."""
-        drivers, workers = [driver for driver, _ in self._drivers], self._all_workers
-        return [*(each.process for each in (*drivers, *workers)), *self._users]
+        drivers, workers = (each.process for each, _ in self._drivers), (each.process for each in self._all_workers)
+        return [*drivers, *workers, *self._users]
 
     def write_down(self) -> None:
         """Write down which rows a reader should find."""

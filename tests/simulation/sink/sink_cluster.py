@@ -7,6 +7,7 @@ queries run, drivers, workers and nodes suffer ── all faults end, zombies go
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -83,6 +84,9 @@ class SinkResult(Result):
 
     sink: SinkHistory = field(default_factory=SinkHistory)
 
+    def counts(self) -> Counter[str]:
+        return self.sink.counts + Counter({"crashes": len(self.history.crashes)})
+
     def summary(self) -> str:
         outcome = "clean" if self.passed else f"VIOLATED {', '.join(self.violations)}"
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self.sink.counts.items()))
@@ -140,7 +144,7 @@ class SinkCluster(SimulatedCluster):
         for query in self.queries:
             await self._create_topic(client, query.topic, self.plan.partitions)
 
-    async def _finish(self, lives: set[asyncio.Future[None]]) -> None:
+    async def _finish(self, lives: set[asyncio.Task[None]]) -> None:
         """Wait until all is written and zombies are done, then write one batch more, which ends what these left open."""
         deadline = self.world.loop.time() + FINISH_SECONDS
         await self._until_done(lives, deadline)
@@ -155,7 +159,7 @@ class SinkCluster(SimulatedCluster):
                 query.available += LAST_ROWS
             await self._until_done({asyncio.ensure_future(query.live()) for query in self.queries}, deadline)
 
-    async def _until_done(self, lives: set[asyncio.Future[None]], deadline: float) -> None:
+    async def _until_done(self, lives: set[asyncio.Task[None]], deadline: float) -> None:
         done, still = await asyncio.wait(lives, timeout=deadline - self.world.loop.time())
         for each in done:
             each.result()

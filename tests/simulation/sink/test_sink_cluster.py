@@ -1,0 +1,51 @@
+"""Seeds of the sink's simulation run clean, the same seed runs the same, and each scenario is drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.simulation.sink.plan import OF_SEVERAL_NODES, SCENARIOS, SinkPlan
+from tests.simulation.sink.sink_cluster import run
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+SEEDS = {1: (18, 22, 26, 46, 61), 3: (4,)}
+"""By the number of nodes: zombies, expired ids, kills, a restored checkpoint, and a deposed leader."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("nodes", "seed"), [(nodes, seed) for nodes, seeds in SEEDS.items() for seed in seeds])
+def test_seeds_run_clean(nodes, seed):
+    result = run(seed, nodes=nodes)
+    assert result.violations == {}
+    assert result.sink.counts["decisions"] > 2
+    assert result.sink.counts["batches reported"] > 2
+
+
+@pytest.mark.slow
+def test_a_seed_replays_exactly():
+    first, second = run(18, nodes=1), run(18, nodes=1)
+    assert first.sink == second.sink
+    assert first.timeline.digest() == second.timeline.digest()
+
+
+def test_seeds_mean_every_scenario():
+    drawn = Counter(SinkPlan.of(seed, 3).scenario for seed in range(200))
+    assert set(drawn) == set(SCENARIOS)
+    assert {SinkPlan.of(seed, 1).scenario for seed in range(200)} == set(SCENARIOS) - OF_SEVERAL_NODES
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_many_seeds_run_clean_and_meet_everything(nodes):
+    met: Counter[str] = Counter()
+    for seed in range(150):
+        result = run(seed, nodes=nodes)
+        assert result.violations == {}, f"seed {seed} of {nodes} nodes"
+        met += result.sink.counts
+    assert {"batches skipped", "transactions aborted", "zombie drivers", "speculative attempts"} <= set(met)
+    assert {"drivers killed before", "drivers killed sending", "drivers killed after"} <= set(met)
+    assert {"checkpoints that got older", "workers that outlive their driver", "writes that came too late"} <= set(met)
