@@ -28,7 +28,8 @@ from barnabas.protocol import messages
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from barnabas.spark.sink.options import SinkOptions, parse_stream_options
-from barnabas.spark.sink.protocol import Prepared, SinkBatch, SinkDriver
+from barnabas.spark.sink.protocol import SinkDriver
+from barnabas.spark.sink.sink_batch import Prepared, SinkBatch
 from barnabas.spark.sink.task_producers import TaskProducers, open_cluster
 from barnabas.spark.sink.task_writer import write_task
 

@@ -118,7 +118,9 @@ def test_a_record_of_an_older_release():
 
 @pytest.mark.parametrize("topic", ["orders", None])
 def test_a_record_is_read_as_it_was_written(topic):
-    written = Decision("q", 4, "r", 5, (Transaction("s/1/0", 7, 3),), 2**64 - 1, topic, True)
+    written = Decision(
+        "q", 4, "r", 5, (Transaction("s/1/0", 7, 3),), 2**64 - 1, topic, True, (Transaction("s/1/1", 8, 0),)
+    )
     assert Decision.from_json(written.to_json()) == written
 
 

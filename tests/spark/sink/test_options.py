@@ -17,7 +17,16 @@ DOCS = Path(__file__).parents[3] / "docs" / "spark-sink.md"
 def test_a_stream_is_exactly_once():
     found = parse_stream_options({**SERVERS, "Topic": "t"})
     assert (found.delivery, found.topic, found.prefix) == (Delivery.EXACTLY_ONCE, "t", "barnabas-sink")
-    assert found.sink_name("q") == "barnabas-sink-q"
+    assert found.sink_name("q") == "barnabas-sink/q"
+
+
+def test_two_sinks_never_have_one_name():
+    """Prefix `shop` and query `eu-orders`, and prefix `shop-eu` and query `orders`."""
+    names = []
+    for prefix, query in (("shop", "eu-orders"), ("shop-eu", "orders")):
+        given = {"transactionalIdPrefix": prefix, "queryId": query, "batchId": "1"}
+        names.append(parse_batch_options({**SERVERS, **given}).sink_name(query))
+    assert names == ["shop/eu-orders", "shop-eu/orders"]
 
 
 def test_a_batch_write_is_exactly_once_only_with_its_ids():

@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 import barnabas
@@ -19,15 +20,21 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.outcome import result
 from barnabas.client.partition_records import append_batch
-from barnabas.client.producer_transactions import end_transactions
+from barnabas.client.producer_transactions import Transaction, add_partitions_to_transaction, end_transactions
+from barnabas.client.transactions import list_transactions
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
+from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink import protocol as sink_protocol
+from barnabas.spark.sink import sink_transactions
 from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
-from barnabas.spark.sink.protocol import Prepared, QueryError, SinkDriver
+from barnabas.spark.sink.protocol import SinkDriver
+from barnabas.spark.sink.sink_batch import Prepared
+from barnabas.spark.sink.sink_transactions import SinkTransactions
 from barnabas.spark.sink.task_producers import TaskProducers, open_cluster
-from tests.spark.sink.sink_run import Fault, Killed, Query, Split, Watched, committed, random_split
+from barnabas.spark.sink.task_writer import write_task
+from tests.spark.sink.sink_run import Fault, Killed, Query, Split, Watched, committed, random_split, rows_of
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +82,7 @@ def test_every_row_once(servers, admin):
     ran.run()
     check(servers, ran)
     ours = [each for each in admin.list_transactions() if ran.query in each.transactional_id]
-    assert {each.transactional_id.split("/")[0] for each in ours} == {f"barnabas-sink-{ran.query}"}
+    assert {tuple(each.transactional_id.split("/")[:2]) for each in ours} == {("barnabas-sink", ran.query)}
     assert {each.state for each in ours} == {"CompleteCommit"}
 
 
@@ -205,15 +212,15 @@ def test_a_driver_that_is_fenced_while_it_decides(servers, monkeypatch):
     ran.workers = [TaskProducers()]
     batch = ran.batch(0)
     first, second = ran.run_tasks(batch), ran.run_tasks(batch)
-    open_transactions = SinkDriver._open_transactions
+    look = SinkTransactions.look
 
-    def overtaken(driver, mine):
-        monkeypatch.setattr(SinkDriver, "_open_transactions", open_transactions)
-        found = open_transactions(driver, mine)
+    def overtaken(transactions, mine, known):
+        monkeypatch.setattr(SinkTransactions, "look", look)
+        found = look(transactions, mine, known)
         ran.commit(batch, second)
         return found
 
-    monkeypatch.setattr(SinkDriver, "_open_transactions", overtaken)
+    monkeypatch.setattr(SinkTransactions, "look", overtaken)
     ran.commit(batch, first)
     ran.done = 1
     ran.run()
@@ -307,7 +314,7 @@ def test_a_transaction_that_timed_out_before_the_decision(servers, admin, caplog
     prepared = ran.run_tasks(batch)
     first = next(each.transaction for each in prepared if each.transaction is not None)
     admin.fence_producers([first.transactional_id])
-    with pytest.raises(QueryError, match="ended before the batch was complete"):
+    with pytest.raises(QueryError, match="took over while batch 0 was written"):
         ran.commit(batch, prepared)
     ran.run()
     check(servers, ran)
@@ -318,11 +325,10 @@ def test_a_list_without_an_open_transaction_proves_nothing(servers, monkeypatch)
     listed = []
 
     def list_nothing(cluster, **how):
-        listed.append(sink_protocol_list(cluster, **how))
+        listed.append(list_transactions(cluster, **how))
         return []
 
-    sink_protocol_list = sink_protocol.list_transactions
-    monkeypatch.setattr(sink_protocol, "list_transactions", list_nothing)
+    monkeypatch.setattr(sink_transactions, "list_transactions", list_nothing)
     ran = query(servers)
     ran.run()
     assert any(listed)
@@ -525,3 +531,138 @@ def test_ids_that_expired_with_a_timeout_prove_nothing(monkeypatch):
         with _ids_that_expired(monkeypatch):
             ran.run()
         check(plain.bootstrap_servers, ran)
+
+
+def opened(ran: Query, number: int = 0) -> list[Transaction]:
+    """Return transactions of a batch that no driver will hear of: attempts that died, in a run that died."""
+    return [each.transaction for each in ran.run_tasks(ran.batch(number)) if each.transaction is not None]
+
+
+def states(admin: Admin, transactions: list[Transaction]) -> set[str]:
+    found = admin.describe_transactions([each.transactional_id for each in transactions]).values()
+    return {each.state for each in found}  # type: ignore[union-attr]
+
+
+def test_a_batch_that_failed_leaves_nothing_of_tasks_that_did_not_report(servers, admin):
+    """One task raised, and Spark killed the worker of another one."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    left = opened(ran)
+    with open_cluster(ran.options) as cluster:
+        ran.driver(cluster, ran.batch(0)).abort([])
+    assert states(admin, left) <= {"PrepareAbort", "CompleteAbort", "Empty"}
+    assert committed(servers, ran.options.topic) == {}
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_batch_without_rows_ends_what_a_run_before_left_open(servers):
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    ran.run_batch(0)
+    opened(ran, 1)
+    ran._batches = [BATCHES[0], [], *BATCHES[1:]]
+    ran.done = 1
+    ran.run_batch(1)
+    assert committed(servers, ran.options.topic) == Counter(BATCHES[0])
+    ran.done = 2
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_driver_that_was_overtaken_leaves_the_other_one_alone(servers):
+    """Its batch was decided by another run, whose next batch is being written."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    late = ran.batch(0)
+    ran.run_tasks(late)
+    ran.begin()
+    ran.run_batch(0)
+    batch = ran.batch(1)
+    prepared = ran.run_tasks(batch)
+    with open_cluster(ran.options) as cluster:
+        ran.driver(cluster, late).abort([])
+    ran.commit(batch, prepared)
+    ran.done = 2
+    ran.run()
+    check(servers, ran)
+
+
+def test_what_is_aborted_is_fenced(servers, admin):
+    """A task that lives on cannot begin another transaction, without the rows that were aborted."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    (left, *_) = opened(ran)
+    ran.run_batch(0)
+    with (
+        open_cluster(ran.options) as cluster,
+        pytest.raises(KafkaError, match=r"PRODUCER_FENCED|INVALID_PRODUCER_EPOCH"),
+    ):
+        add_partitions_to_transaction(
+            cluster, left, [TopicPartition(str(ran.options.topic), 0)], timeout_ms=cluster.timeout_ms
+        )
+    assert committed(servers, ran.options.topic) == Counter(BATCHES[0])
+
+
+def test_the_loser_of_two_overlapping_writes_gets_one_sentence(servers):
+    """Another write of the sequence commits while the rows of this one are written."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(1)
+
+    def rows():
+        # More than a producer keeps, so that the transaction begins.
+        yield pa.record_batch({"value": [b"x" * 900_000] * 10})
+        ran.run_batch(0)
+        yield rows_of(["more"])
+
+    with pytest.raises(QueryError, match=r"took over while batch 1 was written.*run it again afterwards"):
+        write_task(TaskProducers(), ran.options, batch, 0, rows())
+    assert committed(servers, ran.options.topic) == Counter(BATCHES[0])
+    ran.done = 1
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_driver_that_stops_before_it_aborts_does_not_abort_what_is_decided_meanwhile(servers, monkeypatch):
+    """It has listed what it aborts; then another driver claims the sink and commits one of these transactions."""
+    ran = query(servers)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+    fence, overtaken = SinkTransactions.fence, []
+
+    def stopped(transactions: SinkTransactions, wanted: set[Transaction]) -> None:
+        wanted = set(wanted)
+        if wanted and not overtaken:
+            overtaken.append(wanted)
+            with pytest.raises(QueryError, match="took over while batch 0 was written"):
+                ran.commit(batch, prepared)
+        fence(transactions, wanted)
+
+    monkeypatch.setattr(SinkTransactions, "fence", stopped)
+    with open_cluster(ran.options) as cluster:
+        ran.driver(cluster, batch).abort([])
+    assert overtaken == [{each.transaction for each in prepared if each.transaction is not None}]
+    assert committed(servers, ran.options.topic) == {}
+    ran.run()
+    check(servers, ran)
+
+
+def test_a_driver_that_wakes_up_late_does_not_abort_another_transaction_of_its_ids(servers):
+    """Its batch was committed by another run, and the worker has used the ids again."""
+    ran = query(servers, split=lambda values: [values])
+    ran.workers = [TaskProducers()]
+    late = ran.run_tasks(ran.batch(0))
+    with open_cluster(ran.options) as cluster:
+        ran.driver(cluster, ran.batch(0)).commit(late)
+    ran.run_batch(1)
+    batch = ran.batch(2)
+    prepared = ran.run_tasks(batch)
+    assert prepared[0].transaction is not None
+    assert late[0].transaction is not None
+    assert prepared[0].transaction.transactional_id == late[0].transaction.transactional_id
+    with open_cluster(ran.options) as cluster, pytest.raises(QueryError, match="is older than batch 1"):
+        ran.driver(cluster, ran.batch(0)).commit(late)
+    ran.commit(batch, prepared)
+    check(servers, ran)

@@ -8,17 +8,23 @@ import pytest
 
 import barnabas
 from barnabas.client.admin import Admin
+from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.client.producer import EncodedRecords
+from barnabas.client.producer_transactions import end_transactions
+from barnabas.records.builder import encode_record
 from barnabas.spark.sink import task_producers
 from barnabas.spark.sink.options import SinkOptions, parse_stream_options
-from barnabas.spark.sink.protocol import SinkBatch
+from barnabas.spark.sink.sink_batch import SinkBatch
 from barnabas.spark.sink.task_producers import TaskProducers, of_this_process
 
 pytestmark = pytest.mark.slow
+ROW = EncodedRecords(encode_record(0, 0, None, b"row"), 1, 0, 0)
 
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[barnabas.Broker]:
     with barnabas.Broker() as running:
+        running.create_topic("rows")
         yield running
 
 
@@ -27,9 +33,17 @@ def options(broker: barnabas.Broker) -> SinkOptions:
     return parse_stream_options({"kafka.bootstrap.servers": broker.bootstrap_servers})
 
 
-def use(producers: TaskProducers, options: SinkOptions, batch: int, sink: str = "s") -> str | None:
+def use(
+    producers: TaskProducers, options: SinkOptions, batch: int, sink: str = "s", end: bool | None = True
+) -> str | None:
+    """Write a row; the driver commits the transaction, or aborts it, or dies."""
     wanted = SinkBatch(sink, "q", "r", batch)
     producer = producers.begin(options, wanted)
+    producer.send(TopicPartition("rows", 0), ROW)
+    producer.flush()
+    if end is not None:
+        found = end_transactions(producers.cluster(options), [producer.transaction], commit=end, timeout_ms=10_000)
+        assert found == {producer.transaction: None}
     producers.keep(wanted, producer)
     return producer.transactional_id
 
@@ -62,13 +76,17 @@ def test_a_producer_that_was_fenced_is_replaced(broker, options):
 
 def test_a_new_epoch_for_every_transaction(options):
     producers = TaskProducers(worker="epochs")
-    epochs = []
-    for batch in (0, 2, 4):
-        wanted = SinkBatch("s", "q", "r", batch)
-        producer = producers.begin(options, wanted)
-        epochs.append(producer.transaction.epoch)
-        producers.keep(wanted, producer)
-    assert epochs == [0, 1, 2]
+    used = [use(producers, options, batch) for batch in (0, 2, 4)]
+    assert used == ["s/epochs/0"] * 3
+    assert producers.begin(options, SinkBatch("s", "q", "r", 6)).transaction.epoch == 3
+
+
+@pytest.mark.parametrize("end", [False, None], ids=["aborted", "open"])
+def test_an_id_whose_transaction_was_not_committed_is_never_used_again(options, end):
+    producers = TaskProducers(worker=f"not-committed-{end}")
+    first = use(producers, options, 0, end=end)
+    assert use(producers, options, 2) != first
+    assert use(producers, options, 4) != first
 
 
 def test_a_worker_forgets_the_oldest(options, monkeypatch):

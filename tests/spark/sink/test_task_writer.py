@@ -9,8 +9,9 @@ import pytest
 
 import barnabas
 from barnabas.client.admin import Admin
+from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.options import parse_stream_options
-from barnabas.spark.sink.protocol import Prepared, QueryError, SinkBatch
+from barnabas.spark.sink.sink_batch import Prepared, SinkBatch
 from barnabas.spark.sink.task_producers import TaskProducers
 from barnabas.spark.sink.task_writer import write_task
 from tests.spark.sink.sink_run import committed, rows_of

@@ -3,9 +3,10 @@
     key    the sink's name: transactionalIdPrefix and query id
     value  {"version": 2, "query": …, "batch": 17, "run": …, "rows": 60000, "digest": …, "topic": "orders",
             "two_phase": true,
-            "transactions": [["orders-…-0", 4711, 3], …]}          transactional id, producer id, epoch
+            "transactions": [["orders/…/0", 4711, 3], …],          transactional id, producer id, epoch
+            "aborted": []}
 
-Version 1 has no digest, topic and two_phase: a batch that is repeated after an upgrade is not compared.
+Version 1 has only query, batch, run, rows and transactions. A batch that it decided is not compared when it is repeated.
 
 A decision is final once its record is committed: a driver that finds it commits these transactions and no others.
 
@@ -56,6 +57,7 @@ _TRANSACTION_TIMEOUT_MS = 60_000
 # The sink's last record is nearly always among the last of the topic.
 _LOOK_BACK = (100, 5_000)
 _VERSION = 2
+NO_BATCH = -1
 
 
 def new_token() -> bytes:
@@ -71,6 +73,7 @@ class Decision:
         digest: of the rows (`digest`); None in version 1, which does not say what the batch was.
         topic: the option, None if the column `topic` says where each row goes.
         two_phase: whether none of the transactions has a timeout.
+        aborted: transactions that the writer of the record aborts after it: no later decision may have them.
         is_done: whether all of them are known to be committed, by another record.
     """
 
@@ -82,6 +85,7 @@ class Decision:
     digest: int | None = None
     topic: str | None = None
     two_phase: bool = False
+    aborted: tuple[Transaction, ...] = ()
     is_done: bool = False
 
     def to_json(self) -> bytes:
@@ -96,8 +100,14 @@ class Decision:
             "topic": self.topic,
             "two_phase": self.two_phase,
             "transactions": self.transactions,
+            "aborted": self.aborted,
         }
         return json.dumps(fields, separators=(",", ":")).encode()
+
+    @classmethod
+    def nothing(cls, query: str) -> Decision:
+        """Return what stands for no decision, in a record that only says what is aborted."""
+        return cls(query, NO_BATCH, "", 0, ())
 
     @classmethod
     def from_json(cls, value: bytes) -> Decision:
@@ -121,6 +131,7 @@ class Decision:
             fields.get("digest"),
             fields.get("topic"),
             fields.get("two_phase", False),
+            tuple(Transaction(*each) for each in fields.get("aborted", ())),
         )
 
 

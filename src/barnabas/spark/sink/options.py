@@ -37,6 +37,7 @@ class SinkOptions:
         batch: the number of a batch write; None in streams.
         chooses_timeout: whether the user chose the transaction timeout.
         fail_on_different: whether a repeated batch with other rows is an error.
+        checkpoint: where Spark keeps a stream's ids, if the option says so.
     """
 
     bootstrap_servers: str
@@ -53,10 +54,14 @@ class SinkOptions:
     chooses_timeout: bool = False
     max_request_bytes: int = 1_000_000
     fail_on_different: bool = True
+    checkpoint: str | None = None
 
     def sink_name(self, query: str) -> str:
-        """Return the name under which a query's decisions are kept, and its transactional ids begin."""
-        return f"{self.prefix}-{query}"
+        """Return the name under which a query's decisions are kept, and its transactional ids begin.
+
+        Neither part has a slash, so that two sinks never have one name.
+        """
+        return f"{self.prefix}/{query}"
 
 
 def parse_stream_options(options: Mapping[str, str]) -> SinkOptions:
@@ -130,6 +135,7 @@ def _parse(given: GivenOptions, delivery: Delivery, query: str | None, batch: in
         chooses_timeout=timeout is not None,
         max_request_bytes=given.positive("kafka.max.request.size") or default.max_request_bytes,
         fail_on_different=given.boolean("failOnDifferentBatch", default.fail_on_different),
+        checkpoint=given.text("checkpointLocation"),
     )
 
 

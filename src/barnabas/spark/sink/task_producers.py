@@ -3,9 +3,10 @@
 A task's transaction stays open until the driver ends it, while the worker's next task writes in another one. So the
 worker has several producers for a sink, each with a transactional id of its own:
 
-    NAME/WORKER/0, NAME/WORKER/1, …       WORKER is random: no other process ever uses these ids
+    PREFIX/QUERY/WORKER/0, PREFIX/QUERY/WORKER/1, …       WORKER is random: no other process ever uses these ids
 
-A producer serves a later task only if that task's batch is at least two above: see `protocol`.
+A producer serves a later task only if that task's batch is at least two above, and its last transaction was committed:
+see `protocol`. Else the worker forgets it.
 
 Limits: a worker keeps `_KEPT` idle producers; the transactional ids of forgotten ones expire on the broker.
 """
@@ -22,7 +23,8 @@ from barnabas.client.producer import Producer
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.sink.options import SinkOptions
-from barnabas.spark.sink.protocol import SEPARATOR, SinkBatch
+from barnabas.spark.sink.sink_batch import SinkBatch
+from barnabas.spark.sink.sink_transactions import SEPARATOR, was_committed
 
 _KEPT = 64
 # Another process has taken the id, or the broker forgot it.
@@ -73,7 +75,10 @@ class TaskProducers:
             producer = Producer(self.cluster(options), delivery_timeout_ms=options.delivery_timeout_ms)
             producer.begin()
             return producer
+        cluster = self.cluster(options)
         while (idle := self._take(batch)) is not None:
+            if not was_committed(cluster, idle.transaction, options.delivery_timeout_ms):
+                continue
             try:
                 idle.begin()
                 return idle
@@ -81,7 +86,7 @@ class TaskProducers:
                 if error.code not in _TAKEN:
                     raise
         producer = Producer(
-            self.cluster(options),
+            cluster,
             transactional_id=SEPARATOR.join((batch.name, self._worker, str(self._next))),
             transaction_timeout_ms=options.transaction_timeout_ms,
             two_phase=True,

@@ -19,13 +19,21 @@ from barnabas.spark.sink.columns import RowRouter
 from barnabas.spark.sink.digest import RowDigest
 from barnabas.spark.sink.encoder import encode
 from barnabas.spark.sink.options import SinkOptions
-from barnabas.spark.sink.protocol import Prepared, SinkBatch
+from barnabas.spark.sink.sink_batch import Prepared, SinkBatch, taken_over
 from barnabas.spark.sink.task_producers import TaskProducers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from barnabas.client.producer import Producer
+
+# The task's transaction has ended, and the task did not end it.
+_TAKEN_OVER = (
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.TRANSACTION_ABORTABLE,
+    ErrorCode.INVALID_TXN_STATE,
+)
 
 
 def write_task(
@@ -84,7 +92,7 @@ def write_task(
             # Readers of committed records wait for every open transaction.
             with contextlib.suppress(KafkaError):
                 producer.abort()
-        raise _explained(error, options) from None
+        raise _explained(error, options, batch, producer) from None
     if batch is None or digest is None:
         return Prepared(None, written)
     producers.keep(batch, producer)
@@ -92,10 +100,13 @@ def write_task(
     return Prepared(producer.transaction, written, producer.identity.two_phase, digest.value)
 
 
-def _explained(error: Exception, options: SinkOptions) -> Exception:
+def _explained(error: Exception, options: SinkOptions, batch: SinkBatch | None, producer: Producer | None) -> Exception:
     """Return the error in words that say what to do next."""
     if not isinstance(error, KafkaError):
         return error
+    if batch is not None and error.code in _TAKEN_OVER:
+        two_phase = producer is not None and producer.identity is not None and producer.identity.two_phase
+        return QueryError(taken_over(batch, two_phase))
     match error.code:
         case ErrorCode.INVALID_TRANSACTION_TIMEOUT:
             return QueryError(

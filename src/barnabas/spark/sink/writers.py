@@ -9,8 +9,10 @@ A stream's ids are properties of the task. A batch write has none; its options `
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
@@ -23,8 +25,9 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.spark.named_topics import partition_count
 from barnabas.spark.plain_errors import plain_errors
 from barnabas.spark.sink.options import Delivery, SinkOptions, parse_batch_options, parse_stream_options
-from barnabas.spark.sink.protocol import Prepared, SinkBatch, SinkDriver
+from barnabas.spark.sink.protocol import SinkDriver
 from barnabas.spark.sink.schema import check_schema
+from barnabas.spark.sink.sink_batch import Prepared, SinkBatch
 from barnabas.spark.sink.task_producers import of_this_process, open_cluster
 
 if TYPE_CHECKING:
@@ -77,7 +80,14 @@ class StreamSink(DataSourceStreamArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Abort the transactions of a batch that failed."""
-        _abort(self._options, messages)
+        _abort(self._options, messages, self._known(batchId))
+
+    def _known(self, number: int) -> SinkBatch | None:
+        """Return the batch if no task reports it: the checkpoint has the query's id, where this process can read it."""
+        query = query_of(self._options.checkpoint)
+        if query is None or self._options.delivery is not Delivery.EXACTLY_ONCE:
+            return None
+        return SinkBatch(self._options.sink_name(query), query, "", number)
 
 
 class BatchSink(DataSourceArrowWriter):
@@ -119,7 +129,18 @@ class BatchSink(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Abort the transactions of a write that failed."""
-        _abort(self._options, messages)
+        _abort(self._options, messages, self._batch)
+
+
+def query_of(checkpoint: str | None) -> str | None:
+    """Return the id of the query whose checkpoint this is; None where this process cannot read it."""
+    folder = (checkpoint or "").removeprefix("file://").removeprefix("file:")
+    if not folder or "://" in folder:
+        return None
+    try:
+        return str(json.loads((Path(folder) / "metadata").read_text())["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def stream_sink(given: Mapping[str, str], columns: Mapping[str, str]) -> StreamSink:
@@ -187,27 +208,28 @@ def _write(
 
 
 def _commit(options: SinkOptions, messages: Sequence[Any]) -> None:
-    with plain_errors(), open_cluster(options) as cluster:
-        for driver, prepared in _drivers(options, cluster, messages):
-            driver.commit(prepared)
+    batch, prepared = _reported(messages)
+    if batch is not None:
+        with plain_errors(), open_cluster(options) as cluster:
+            _driver(options, cluster, batch).commit(prepared)
 
 
-def _abort(options: SinkOptions, messages: Sequence[Any]) -> None:
+def _abort(options: SinkOptions, messages: Sequence[Any], known: SinkBatch | None) -> None:
+    reported, prepared = _reported(messages)
+    batch = reported or known
+    if batch is None:
+        return
     with open_cluster(options) as cluster:
-        for driver, prepared in _drivers(options, cluster, messages):
-            try:
-                driver.abort(prepared)
-            except KafkaError as error:
-                logger.warning("transactions of a failed batch stay open until the next batch: %s", error)
+        try:
+            _driver(options, cluster, batch).abort(prepared)
+        except KafkaError as error:
+            logger.warning("transactions of a failed batch stay open until the next batch: %s", error)
 
 
-def _drivers(options: SinkOptions, cluster: Any, messages: Sequence[Any]) -> list[tuple[SinkDriver, list[Prepared]]]:
-    """Return the batch's driver with what its tasks prepared; none if no task reported an exactly-once batch."""
+def _reported(messages: Sequence[Any]) -> tuple[SinkBatch | None, list[Prepared]]:
+    """Return the exactly-once batch that tasks reported, and what they prepared; None if none did."""
     known = [message for message in messages if message is not None and message.batch is not None]
-    if not known:
-        return []
-    driver = _driver(options, cluster, known[0].batch)
-    return [(driver, [message.prepared for message in known])]
+    return (known[0].batch if known else None), [message.prepared for message in known]
 
 
 def _driver(options: SinkOptions, cluster: Cluster, batch: SinkBatch) -> SinkDriver:

@@ -1,0 +1,147 @@
+"""The transactions under one sink's name, at their coordinators: which are open, and how they end for good.
+
+A transaction that does not count is aborted, and its producer's pair is fenced. EndTxn alone leaves the pair valid: a task
+that lives on would begin another transaction with it, in which the rows that were aborted are missing. InitProducerId
+with the pair bumps the epoch, and does nothing if the id has another pair by now. So neither request touches a later
+transaction of the id, however late it comes.
+
+Source: KIP-360, KIP-664, KIP-1152 (a pattern in ListTransactions 2).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.patience import insist
+from barnabas.client.producer_transactions import (
+    ProducerIdentity,
+    Transaction,
+    end_transactions,
+    init_producer_id,
+)
+from barnabas.client.transactions import (
+    TransactionListing,
+    describe_transactions,
+    list_transactions,
+)
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+logger = logging.getLogger("barnabas.spark")
+
+SEPARATOR = "/"
+"""Between the parts of a transactional id: PREFIX/QUERY/WORKER/NUMBER, of which the first two are the sink's name."""
+ENDED = (
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+)
+"""A transaction with this pair is not open, and did not end as asked."""
+# No transaction begins with the epoch that fences another.
+_UNUSED_TIMEOUT_MS = 1_000
+_COMMITTED = ("PrepareCommit", "CompleteCommit")
+
+
+class SinkTransactions:
+    """The transactions of one sink's tasks.
+
+    Args:
+        name: the sink's name.
+        timeout_ms: each request is repeated so long.
+    """
+
+    def __init__(self, cluster: Cluster, name: str, timeout_ms: int) -> None:
+        self._cluster = cluster
+        self._prefix = name + SEPARATOR
+        self._timeout_ms = timeout_ms
+
+    def __repr__(self) -> str:
+        return f"<SinkTransactions prefix={self._prefix}>"
+
+    def look(
+        self, mine: Iterable[Transaction], known: Iterable[Transaction]
+    ) -> tuple[set[Transaction], list[Transaction]]:
+        """Return the open transactions but those of a batch, and those of the batch that are not open any more.
+
+        Args:
+            mine: the batch's.
+            known: others that may be open, listed or not.
+        """
+        listed = self._listed()
+        unlisted = [each for each in mine if each.transactional_id not in listed]
+        others = (listed | {each.transactional_id for each in known}) - {each.transactional_id for each in mine}
+        still_open = self._ongoing(others | {each.transactional_id for each in unlisted})
+        return still_open - set(mine), [each for each in unlisted if each not in still_open]
+
+    def fence(self, transactions: Iterable[Transaction]) -> None:
+        """Abort transactions, so that nobody goes on with their producers' pairs."""
+        wanted = sorted(transactions)
+        if not wanted:
+            return
+        timeout_ms = self._cluster.timeout_ms
+        outcomes = end_transactions(self._cluster, wanted, commit=False, timeout_ms=timeout_ms)
+        for each, error in outcomes.items():
+            try:
+                if error is not None:
+                    raise error
+                identity = ProducerIdentity(each.producer_id, each.epoch)
+                init_producer_id(
+                    self._cluster, each.transactional_id, _UNUSED_TIMEOUT_MS, expected=identity, timeout_ms=timeout_ms
+                )
+            except KafkaError as failure:
+                if failure.code not in ENDED:
+                    logger.warning("transaction %s stays open until the next batch: %s", each.transactional_id, failure)
+
+    def _listed(self) -> set[str]:
+        """Return the ids that a list of all open transactions has; some may lack (`_ongoing`)."""
+        pattern = re.escape(self._prefix) + ".*"
+
+        def ask() -> list[TransactionListing]:
+            try:
+                return list_transactions(self._cluster, states=["Ongoing"], pattern=pattern)
+            except KafkaError as error:
+                if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+                    raise
+            return list_transactions(self._cluster, states=["Ongoing"])
+
+        names = (each.transactional_id for each in insist(self._cluster, ask, self._timeout_ms))
+        return {name for name in names if name.startswith(self._prefix)}
+
+    def _ongoing(self, transactional_ids: Iterable[str]) -> set[Transaction]:
+        """Return the open transactions of these ids, as their coordinators know them.
+
+        A list of all transactions may lack some: a coordinator that died is not among the brokers any more, and the one
+        that follows it does not know yet that it must load. A coordinator that is asked about an id answers for it.
+        """
+        names = sorted(transactional_ids)
+
+        def describe() -> set[Transaction]:
+            found: set[Transaction] = set()
+            for outcome in describe_transactions(self._cluster, names).values():
+                if isinstance(outcome, KafkaError):
+                    if outcome.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                        raise outcome
+                elif outcome.state == "Ongoing":
+                    found.add(Transaction(outcome.transactional_id, outcome.producer_id, outcome.producer_epoch))
+            return found
+
+        return insist(self._cluster, describe, self._timeout_ms)
+
+
+def was_committed(cluster: Cluster, transaction: Transaction, timeout_ms: int) -> bool:
+    """Return whether a transaction is committed, or is going to be, and its id was not used since."""
+    name = transaction.transactional_id
+
+    def describe() -> bool:
+        found = describe_transactions(cluster, [name])[name]
+        if isinstance(found, KafkaError):
+            if found.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                raise found
+            return False
+        pair = (found.producer_id, found.producer_epoch)
+        return found.state in _COMMITTED and pair == (transaction.producer_id, transaction.epoch)
+
+    return insist(cluster, describe, timeout_ms)
