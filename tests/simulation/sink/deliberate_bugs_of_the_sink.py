@@ -8,22 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outcome import results
-from barnabas.client.producer_transactions import end_transactions
-from barnabas.spark.sink import protocol
+from barnabas.client.producer_transactions import Transaction, end_transactions
+from barnabas.spark.sink import protocol, sink_transactions
 from barnabas.spark.sink.decision_scan import DecisionScan, claim_key
 from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.protocol import SinkDriver
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 
 def skip_without_comparing() -> Switch:
     """A repeated batch is skipped whatever its rows are. Caught by reported_batches_are_there, when it was planned again."""
-    return replaced(SinkDriver, "_check_rows", lambda self, last, prepared: None)
+    return replaced(protocol, "check_rows", lambda last, prepared, *, fail: None)
+
+
+def join_names_by_a_dash() -> Switch:
+    """Two sinks may have one name. Caught by reported_batches_are_there, or errors_have_reasons, when they do."""
+    return replaced(SinkOptions, "sink_name", lambda self, query: f"{self.prefix}-{query}")
+
+
+def only_end_left_overs() -> Switch:
+    """A transaction that is aborted leaves its pair valid. Caught by exactly_once, when its task lives on."""
+
+    def keep(*arguments: Any, **more: Any) -> None:
+        return None
+
+    return replaced(sink_transactions, "init_producer_id", keep)
+
+
+def decide_what_is_being_aborted() -> Switch:
+    """A driver decides transactions that another one is about to abort. Caught by decided_transactions_are_committed."""
+
+    def look(self: SinkDriver, last: Decision | None, mine: list[Transaction], prepared: Any) -> set[Transaction]:
+        return self._transactions.look(mine, ())[0]
+
+    return replaced(SinkDriver, "_look", look)
 
 
 SINK = TopicPartition(TOPIC, 0)
@@ -92,6 +116,9 @@ class Bug(NamedTuple):
 
 BUGS: dict[str, Bug] = {
     "skip_without_comparing": Bug(skip_without_comparing, 12, "restored"),
+    "join_names_by_a_dash": Bug(join_names_by_a_dash, 4, "names"),
+    "only_end_left_overs": Bug(only_end_left_overs, 24, "overlap"),
+    "decide_what_is_being_aborted": Bug(decide_what_is_being_aborted, 24, "overlap"),
     "read_without_the_barrier": Bug(read_without_the_barrier, 12, "deposed", 3),
     "never_note_done": Bug(never_note_done, 12, "expired"),
     "claim_without_fencing": Bug(claim_without_fencing, 12, "zombies"),

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.spark.plain_errors import QueryError
-from barnabas.spark.sink.protocol import Prepared, SinkBatch, SinkDriver
+from barnabas.spark.sink.protocol import SinkDriver
+from barnabas.spark.sink.sink_batch import Prepared, SinkBatch
 from tests.simulation.node import NodeDied
 from tests.simulation.sink.plan import LOG
 from tests.simulation.sink.process import Process

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.client.cluster import Cluster
 from barnabas.spark.sink.options import SinkOptions
-from barnabas.spark.sink.protocol import Prepared, SinkBatch
+from barnabas.spark.sink.sink_batch import Prepared, SinkBatch
 from barnabas.spark.sink.task_producers import TaskProducers
 from barnabas.spark.sink.task_writer import write_task
 from tests.simulation.sink.process import Process
