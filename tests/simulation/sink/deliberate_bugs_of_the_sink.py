@@ -6,7 +6,8 @@ number of seeds that stands beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -32,13 +33,18 @@ def join_names_by_a_dash() -> Switch:
     return replaced(SinkOptions, "sink_name", lambda self, query: f"{self.prefix}-{query}")
 
 
-def only_end_left_overs() -> Switch:
-    """A transaction that is aborted leaves its pair valid. Caught by exactly_once, when its task lives on."""
+@contextmanager
+def only_end_left_overs() -> Iterator[None]:
+    """A transaction that is aborted leaves its pair valid, and no record of it. Caught by exactly_once, when its task lives on.
+
+    The record alone hides it, but for an abort two decisions ago.
+    """
 
     def keep(*arguments: Any, **more: Any) -> None:
         return None
 
-    return replaced(sink_transactions, "init_producer_id", keep)
+    with replaced(sink_transactions, "init_producer_id", keep), decide_what_is_being_aborted():
+        yield
 
 
 def decide_what_is_being_aborted() -> Switch:

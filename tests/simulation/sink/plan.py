@@ -51,6 +51,8 @@ SCENARIOS = (
     "overlap",
 )
 """A seed has one; most of them have kills too."""
+FREEZING = ("zombies", "speculation", "overlap")
+"""The scenarios in which many processes stand still and go on later."""
 AIMED = {"deposed": ("depose",), "moves": ("move_coordinator_back", "move_coordinator_twice", None)}
 """The faults of the cluster that a scenario needs."""
 OF_SEVERAL_NODES = frozenset(AIMED)
@@ -122,8 +124,8 @@ class SinkPlan(ClusterPlan):
             workers=rng.choice((1, 2, 3)),
             two_phase=rng.random() < (0.4 if scenario == "expired" else 0.7),
             driver_faults=0.3 if scenario in ("deposed", "overlap", "names") else 0.8,
-            worker_faults=0.5 if scenario in ("zombies", "speculation") else 0.15,
-            freezes=0.6 if scenario in ("zombies", "speculation") else 0.1,
+            worker_faults=0.5 if scenario in FREEZING else 0.15,
+            freezes=0.6 if scenario in FREEZING else 0.1,
             speculates=scenario == "speculation" or rng.random() < 0.2,
             restores=0.5 if scenario == "restored" else 0.0,
             queued_bytes=0 if is_slow else 150,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 LOOK_SECONDS = 0.1
-OVERLAPPING = 2
+OVERLAPPING = 3
 """So many batch writes of a sequence may run at the same time."""
 PATIENCE = 8
 """So many drivers may fail one after the other with an error for the user, before he gives up."""
@@ -103,7 +103,8 @@ class Query:
     def new_worker(self) -> Worker:
         fault = None if self.is_calm else self.plan.worker_fault(self._rng)
         process = Process(self._world, f"worker {self._number}-{len(self._all_workers)}", fault)
-        slowness = 0.0 if self.is_calm else self._rng.choice((0.0, 0.0, 0.3, 2.0))
+        pauses = (0.0, 0.3, 2.0, 4.0) if self.plan.scenario == "overlap" else (0.0, 0.0, 0.3, 2.0)
+        slowness = 0.0 if self.is_calm else self._rng.choice(pauses)
         rng = random.Random(self._rng.random())
         worker = Worker(
             process,
