@@ -20,9 +20,9 @@ from tests.simulation.sink.checkpoint import Checkpoint
 from tests.simulation.sink.driver import Driver, TakenOver, TasksFailed
 from tests.simulation.sink.plan import EXPIRATION_MS, SinkPlan
 from tests.simulation.sink.process import Process
+from tests.simulation.sink.reading import committed_now
 from tests.simulation.sink.sink_history import Failed, SinkHistory
 from tests.simulation.sink.worker import Worker
-from tests.spark.sink.sink_run import committed_values
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -185,7 +185,7 @@ class Query:
         log = DecisionLog(cluster, self.sink, self.options.delivery_timeout_ms, new_token=lambda: b"no claim")
 
         def look() -> bool:
-            is_there = committed_values(cluster, self.topic).keys() >= set(driver.values)
+            is_there = committed_now(cluster, self.topic) >= set(driver.values)
             if is_there:
                 log.note_done(driver.batch)
             return is_there

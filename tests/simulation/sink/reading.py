@@ -35,6 +35,16 @@ def read_everything(cluster: Cluster, topics: Sequence[str], sinks: Sequence[str
             history.committed[topic] = committed_values(cluster, topic)
 
 
+def committed_now(cluster: Cluster, topic: str) -> set[str]:
+    """Return the committed values of a topic, those behind an open transaction too."""
+    found: set[str] = set()
+    for partition, end in _ends(cluster, _partitions(cluster, [topic]), READ_UNCOMMITTED).items():
+        log = _log(cluster, partition, end)
+        outcomes = ends_of_transactions(log)
+        found |= {(each.value or b"").decode() for each, is_there in zip(log, outcomes, strict=True) if is_there}
+    return found
+
+
 def decisions(log: Sequence[Entry], sink: str) -> list[Decision]:
     """Return a sink's committed decisions, in the order of the log."""
     outcomes = ends_of_transactions(log)
