@@ -147,10 +147,14 @@ class SinkDriver:
 
     def _abort_once(self, log: DecisionLog, last: Decision | None, mine: list[Transaction]) -> None:
         self._transactions.fence(_undecided(mine, last))
-        is_overtaken = last is not None and last.batch >= self._batch.batch and last.run != self._batch.run
-        if not is_overtaken:
+        if not self._is_overtaken(last):
             # Else what is open belongs to the driver that wrote the decision, which is at work.
             self._abort_others(log, last, mine)
+
+    def _is_overtaken(self, last: Decision | None) -> bool:
+        if last is None or last.batch < self._batch.batch:
+            return False
+        return last.batch > self._batch.batch or last.run != self._batch.run
 
     def _as_claimed(self, work: Callable[[DecisionLog, Decision | None], ResultT]) -> ResultT:
         """Claim the sink and work on its last decision; again, if another driver claims meanwhile."""
