@@ -73,6 +73,7 @@ class SinkPlan(ClusterPlan):
         restores: the probability that a driver's successor finds an older checkpoint.
         queued_bytes: how many bytes wait in a task's producer before it sends a request.
         rows_at_a_time: how many rows a task gets at a time.
+        last_rows: how many rows come when all faults have ended, for one batch more.
     """
 
     scenario: str
@@ -89,6 +90,7 @@ class SinkPlan(ClusterPlan):
     restores: float
     queued_bytes: int
     rows_at_a_time: int
+    last_rows: int
 
     @staticmethod
     def of(seed: int, nodes: int) -> SinkPlan:
@@ -130,6 +132,7 @@ class SinkPlan(ClusterPlan):
             restores=0.5 if scenario == "restored" else 0.0,
             queued_bytes=0 if is_slow else 150,
             rows_at_a_time=1 if is_slow else 2,
+            last_rows=3,
         )
 
     def properties(self) -> dict[str, str]:

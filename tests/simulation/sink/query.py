@@ -19,7 +19,7 @@ from tests.simulation.node import NodeDied
 from tests.simulation.sink.checkpoint import Checkpoint
 from tests.simulation.sink.driver import Driver, TakenOver, TasksFailed
 from tests.simulation.sink.plan import EXPIRATION_MS, SinkPlan
-from tests.simulation.sink.process import Process
+from tests.simulation.sink.process import Process, ProcessFault
 from tests.simulation.sink.reading import committed_now
 from tests.simulation.sink.sink_history import Failed, SinkHistory
 from tests.simulation.sink.worker import Worker
@@ -45,6 +45,7 @@ class Query:
         available: how many rows its source has by now.
         plans: the rows of each batch, as often as a driver planned or repeated it.
         is_calm: no process has faults any more.
+        first_faults: of its next drivers.
         first_address: the broker that new drivers ask first, None for any.
         last_address: the broker that other new processes ask last.
     """
@@ -69,6 +70,7 @@ class Query:
         self.available = plan.rows
         self.plans: dict[int, list[tuple[str, ...]]] = {}
         self.is_calm = False
+        self.first_faults: list[ProcessFault] = []
         self.first_address: str | None = None
         self.last_address: str | None = None
         self._failures = 0
@@ -76,6 +78,7 @@ class Query:
         self._world, self._number, self._addresses = world, number, addresses
         self._rng = world.random(f"query {number}")
         self._drivers: list[tuple[Driver, asyncio.Future[None]]] = []
+        self._zombies: list[asyncio.Future[None]] = []
         self._all_workers: list[Worker] = []
         self._users: list[Process] = []
 
@@ -124,7 +127,7 @@ class Query:
 
     def _new_driver(self, workers: list[Worker], job: int | None) -> tuple[Driver, asyncio.Future[None]]:
         is_alone = self.are_zombies_done
-        fault = None if self.is_calm else self.plan.driver_fault(self._rng)
+        fault = self._next_fault()
         number = len(self._drivers)
         process = Process(self._world, f"driver {self._number}-{number}", fault)
         rng = random.Random(self._rng.random())
@@ -135,6 +138,11 @@ class Query:
         self._drivers.append(life)
         self.history.counts["drivers"] += 1
         return life
+
+    def _next_fault(self) -> ProcessFault | None:
+        if self.first_faults:
+            return self.first_faults.pop(0)
+        return None if self.is_calm else self.plan.driver_fault(self._rng)
 
     # Its lives
 
@@ -162,6 +170,7 @@ class Query:
                 await asyncio.sleep(LOOK_SECONDS)
             if not future.done():
                 self.history.counts["zombie drivers"] += 1
+                self._zombies.append(future)
                 workers = []
             elif self._has_ended(driver, future) or self._failures >= PATIENCE or self._is_too_late(job, future):
                 return
@@ -301,11 +310,11 @@ class Query:
             (undecided if batch in self._late else wanted).extend(self.values(rows))
         self.history.wanted[self.topic], self.history.undecided[self.topic] = wanted, undecided
 
-    def zombies_failed(self) -> None:
-        """Write down the errors of drivers that were taken for dead; any error of the sink's protocol is right for these."""
-        for _, future in self._drivers:
-            error = future.exception() if future.done() else None
+    def look_at_zombies(self) -> None:
+        """Count how drivers ended that were taken for dead; any error of the sink's protocol is right for these."""
+        for future in self._zombies:
+            error = future.exception()
             if error is not None and not isinstance(error, (NodeDied, TakenOver, TasksFailed, KafkaError, QueryError)):
                 raise error
-            if isinstance(error, Exception):
-                self.history.counts[f"lives: {type(error).__name__}"] += 1
+            how = "finished" if error is None else type(error).__name__
+            self.history.counts[f"zombies' ends: {how}"] += 1

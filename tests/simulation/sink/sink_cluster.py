@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
 
 from barnabas.client import producer
 from barnabas.spark.sink import decisions
@@ -26,7 +25,7 @@ from tests.simulation.result import Result, played
 from tests.simulation.sink import checks
 from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS
 from tests.simulation.sink.plan import KILLS, SinkPlan
-from tests.simulation.sink.process import Process
+from tests.simulation.sink.process import Process, ProcessFault
 from tests.simulation.sink.query import Query
 from tests.simulation.sink.reading import read_everything
 from tests.simulation.sink.sink_history import SinkHistory
@@ -34,7 +33,6 @@ from tests.simulation.world import World, without_collections
 
 FINISH_SECONDS = 240.0
 """How long everything may take after the faults."""
-LAST_ROWS = 3
 DECIDE_SECONDS = 10.0
 """How long a driver has for some batches, while one node is cut off."""
 SINK = Partition(decisions.TOPIC, 0)
@@ -155,8 +153,8 @@ class SinkCluster(SimulatedCluster):
         await self._await_last_moves()
         if not self.history.stalls:
             for query in self.queries:
-                query.zombies_failed()
-                query.available += LAST_ROWS
+                query.look_at_zombies()
+                query.available += self.plan.last_rows
             await self._until_done({asyncio.ensure_future(query.live()) for query in self.queries}, deadline)
 
     async def _until_done(self, lives: set[asyncio.Task[None]], deadline: float) -> None:
@@ -194,18 +192,26 @@ def _simulated(world: World, queued_bytes: int) -> Iterator[None]:
 
 def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> SinkResult:
     """Play one seed, with one deliberate bug switched on if named, and judge it."""
+    return play(SinkPlan.of(seed, nodes), bug)
+
+
+def play(plan: SinkPlan, bug: str | None = None, *, first_faults: Sequence[ProcessFault] = ()) -> SinkResult:
+    """Play a plan and judge it.
+
+    Args:
+        first_faults: of the first drivers of each query, in place of those that the plan draws.
+    """
     with ExitStack() as stack:
         stack.enter_context(without_collections())
         if bug is not None:
             stack.enter_context(BUGS[bug].switch())
-        cluster = SinkCluster(SinkPlan.of(seed, nodes))
-        plan = cluster.plan
+        cluster = SinkCluster(plan)
+        for query in cluster.queries:
+            query.first_faults += first_faults
         stack.enter_context(_simulated(cluster.world, plan.queued_bytes))
         met = ", ".join([plan.scenario, *([plan.aimed] if plan.aimed else []), *plan.fault_kinds])
         try:
-            result: Any = played(
-                plan, cluster.world, cluster.story(), cluster.history, seconds=SECONDS, met=lambda: met
-            )
+            result = played(plan, cluster.world, cluster.story(), cluster.history, seconds=SECONDS, met=lambda: met)
         finally:
             cluster.unwind()
         checks.count(cluster.sink)

@@ -78,8 +78,10 @@ def test_a_commit_without_a_decision_is_found():
 
 
 def test_a_batch_that_is_decided_again_is_found():
-    twice = {"s": [decision(0, FIRST), decision(0, FIRST)]}
-    assert names(history(decisions=twice)) == {"decisions_go_forward"}
+    assert names(history(decisions={"s": [decision(0, SECOND), decision(0, FIRST)]})) == {"decisions_go_forward"}
+    assert names(history(decisions={"s": [decision(1, SECOND), decision(0, FIRST)]})) == {"decisions_go_forward"}
+    again = [decision(0, FIRST), decision(0, FIRST)]
+    assert names(history(decisions={"s": again})) == set(), "only what is aborted has changed"
 
 
 def test_what_stays_open_is_found():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from tests.simulation.sink.plan import OF_SEVERAL_NODES, SCENARIOS, SinkPlan
-from tests.simulation.sink.sink_cluster import run
+from tests.simulation.sink.process import KILLED_BEFORE, ProcessFault
+from tests.simulation.sink.sink_cluster import play, run
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -29,6 +31,21 @@ def test_a_seed_replays_exactly():
     first, second = run(18, nodes=1), run(18, nodes=1)
     assert first.sink == second.sink
     assert first.timeline.digest() == second.timeline.digest()
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="a driver that finds its batch decided leaves open what that decision aborts")
+def test_a_batch_that_is_skipped_leaves_nothing_open():
+    """One driver dies before its decision, the next before it ends what that one left; the third finds the batch decided."""
+    faults = [ProcessFault(KILLED_BEFORE, "Produce", 1), ProcessFault(KILLED_BEFORE, "Produce", 2)]
+    plan = SinkPlan.of(2, 1)
+    assert plan.scenario == "kills"
+    one_batch = replace(
+        plan, rows=5, largest_batch=5, last_rows=0, driver_faults=0.0, worker_faults=0.0, fault_kinds=()
+    )
+    result = play(one_batch, first_faults=faults)
+    assert result.sink.counts["batches skipped"] == 1
+    assert result.violations == {}
 
 
 def test_seeds_mean_every_scenario():
