@@ -41,7 +41,7 @@ def test_a_batch_that_is_skipped_leaves_nothing_open():
     plan = SinkPlan.of(2, 1)
     assert plan.scenario == "kills"
     one_batch = replace(
-        plan, rows=5, largest_batch=5, last_rows=0, driver_faults=0.0, worker_faults=0.0, fault_kinds=()
+        plan, rows=1, largest_batch=1, last_rows=0, driver_faults=0.0, worker_faults=0.0, fault_kinds=()
     )
     result = play(one_batch, first_faults=faults)
     assert result.sink.counts["batches skipped"] == 1
