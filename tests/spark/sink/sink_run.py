@@ -113,7 +113,7 @@ class Query:
         self.options: SinkOptions = parse_stream_options(given)
         self.query = query
         self.done = 0
-        self._batches = batches
+        self.batches = batches
         self._split = split
         self._runs = 0
 
@@ -121,7 +121,7 @@ class Query:
         """Run until every batch is done. `Killed` passes through."""
         self.begin(connect, workers)
         try:
-            while self.done < len(self._batches):
+            while self.done < len(self.batches):
                 self.run_batch(self.done, connect)
                 self.done += 1
         finally:
@@ -145,7 +145,7 @@ class Query:
     def run_tasks(self, batch: SinkBatch) -> list[Prepared]:
         return [
             write_task(self.workers[task % len(self.workers)], self.options, batch, task, [rows_of(values)])
-            for task, values in enumerate(self._split(self._batches[batch.batch]))
+            for task, values in enumerate(self._split(self.batches[batch.batch]))
         ]
 
     def commit(

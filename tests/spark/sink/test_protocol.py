@@ -279,7 +279,7 @@ def test_without_the_topic_of_decisions_the_last_batch_may_be_there_twice(server
 
 def test_a_query_that_begins_without_rows_is_not_taken_for_one_whose_decisions_are_gone(servers, admin, caplog):
     ran = query(servers)
-    ran._batches = [[], [], *BATCHES]
+    ran.batches = [[], [], *BATCHES]
     with caplog.at_level(logging.WARNING, "barnabas.spark"):
         ran.run()
     check(servers, ran)
@@ -383,7 +383,7 @@ def test_a_repeated_batch_write_is_skipped_or_finished(servers, monkeypatch):
 def planned_again(ran: Query, rows: list[str]) -> None:
     """Run a query; then plan its last batch again, with other rows, as after a checkpoint that lost its last files."""
     ran.run()
-    ran._batches = [*BATCHES[:2], rows]
+    ran.batches = [*BATCHES[:2], rows]
     ran.done = 2
     ran.run()
 
@@ -562,7 +562,7 @@ def test_a_batch_without_rows_ends_what_a_run_before_left_open(servers):
     ran.workers = [TaskProducers()]
     ran.run_batch(0)
     opened(ran, 1)
-    ran._batches = [BATCHES[0], [], *BATCHES[1:]]
+    ran.batches = [BATCHES[0], [], *BATCHES[1:]]
     ran.done = 1
     ran.run_batch(1)
     assert committed(servers, ran.options.topic) == Counter(BATCHES[0])

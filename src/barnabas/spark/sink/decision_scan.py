@@ -11,7 +11,7 @@ Invariants:
 
 - A decision without a marker is committed: compaction removes the records of aborted transactions, never only their
   markers.
-- `done` counts without a transaction. It stays true whoever writes it, and however late.
+- `done` counts without a transaction. It stays true, also if a driver that was stopped for long writes it.
 """
 
 from __future__ import annotations

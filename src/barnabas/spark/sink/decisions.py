@@ -22,7 +22,7 @@ that record: all replicas in sync have acknowledged it. So a read from such a le
 the high watermark and drops what a marker aborts.
 
 When all transactions of a decision are committed, `note_done` says so in a record of its own (`decision_scan` lists the
-keys). From then on nobody needs to ask their coordinators, who forget idle ids after `transactional.id.expiration.ms`.
+keys). From then on no driver asks their coordinators, which forget idle ids after `transactional.id.expiration.ms`.
 
 Source: the coordinator of Flink's sink, and Delta's `txnAppId` with `txnVersion`, keep the same pair of facts.
 """

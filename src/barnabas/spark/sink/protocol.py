@@ -16,8 +16,8 @@ Spark repeats a batch, with the same query and batch id, until the commit of tha
 | in a task, or before 4        | transactions     | writes again; its own decision; aborts the old ones (6)      |
 | in 4, before its commit       | one of 4, too    | the same; the claim aborts the record (1)                    |
 | after 4, before or in 5       | decided ones     | writes again, finds the decision, commits it, aborts its own |
-| in 5, before it is noted      | perhaps left-over| the same, and every commit repeats one that succeeded        |
-| after 5, before Spark's log   | perhaps left-over| the same, and nothing is committed again                     |
+| in 5, before it is noted      | left-overs       | the same, and every commit repeats one that succeeded        |
+| after 5, before Spark's log   | left-overs       | the same, and nothing is committed again                     |
 
 When a batch fails, `abort` does 1 and 2, writes the last decision again with what it aborts (4), and aborts it (6).
 
@@ -30,9 +30,9 @@ Why no decided transaction is ever aborted, and no undecided one committed:
 - 4 succeeds only if no driver claimed between. Whatever 6 aborts is in the record of 4; a later record repeats those that
   are still open; and no driver decides a transaction that is in the last record. So a driver that stops between 4 and
   6, and wakes up much later, aborts nothing that another one has decided.
-- What is aborted is fenced: nobody begins another transaction with its pair. So what 3 does not find open any more
+- What is aborted is fenced: no task begins another transaction with its pair. So what 3 does not find open any more
   stays ended, and needs no record.
-- A batch that is noted as done asks nobody: its ids may have expired. One that is not noted repeats its commits. If an
+- A batch that is noted as done needs no coordinator: its ids may have expired. A batch that is not repeats its commits. If an
   id has expired then, its transaction was committed, or aborted by its timeout; without a timeout, it was committed.
 - Else only the broker aborts, after `transaction.timeout.ms`. With two-phase commit it never does.
 

@@ -1,4 +1,4 @@
-"""A batch that the log says is written, compared with the one that is here now.
+"""A batch that is written according to the log, compared with the batch that is here now.
 
 Spark repeats a batch when it does not know that it was written, and then its rows are the same. A checkpoint that was
 restored, or that lost its last files, repeats another batch under the same number: its rows would be dropped.

@@ -77,7 +77,7 @@ class SinkTransactions:
         return still_open - set(mine), [each for each in unlisted if each not in still_open]
 
     def fence(self, transactions: Iterable[Transaction]) -> None:
-        """Abort transactions, so that nobody goes on with their producers' pairs."""
+        """Abort transactions, so that no task goes on with their producers' pairs."""
         wanted = sorted(transactions)
         if not wanted:
             return
