@@ -1,6 +1,7 @@
 """`make simulate`: play seeds and say what came of them. `--seed N` replays one and prints what it violated in full.
 
-Without `--nodes` a seed is a run of one broker, whose disk misbehaves most; `--nodes 3` plays a cluster.
+Without `--nodes` a seed is a run of one broker, whose disk misbehaves most; `--nodes 3` plays a cluster. With `--sink` it is a run of Spark
+queries that write through the sink, to three nodes if `--nodes` does not say otherwise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import multiprocessing
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +22,8 @@ from tests.scribbled_frames import scribble_over_handled_frames
 from tests.simulation import cluster, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
+from tests.simulation.sink import sink_cluster
+from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS as BUGS_OF_THE_SINK
 from tests.simulation.timeline import LogLines
 
 REPORT_EVERY_SEEDS = 100
@@ -31,8 +35,7 @@ class Outcome(NamedTuple):
     seed: int
     passed: bool
     summary: str
-    crashes: int
-    acknowledged: int
+    counts: Counter[str]
     cpu_seconds: float
 
 
@@ -41,16 +44,23 @@ def main() -> int:
     parser.add_argument(
         "--nodes", type=int, help="play a cluster of so many nodes, in place of one broker and its disk"
     )
+    parser.add_argument(
+        "--sink", action="store_true", help="play queries that write through the Spark sink to a cluster"
+    )
     parser.add_argument("--seed", type=int, help="replay this one")
     parser.add_argument("--seeds", type=int, default=200, help="how many new ones (default 200)")
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes play new ones (default 1)")
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
-    parser.add_argument("--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS}), help="switch on a deliberate bug")
+    parser.add_argument(
+        "--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *BUGS_OF_THE_SINK}), help="switch on a deliberate bug"
+    )
     args = parser.parse_args()
     scribble_over_handled_frames()
-    play = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
+    play: Any = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
     more = "" if args.nodes is None else f" NODES={args.nodes}"
+    if args.sink:
+        play, more = partial(sink_cluster.run, nodes=args.nodes or 3), f"{more} SINK=1"
     if args.seed is not None:
         return _replay(play, args.seed, args.bug, details=args.details)
     first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
@@ -73,21 +83,19 @@ def _replay(play: Any, seed: int, bug: str | None, *, details: bool) -> int:
 def _outcome(play: Any, bug: str | None, seed: int) -> Outcome:
     began = time.process_time()
     result = play(seed, bug)
-    acknowledged = sum(batch.acknowledged_at is not None for batch in result.history.batches)
-    crashes, cpu_seconds = len(result.history.crashes), time.process_time() - began
-    return Outcome(seed, result.passed, result.summary(), crashes, acknowledged, cpu_seconds)
+    return Outcome(seed, result.passed, result.summary(), result.counts(), time.process_time() - began)
 
 
 def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str) -> int:
     """Play each seed, say which fail, and how long it took."""
     began = time.monotonic()
-    done = failed = crashes = acknowledged = 0
+    done = failed = 0
     cpu_seconds = 0.0
+    counts: Counter[str] = Counter()
     with _players(jobs) as play:
         for outcome in play(outcome_of, seeds):
             done += 1
-            crashes += outcome.crashes
-            acknowledged += outcome.acknowledged
+            counts += outcome.counts
             cpu_seconds += outcome.cpu_seconds
             if not outcome.passed:
                 failed += 1
@@ -96,7 +104,7 @@ def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str) -> int:
                 per_minute = done / (time.monotonic() - began) * 60
                 print(
                     f"{done} seeds from {seeds.start}, {per_minute:,.0f} a minute, {cpu_seconds / done:.2f} s of CPU each,"
-                    f" {crashes} crashes, {acknowledged} acknowledged batches: {failed} failed",
+                    f" {', '.join(f'{count:,} {what}' for what, count in sorted(counts.items()))}: {failed} failed",
                     flush=True,
                 )
     return failed > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,11 @@ class Result:
     @property
     def passed(self) -> bool:
         return not self.violations
+
+    def counts(self) -> Counter[str]:
+        """Return how often things happened whose absence would make the run worthless."""
+        acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
+        return Counter({"crashes": len(self.history.crashes), "acknowledged batches": acknowledged})
 
     def summary(self) -> str:
         acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)

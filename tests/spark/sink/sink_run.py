@@ -195,17 +195,22 @@ def random_split(seed: int) -> Split:
 
 def committed(servers: str, topic: str) -> Counter[str]:
     """Return how often each value is in the topic, for a reader of committed records; no transaction may be open."""
-    found: Counter[str] = Counter()
     with Cluster(servers, timeout_ms=10_000) as cluster:
-        count = len(cluster.metadata([topic]).topics[topic].partitions)
-        partitions = [TopicPartition(topic, index) for index in range(count)]
-        deadline, attempt = cluster.deadline(), -4
-        # A broker answers EndTxn before the markers are written.
-        while (ends := _ends(cluster, partitions, READ_UNCOMMITTED)) != _ends(cluster, partitions, READ_COMMITTED):
-            assert cluster.pause(attempt, deadline), "a transaction was left open"
-            attempt += 1
-        for partition in partitions:
-            found.update(_values(cluster, partition, ends[partition]))
+        return committed_values(cluster, topic)
+
+
+def committed_values(cluster: Cluster, topic: str) -> Counter[str]:
+    """Return what `committed` does."""
+    found: Counter[str] = Counter()
+    count = len(cluster.metadata([topic]).topics[topic].partitions)
+    partitions = [TopicPartition(topic, index) for index in range(count)]
+    deadline, attempt = cluster.deadline(), -4
+    # A broker answers EndTxn before the markers are written.
+    while (ends := _ends(cluster, partitions, READ_UNCOMMITTED)) != _ends(cluster, partitions, READ_COMMITTED):
+        assert cluster.pause(attempt, deadline), "a transaction was left open"
+        attempt += 1
+    for partition in partitions:
+        found.update(_values(cluster, partition, ends[partition]))
     return found
 
 
