@@ -34,7 +34,6 @@ def test_a_seed_replays_exactly():
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="a driver that finds its batch decided leaves open what that decision aborts")
 def test_a_batch_that_is_skipped_leaves_nothing_open():
     """One driver dies before its decision, the next before it ends what that one left; the third finds the batch decided."""
     faults = [ProcessFault(KILLED_BEFORE, "Produce", 1), ProcessFault(KILLED_BEFORE, "Produce", 2)]

@@ -140,6 +140,7 @@ class SinkDriver:
         if last.batch == self._batch.batch:
             check_topic(last, self._topic)
             self._carry_out(log, last)
+            self._transactions.fence(last.aborted)
             return True
         if not last.is_done:
             self._commit_open(last, self._transactions.look([], [])[0])
@@ -181,8 +182,8 @@ class SinkDriver:
     def _commit_once(self, log: DecisionLog, last: Decision | None, prepared: Sequence[Prepared]) -> None:
         mine = transactions_of(prepared)
         if last is not None and last.batch >= self._batch.batch:
-            # An earlier attempt of this very commit may have written the decision.
-            self._transactions.fence(_undecided(mine, last))
+            # An earlier attempt of this very commit may have written the decision, and died before it aborted the rest.
+            self._transactions.fence(_undecided(mine, last) | set(last.aborted))
             check_order(last, self._batch)
             self._carry_out(log, last)
             check_topic(last, self._topic)
