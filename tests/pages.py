@@ -33,17 +33,8 @@ def run_pytest(
     """Run the tests of a folder in a process that knows nothing of this run."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHONPATH"))}
     # Hypothesis is a third of the time in which pytest starts, and no page uses it.
-    command = [
-        str(python),
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:hypothesispytest",
-        *options,
-        str(folder),
-    ]
+    without = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    command = [str(python), "-m", "pytest", *without, *options, str(folder)]
     return subprocess.run(
         command, cwd=cwd or folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
