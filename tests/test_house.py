@@ -29,7 +29,7 @@ IMPORTS_WITHIN_FUNCTIONS = 66
 SLEEPS_OUTSIDE_A_LOOP = 8
 REACHES_INTO_PRIVATE_NAMES = 127
 CADENCE = {
-    r'((?<=""")|(?<=# ))What': 18,
+    r'((?<=""")|(?<=# ))What': 17,
     r"the ones? that": 5,
     r"nobody": 18,
     r"perhaps": 6,

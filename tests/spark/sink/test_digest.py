@@ -40,7 +40,8 @@ def digest(rows, *, topic: str | None = "t", now: int = 7, max_bytes: int = 1000
     return found.value
 
 
-BYTES = st.none() | st.binary(max_size=200)
+# Some rows are hashed as a whole, and some in blocks.
+BYTES = st.none() | st.binary(max_size=200) | st.binary(max_size=100).map(lambda end: b"long" * 123 + end)
 ROWS = st.lists(st.fixed_dictionaries({"key": BYTES, "value": BYTES}), min_size=1, max_size=30)
 
 
@@ -100,6 +101,10 @@ def test_a_value_that_decisions_on_disk_have():
     rows = [{"key": b"%d" % i, "value": b"v" * i, "partition": i % 3, "timestamp": i * 10**6} for i in range(200)]
     assert digest(rows) == 17084061161210207783
     assert digest([{**row, "topic": "t"} for row in rows], topic=None) == 8103882158326393425
+    assert (
+        digest([{**row, "value": b"long" * (100 + i)} for i, row in enumerate(rows)], max_bytes=5000)
+        == 10619994222394127848
+    )
 
 
 def test_rows_at_the_end_of_the_data():

@@ -1,4 +1,4 @@
-"""What a table keeps of the last batch of each query: enough to prove that a repeated batch is the same batch.
+"""The proof that a table keeps of the last batch of each query: a repeated batch is the same batch.
 
 A batch is skipped because its number is in the table's log. If Spark planned it again with more in it, which happens with a checkpoint
 that was restored from a backup or mended by hand, the new rows would be lost. So the log has not only the number, but also, as versions of

@@ -1,4 +1,4 @@
-"""What the topic of decisions says of one sink, as its records are read in order up to a claim.
+"""One sink's records in the topic of decisions, read in order up to a claim.
 
     NAME         a decision; it counts if its transaction is committed
     NAME/claim   no value; the header `token` tells one claim from another

@@ -5,12 +5,13 @@
             that ("ab", "c") is not ("a", "bc"), and null is not empty; and the row's mark
     mark    what the columns topic, partition and timestamp say of the row, 0 if they are absent or null
 
-A hash for each row costs a call for each row, which takes longer than encoding it. So a row is cut into blocks of 64
-bytes, the last one filled with zeros, and numpy multiplies the words of all blocks by eight odd numbers. Each block's and each row's
-result is mixed, so that two rows which exchange their values do not cancel out.
+A row of `LONG_ROW` bytes or more is hashed by CRC32C. For a short row the call would take longer than to encode it. So
+a short row is cut into blocks of 64 bytes, the last one filled with zeros, and numpy multiplies the words of all blocks
+by eight odd numbers. Each block's and each row's result is mixed, so that two rows which exchange their values do not
+cancel out.
 
-Limits: it finds rows that differ by accident, not rows that an adversary made. The numbers and the blocks are part of
-the version of a decision: with others, one batch would have two digests.
+Limits: it finds rows that differ by accident, not rows that an adversary made. The numbers, the blocks and `LONG_ROW`
+are part of the version of a decision: with others, one batch would have two digests.
 
 Source: the finalizer of MurmurHash3 by Austin Appleby.
 """
@@ -25,6 +26,9 @@ from barnabas.records.checksum import Buffer, crc32c
 
 UInt64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+LONG_ROW = 512
+"""Bytes of a row from which one call costs less than the blocks."""
 
 _BLOCK_BYTES = 64
 _WORDS = _BLOCK_BYTES // 8
@@ -55,15 +59,14 @@ class RowDigest:
             marks: what else belongs to each row, None if nothing.
         """
         lengths = ends - starts
-        counts = (lengths + _BLOCK_BYTES - 1) // _BLOCK_BYTES
-        first = np.cumsum(counts) - counts
-        numbers = np.arange(int(counts.sum())) - np.repeat(first, counts)
-        blocks = _blocks(data, np.repeat(starts, counts) + numbers * _BLOCK_BYTES)
-        last = first + counts - 1
-        blocks[last] &= _FIRST_BYTES[lengths - (counts - 1) * _BLOCK_BYTES]
+        hashes = np.empty(len(lengths), np.uint64)
+        is_long = lengths >= LONG_ROW
+        hashes[is_long] = _crcs(data, starts[is_long], ends[is_long])
+        is_short = ~is_long
+        if is_short.any():
+            hashes[is_short] = _hashed_in_blocks(data, starts[is_short], lengths[is_short])
         with np.errstate(over="ignore"):
-            hashes = mixed(blocks @ _WEIGHTS + numbers.astype(np.uint64) * np.uint64(_GOLDEN))
-            rows = np.add.reduceat(hashes, first) + lengths.astype(np.uint64)
+            rows = hashes + lengths.astype(np.uint64)
             if marks is not None:
                 rows += marks
             self.value = (self.value + int(mixed(rows).sum(dtype=np.uint64))) & _MASK
@@ -91,6 +94,25 @@ def column_mark(values: Int64Array, known: np.ndarray[Any, np.dtype[np.bool_]], 
     with np.errstate(over="ignore"):
         marks = mixed(values.astype(np.uint64) * np.uint64(_GOLDEN) + np.uint64(column))
     return np.where(known, marks, np.uint64(0))
+
+
+def _crcs(data: Buffer, starts: Int64Array, ends: Int64Array) -> UInt64Array:
+    view = memoryview(data)
+    found = [crc32c(view[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return mixed(np.array(found, np.uint64))
+
+
+def _hashed_in_blocks(data: Buffer, starts: Int64Array, lengths: Int64Array) -> UInt64Array:
+    """Return a hash of each row; no row is empty."""
+    counts = (lengths + _BLOCK_BYTES - 1) // _BLOCK_BYTES
+    first = np.cumsum(counts) - counts
+    numbers = np.arange(int(counts.sum())) - np.repeat(first, counts)
+    blocks = _blocks(data, np.repeat(starts, counts) + numbers * _BLOCK_BYTES)
+    last = first + counts - 1
+    blocks[last] &= _FIRST_BYTES[lengths - (counts - 1) * _BLOCK_BYTES]
+    with np.errstate(over="ignore"):
+        hashes = mixed(blocks @ _WEIGHTS + numbers.astype(np.uint64) * np.uint64(_GOLDEN))
+        return np.add.reduceat(hashes, first)
 
 
 def _blocks(data: Buffer, positions: Int64Array) -> UInt64Array:
