@@ -1,4 +1,4 @@
-"""`barnabas spark`: the queries that commit their progress to consumer groups."""
+"""`barnabas spark`: the queries that commit their progress to consumer groups, and what queries left open."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from typing import NamedTuple
 
 import click
 
-from barnabas.cli.failure import report_failures
+from barnabas.cli.failure import Failure, Failures, failure_of, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import format_time_ms
+from barnabas.cli.txn import Duration, duration_text
 from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.spark.plain_errors import QueryError
+from barnabas.spark.sink.decisions import NO_BATCH
+from barnabas.spark.sink.orphans import OpenSink, open_sinks, query_of
+from barnabas.spark.sink.protocol import SinkDriver
+from barnabas.spark.sink.sink_batch import SinkBatch
 from barnabas.spark.source.commit_mark import parse_mark
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITIONS", "LAG", "LAG-SECONDS", "LAST-COMMIT")
+_SINK_COLUMNS = ("SINK", "TRANSACTIONS", "TOPICS", "SINCE", "OPEN-FOR")
 _NO_QUERY = "no query commits its progress: set the source's option kafka.group.id, a group for each query"
 
 
@@ -35,7 +42,7 @@ class Unread(NamedTuple):
 
 @click.group()
 def spark() -> None:
-    """Spark queries: how far each is behind."""
+    """Spark queries: how far each is behind, and what dead ones left open."""
 
 
 @spark.command()
@@ -62,6 +69,61 @@ def status(session: Session, groups: tuple[str, ...]) -> None:
     if not rows and not groups:
         click.echo(_NO_QUERY, err=True)
     report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
+
+
+@spark.command()
+@click.argument("sinks", nargs=-1, metavar="[SINK]…")
+@click.option("--abort", is_flag=True, help="End the open transactions of each SINK.")
+@click.option("--longer-than", type=Duration(), default="0s", help="Only sinks with a transaction open for longer: 5m.")
+@session_options
+def orphans(session: Session, sinks: tuple[str, ...], abort: bool, longer_than: int) -> None:
+    """Show the sinks of Spark queries that have open transactions, which readers of committed records wait for.
+
+    A sink is PREFIX/QUERY: the option transactionalIdPrefix with the id of the query, or a batch write's queryId. A query
+    that is writing a batch is shown as well as one that died. --abort commits what the query had decided and aborts the
+    rest; if the query lives, its batch fails, and nothing is lost.
+    """
+    if abort and not sinks:
+        raise click.UsageError("Missing argument 'SINK…': --abort ends the transactions of the sinks that you name.")
+    now_ms = int(time.time() * 1000)
+    with session.admin() as admin:
+        found = {each.name: each for each in open_sinks(admin.cluster) if now_ms - each.since_ms >= longer_than}
+        named = [found[name] for name in dict.fromkeys(sinks) if name in found]
+        failures = [
+            Failure(f"sink {name} has no such transaction") for name in dict.fromkeys(sinks) if name not in found
+        ]
+        if abort:
+            failures += _settle(session, admin, named)
+        elif shown := named if sinks else list(found.values()):
+            session.output.table(_SINK_COLUMNS, [_sink_row(each, now_ms) for each in shown], hidden_first=("SINCE",))
+        elif session.output.is_json:
+            session.output.table(_SINK_COLUMNS, [])
+        elif not sinks:
+            click.echo("no transaction of a Spark sink is open")
+    if failures:
+        raise Failures(failures)
+
+
+def _sink_row(sink: OpenSink, now_ms: int) -> tuple[object, ...]:
+    open_for = duration_text(now_ms - sink.since_ms)
+    return sink.name, sink.transactions, list(sink.topics), format_time_ms(sink.since_ms), open_for
+
+
+def _settle(session: Session, admin: Admin, sinks: list[OpenSink]) -> list[Failure]:
+    """End the transactions of sinks, and return why that failed."""
+    rows: list[tuple[object, ...]] = []
+    failures = []
+    for each in sinks:
+        batch = SinkBatch(each.name, query_of(each.name), "", NO_BATCH)
+        try:
+            rows.append((each.name, *SinkDriver(admin.cluster, batch, admin.cluster.timeout_ms).settle()))
+        except KafkaError as error:
+            failures.append(failure_of(error, f"sink {each.name}"))
+        except QueryError as error:
+            failures.append(Failure(f"sink {each.name}: {error}"))
+    if rows:
+        session.output.table(("SINK", "COMMITTED", "ABORTED"), rows)
+    return failures
 
 
 def _candidates(admin: Admin) -> list[str]:

@@ -24,6 +24,7 @@ from barnabas.client.admin import (
 )
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.spark.sink.sink_transactions import sink_of
 from barnabas.words.durations import parse_duration_ms
 
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
@@ -292,6 +293,10 @@ def _advice(
         return f"barnabas txn abort --topic {where} --start-offset {producer.transaction_start_offset}"
     if owner.state != "Ongoing":
         return "its outcome is decided and its markers are on their way"
+    sink = sink_of(owner.transactional_id)
+    if sink is not None:
+        # To abort it would lose its rows if the sink has decided it.
+        return f"a Spark query's; if it is dead: barnabas spark orphans --abort {as_typed(sink)}"
     if owner.timeout_ms == NEVER_TIMES_OUT_MS:
         return "two-phase commit: it waits for its transaction manager"
     left_ms = owner.timeout_ms - open_ms

@@ -133,6 +133,28 @@ class SinkDriver:
         """
         return self._as_claimed(self._recover_once)
 
+    def settle(self) -> tuple[int, int]:
+        """End everything that is open under the sink's name, in place of a query that does not come back.
+
+        What it had decided is committed, the rest is aborted and fenced. A query that is at work fails its batch.
+
+        Returns:
+            How many open transactions were committed, and how many aborted.
+
+        Raises:
+            QueryError: transactions of the last decision outlived their timeout.
+            KafkaError: a broker did not answer in time; some stay open.
+        """
+        return self._as_claimed(self._settle_once)
+
+    def _settle_once(self, log: DecisionLog, last: Decision | None) -> tuple[int, int]:
+        found = self._transactions.look([], last.aborted if last is not None else ())[0]
+        aborted = _undecided(found, last)
+        if last is not None:
+            self._carry_out(log, last)
+        self._abort_others(log, last, [])
+        return len(found) - len(aborted), len(aborted)
+
     def _recover_once(self, log: DecisionLog, last: Decision | None) -> bool:
         if last is None:
             return False

@@ -33,6 +33,8 @@ logger = logging.getLogger("barnabas.spark")
 
 SEPARATOR = "/"
 """Between the parts of a transactional id: PREFIX/QUERY/WORKER/NUMBER, of which the first two are the sink's name."""
+# As `TaskProducers` makes them.
+_TASK_ID = re.compile(r"(?P<name>[^/]+/[^/]+)/[0-9a-f]{12}/\d+")
 ENDED = (
     ErrorCode.PRODUCER_FENCED,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -43,6 +45,12 @@ ENDED = (
 # No transaction begins with the epoch that fences another.
 _UNUSED_TIMEOUT_MS = 1_000
 _COMMITTED = ("PrepareCommit", "CompleteCommit")
+
+
+def sink_of(transactional_id: str) -> str | None:
+    """Return the name of the sink whose task has a transactional id; None if it is no sink's."""
+    found = _TASK_ID.fullmatch(transactional_id)
+    return found["name"] if found else None
 
 
 class SinkTransactions:
