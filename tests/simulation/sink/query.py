@@ -1,4 +1,4 @@
-"""A query, and whoever restarts it: one driver after the other, until the source's rows are written.
+"""A query, and the user who restarts it: one driver runs after the other, until the source's rows are written.
 
 A driver that stands still may be taken for dead: then the next one begins beside it, and it goes on later. The workers of a driver that
 died are killed, some at once and some after a while; those of a query that failed serve its next life.

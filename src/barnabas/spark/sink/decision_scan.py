@@ -56,7 +56,7 @@ class DecisionScan:
 
     @property
     def decision(self) -> bytes | None:
-        """Return the value of the last decision, None if there is none."""
+        """Return the last decision's value, or None if the sink has decided nothing."""
         return self._decisions[-1][1] if self._decisions else None
 
     def add(self, records: memoryview, offset: int) -> int:

@@ -180,7 +180,7 @@ class DecisionLog:
         self._is_claimed = True
 
     def read(self) -> Decision | None:
-        """Return the last decision before the claim, None if there is none; only after `claim`.
+        """Return the last decision before the claim, or None if the sink had decided nothing. Call `claim` first.
 
         Raises:
             KafkaError: the partition cannot be read, or no broker that answers has the claim.
