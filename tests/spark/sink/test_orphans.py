@@ -6,6 +6,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,6 +16,9 @@ from barnabas.cli.spark import spark
 from barnabas.cli.txn import txn
 from barnabas.client.admin import Admin, NewTopic
 from barnabas.client.outcome import result
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import DescribeTransactionsResponse
 from barnabas.spark.sink.orphans import OpenSink, open_sinks, query_of
 from barnabas.spark.sink.sink_transactions import sink_of
 from barnabas.spark.sink.task_producers import open_cluster
@@ -95,6 +99,28 @@ def test_a_sink_without_open_transactions_cannot_be_ended(servers):
     assert found.exit_code == 1
     assert "sink barnabas-sink/other has no such transaction" in found.output
     assert "Missing argument" in orphans(servers, "--abort").output
+
+
+class Refused(BlockingConnection):
+    """The coordinator does not describe transactions to this client."""
+
+    def receive(self, *, timeout_ms: int | None = None) -> Any:
+        answer = super().receive(timeout_ms=timeout_ms)
+        if isinstance(answer, DescribeTransactionsResponse):
+            for each in answer.transaction_states:
+                each.error_code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return answer
+
+
+def test_a_coordinator_that_refuses_is_not_taken_for_nothing_open(servers):
+    ran = query(servers)
+    ran.begin()
+    ran.run_tasks(ran.batch(0))
+    with (
+        open_cluster(ran.options, Refused) as cluster,
+        pytest.raises(KafkaError, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"),
+    ):
+        open_sinks(cluster)
 
 
 def test_the_doctor_names_the_sink(servers):

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.transactions import TransactionDescription, describe_transactions, list_transactions
-from barnabas.spark.sink.sink_transactions import SEPARATOR, sink_of
+from barnabas.client.transactions import TransactionDescription, list_transactions
+from barnabas.spark.sink.sink_transactions import SEPARATOR, described, sink_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,12 @@ def open_sinks(cluster: Cluster) -> list[OpenSink]:
     """
     listed = cluster.retry(lambda: list_transactions(cluster, states=["Ongoing"]))
     names = [each.transactional_id for each in listed if sink_of(each.transactional_id) is not None]
-    described = cluster.retry(lambda: describe_transactions(cluster, names)) if names else {}
-    return _by_sink(each for each in described.values() if isinstance(each, TransactionDescription))
+    return _by_sink(described(cluster, names, cluster.timeout_ms))
 
 
-def _by_sink(described: Iterable[TransactionDescription]) -> list[OpenSink]:
+def _by_sink(known: Iterable[TransactionDescription]) -> list[OpenSink]:
     found: dict[str, list[TransactionDescription]] = defaultdict(list)
-    for each in described:
+    for each in known:
         name = sink_of(each.transactional_id)
         if each.state == "Ongoing" and name is not None:
             found[name].append(each)

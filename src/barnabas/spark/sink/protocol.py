@@ -60,13 +60,12 @@ from barnabas.spark.sink.decision_scan import done_key
 from barnabas.spark.sink.decisions import NO_BATCH, TOPIC, Decision, DecisionLog, new_token
 from barnabas.spark.sink.repeated_batch import check_order, check_rows, check_topic
 from barnabas.spark.sink.sink_batch import Prepared, SinkBatch, is_two_phase, taken_over, totals, transactions_of
-from barnabas.spark.sink.sink_transactions import SinkTransactions
+from barnabas.spark.sink.sink_transactions import FENCED, SinkTransactions
 
 ResultT = TypeVar("ResultT")
 
 logger = logging.getLogger("barnabas.spark")
 
-_FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE)
 _CLAIMS = 5
 """So often a driver that was fenced looks again: another one, of a run that is ending, may be at the same batch."""
 
@@ -148,11 +147,10 @@ class SinkDriver:
         return self._as_claimed(self._settle_once)
 
     def _settle_once(self, log: DecisionLog, last: Decision | None) -> tuple[int, int]:
-        found = self._transactions.look([], last.aborted if last is not None else ())[0]
-        aborted = _undecided(found, last)
+        found, _ = self._transactions.look([], _to_abort(last))
         if last is not None:
             self._carry_out(log, last)
-        self._abort_others(log, last, [])
+        aborted = self._abort_undecided(log, last, found)
         return len(found) - len(aborted), len(aborted)
 
     def _recover_once(self, log: DecisionLog, last: Decision | None) -> bool:
@@ -185,7 +183,7 @@ class SinkDriver:
             try:
                 return self._claimed_once(work)
             except KafkaError as error:
-                if error.code not in _FENCED:
+                if error.code not in FENCED:
                     raise
                 logger.warning("another driver works on %s; looking at its decision", self._batch.name)
         return self._claimed_once(work)
@@ -245,7 +243,7 @@ class SinkDriver:
         Raises:
             QueryError: a transaction of this batch is not open, or another driver is about to abort it.
         """
-        aborted = last.aborted if last is not None else ()
+        aborted = _to_abort(last)
         left_over, lost = self._transactions.look(mine, aborted)
         if lost or set(mine) & set(aborted):
             self._transactions.fence(mine)
@@ -253,14 +251,20 @@ class SinkDriver:
         return left_over
 
     def _abort_others(self, log: DecisionLog, last: Decision | None, mine: list[Transaction]) -> None:
-        """Abort open transactions that are not decided, and not of this batch.
+        """Abort open transactions that are not decided, and not of this batch."""
+        found, _ = self._transactions.look(mine, _to_abort(last))
+        self._abort_undecided(log, last, found)
+
+    def _abort_undecided(self, log: DecisionLog, last: Decision | None, found: set[Transaction]) -> set[Transaction]:
+        """Abort those of some open transactions that are not decided, and return them.
 
         First the log says so: a driver that claims later must not decide one of them in the meantime.
         """
-        aborted = _undecided(self._transactions.look(mine, last.aborted if last is not None else ())[0], last)
+        aborted = _undecided(found, last)
         if aborted:
             log.write(replace(last or Decision.nothing(self._batch.query), aborted=tuple(sorted(aborted))))
             self._transactions.fence(aborted)
+        return aborted
 
     def _carry_out(self, log: DecisionLog, decision: Decision) -> None:
         """Commit a decision's transactions, unless they are known to be."""
@@ -298,7 +302,7 @@ class SinkDriver:
     def _commit(self, decision: Decision, transactions: Sequence[Transaction]) -> None:
         outcomes = end_transactions(self._cluster, transactions, commit=True, timeout_ms=self._timeout_ms)
         errors = {each: error for each, error in outcomes.items() if error is not None}
-        lost = [each for each, error in errors.items() if error.code in _FENCED]
+        lost = [each for each, error in errors.items() if error.code in FENCED]
         if lost:
             names = ", ".join(each.transactional_id for each in lost)
             raise QueryError(
@@ -325,6 +329,10 @@ class SinkDriver:
             f""" `echo '{{"version":2,"batch":{decision.batch}}}' | barnabas produce {TOPIC} -k '{done}'`."""
             " If not, another transactionalIdPrefix writes the batch"
         )
+
+
+def _to_abort(last: Decision | None) -> tuple[Transaction, ...]:
+    return last.aborted if last is not None else ()
 
 
 def _undecided(transactions: Iterable[Transaction], last: Decision | None) -> set[Transaction]:

@@ -1,9 +1,9 @@
 """The transactions under one sink's name, at their coordinators: which are open, and how they end for good.
 
-A transaction that does not count is aborted, and its producer's pair is fenced. EndTxn alone leaves the pair valid: a task
-that lives on would begin another transaction with it, in which the rows that were aborted are missing. InitProducerId
-with the pair bumps the epoch, and does nothing if the id has another pair by now. So neither request touches a later
-transaction of the id, however late it comes.
+A driver aborts a transaction that does not count, and fences its producer's pair. EndTxn alone leaves the pair valid: a
+task that lives on would begin another transaction with it, and the rows that were aborted would be missing from that
+one. InitProducerId bumps the epoch. Neither request touches a later transaction of the id, however late it comes, because
+there is none: a worker uses an id again only if its last transaction was committed (`was_committed`).
 
 Source: KIP-360, KIP-664, KIP-1152 (a pattern in ListTransactions 2).
 """
@@ -23,6 +23,7 @@ from barnabas.client.producer_transactions import (
     init_producer_id,
 )
 from barnabas.client.transactions import (
+    TransactionDescription,
     TransactionListing,
     describe_transactions,
     list_transactions,
@@ -35,12 +36,9 @@ SEPARATOR = "/"
 """Between the parts of a transactional id: PREFIX/QUERY/WORKER/NUMBER, of which the first two are the sink's name."""
 # As `TaskProducers` makes them.
 _TASK_ID = re.compile(r"(?P<name>[^/]+/[^/]+)/[0-9a-f]{12}/\d+")
-ENDED = (
-    ErrorCode.PRODUCER_FENCED,
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-    ErrorCode.INVALID_TXN_STATE,
-    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-)
+FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE)
+"""The transaction has ended, or the producer's pair is no longer valid, by another process."""
+ENDED = (*FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 """A transaction with this pair is not open, and did not end as asked."""
 # No transaction begins with the epoch that fences another.
 _UNUSED_TIMEOUT_MS = 1_000
@@ -124,32 +122,35 @@ class SinkTransactions:
         A list of all transactions may lack some: a coordinator that died is not among the brokers any more, and the one
         that follows it does not know yet that it must load. A coordinator that is asked about an id answers for it.
         """
-        names = sorted(transactional_ids)
-
-        def describe() -> set[Transaction]:
-            found: set[Transaction] = set()
-            for outcome in describe_transactions(self._cluster, names).values():
-                if isinstance(outcome, KafkaError):
-                    if outcome.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-                        raise outcome
-                elif outcome.state == "Ongoing":
-                    found.add(Transaction(outcome.transactional_id, outcome.producer_id, outcome.producer_epoch))
-            return found
-
-        return insist(self._cluster, describe, self._timeout_ms)
+        known = described(self._cluster, transactional_ids, self._timeout_ms)
+        return {_transaction(each) for each in known if each.state == "Ongoing"}
 
 
 def was_committed(cluster: Cluster, transaction: Transaction, timeout_ms: int) -> bool:
     """Return whether a transaction is committed, or is going to be, and its id was not used since."""
-    name = transaction.transactional_id
+    known = described(cluster, [transaction.transactional_id], timeout_ms)
+    return any(each.state in _COMMITTED and _transaction(each) == transaction for each in known)
 
-    def describe() -> bool:
-        found = describe_transactions(cluster, [name])[name]
-        if isinstance(found, KafkaError):
-            if found.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-                raise found
-            return False
-        pair = (found.producer_id, found.producer_epoch)
-        return found.state in _COMMITTED and pair == (transaction.producer_id, transaction.epoch)
+
+def described(cluster: Cluster, transactional_ids: Iterable[str], timeout_ms: int) -> list[TransactionDescription]:
+    """Return the ids as their coordinators know them; an id that its coordinator does not know is left out.
+
+    Raises:
+        KafkaError: a coordinator did not answer in time.
+    """
+    names = sorted(transactional_ids)
+
+    def describe() -> list[TransactionDescription]:
+        found: list[TransactionDescription] = []
+        for outcome in describe_transactions(cluster, names).values():
+            if not isinstance(outcome, KafkaError):
+                found.append(outcome)
+            elif outcome.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                raise outcome
+        return found
 
     return insist(cluster, describe, timeout_ms)
+
+
+def _transaction(found: TransactionDescription) -> Transaction:
+    return Transaction(found.transactional_id, found.producer_id, found.producer_epoch)

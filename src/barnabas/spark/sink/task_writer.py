@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.compression import Compression
 from barnabas.spark.named_topics import partition_count
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.columns import RowRouter
@@ -20,6 +21,7 @@ from barnabas.spark.sink.digest import RowDigest
 from barnabas.spark.sink.encoder import encode
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.sink_batch import Prepared, SinkBatch, taken_over
+from barnabas.spark.sink.sink_transactions import FENCED
 from barnabas.spark.sink.task_producers import TaskProducers
 
 if TYPE_CHECKING:
@@ -28,12 +30,7 @@ if TYPE_CHECKING:
     from barnabas.client.producer import Producer
 
 # The task's transaction has ended, and the task did not end it.
-_TAKEN_OVER = (
-    ErrorCode.PRODUCER_FENCED,
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-    ErrorCode.TRANSACTION_ABORTABLE,
-    ErrorCode.INVALID_TXN_STATE,
-)
+_TAKEN_OVER = (*FENCED, ErrorCode.TRANSACTION_ABORTABLE)
 
 
 def write_task(
@@ -61,6 +58,7 @@ def write_task(
     cluster = producers.cluster(options)
     producer: Producer | None = None
     digest = None if batch is None else RowDigest()
+    compression = Compression.NONE if only_counts else options.compression
     counts: dict[str, int] = {}
     written = 0
 
@@ -75,7 +73,7 @@ def write_task(
     try:
         for batch_of_rows in rows:
             for partition, records in router.route(batch_of_rows):
-                batches = encode(records, options.max_request_bytes, options.compression, digest)
+                batches = encode(records, options.max_request_bytes, compression, digest)
                 if only_counts:
                     collections.deque(batches, maxlen=0)
                     continue
