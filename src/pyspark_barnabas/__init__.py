@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DefaultSource"]
 
-_COLUMNS = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
-)
-_HEADERS = ", headers array<struct<key: string, value: binary>>"
-
 
 class DefaultSource(DataSource):
     """Topics of barnabas or Apache Kafka as a Spark source and sink, with the columns and options of Spark's own.
@@ -83,12 +78,13 @@ class DefaultSource(DataSource):
         return "barnabas"
 
     def schema(self) -> str:
-        """Return the columns, with `headers` if `includeHeaders` is true."""
-        from barnabas.spark.source.options import check_options, includes_headers
+        """Return the columns: those of the option `columns`, else all, with `headers` if `includeHeaders` is true."""
+        from barnabas.spark.source.columns import schema
+        from barnabas.spark.source.options import check_options, columns_of
 
         with plain_errors():
             check_options(dict(self.options))
-        return _COLUMNS + (_HEADERS if includes_headers(dict(self.options)) else "")
+            return schema(columns_of(dict(self.options)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
@@ -118,7 +114,7 @@ class DefaultSource(DataSource):
         if given.replace(" ", "") != ours.replace(" ", ""):
             raise ValueError(
                 f'format("barnabas") has fixed columns, which .schema(...) cannot change: {ours}. '
-                "Leave .schema(...) out, and cast or parse the columns."
+                "Leave .schema(...) out, choose columns by the option columns, and cast or parse them."
             )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

@@ -38,6 +38,7 @@ SOURCE_OPTIONS = (
     "maxTriggerDelay",
     "minRecordAge",
     "includeHeaders",
+    "columns",
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",

@@ -73,7 +73,7 @@ def read(spark: SparkSession, options: Mapping[str, str], policy: RetryPolicy) -
     with needed_by("barnabas.spark.retries.read", "cli"):  # executors do without
         from confluent_kafka.admin import AdminClient
     ensure_topics(AdminClient({"bootstrap.servers": given["kafka.bootstrap.servers"]}), sources, policy)
-    ours = {**given, "includeheaders": "true", "kafka.isolation.level": "read_committed"}
+    ours = {**given, "columns": ",".join(_NEEDED), "includeheaders": "true", "kafka.isolation.level": "read_committed"}
     streams = [spark.readStream.format("barnabas").options(**ours).load()]
     for retry, topic in enumerate(policy.retry_topics, 1):
         # This query sent the records in a retry topic: it must not skip any of them.

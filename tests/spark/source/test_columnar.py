@@ -18,13 +18,16 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import HEADER, iter_batches
 from barnabas.spark.source import columnar
 from barnabas.spark.source.columnar import arrow_schema, select_batches, to_arrow
+from barnabas.spark.source.columns import DEFAULT, TYPES
+
+ALL = tuple(TYPES)
 
 
-def rows(buffer: bytes, start: int = 0, end: int = 2**62, aborted=(), *, headers: bool = True) -> list[dict]:
+def rows(buffer: bytes, start: int = 0, end: int = 2**62, aborted=(), *, columns=ALL) -> list[dict]:
     view = memoryview(bytes(buffer))
     chosen = select_batches(view, start, end, aborted)
-    batches = to_arrow(view, chosen.batches, start, end, topic="t", partition=3, include_headers=headers)
-    return pa.Table.from_batches(list(batches), arrow_schema(headers)).to_pylist()
+    batches = to_arrow(view, chosen.batches, start, end, topic="t", partition=3, columns=columns)
+    return pa.Table.from_batches(list(batches), arrow_schema(columns)).to_pylist()
 
 
 def as_records(found: list[dict]) -> list[tuple]:
@@ -68,8 +71,20 @@ def test_the_same_as_the_record_decoder(batches, start, length):
     assert as_records(rows(buffer, start, start + length)) == wanted
 
 
+@given(st.lists(batch, max_size=3), st.permutations(ALL), st.integers(1, len(ALL)))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_chosen_columns_are_those_of_all_columns(batches, order, count):
+    buffer, offset = b"", 0
+    for records, codec, gap, append_time in batches:
+        offset += gap
+        buffer += build_batch(records, base_offset=offset, compression=codec, log_append_time=append_time)
+        offset += len(records)
+    chosen = order[:count]
+    assert rows(buffer, columns=chosen) == [{name: row[name] for name in chosen} for row in rows(buffer)]
+
+
 def test_columns_are_those_of_sparks_own_source():
-    fields = [(f.name, str(f.type)) for f in arrow_schema(True)]
+    fields = [(f.name, str(f.type)) for f in arrow_schema(ALL)]
     assert fields == [
         ("key", "binary"),
         ("value", "binary"),
@@ -80,7 +95,7 @@ def test_columns_are_those_of_sparks_own_source():
         ("timestampType", "int32"),
         ("headers", "list<element: struct<key: string, value: binary>>"),
     ]
-    assert arrow_schema(False) == pa.schema(list(arrow_schema(True))[:-1])
+    assert arrow_schema(DEFAULT) == pa.schema(list(arrow_schema(ALL))[:-1])
 
 
 def test_one_row_in_full():
@@ -199,7 +214,7 @@ def test_a_piece_has_at_most_the_maximum_number_of_rows(monkeypatch):
     buffer = b"".join(build_batch([(0, None, b"x", [])] * 3, base_offset=3 * i) for i in range(5))
     view = memoryview(buffer)
     chosen = select_batches(view, 0, 99)
-    pieces = list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, include_headers=False))
+    pieces = list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
     assert [len(p) for p in pieces] == [4, 2, 4, 2, 3]
     assert pa.Table.from_batches(pieces)["offset"].to_pylist() == list(range(15))
 
@@ -252,7 +267,7 @@ def test_timestamps_that_do_not_fit_are_clipped():
     buffer = build_batch([(2**62, None, b"x", [])])
     view = memoryview(buffer)
     chosen = select_batches(view, 0, 9)
-    (piece,) = to_arrow(view, chosen.batches, 0, 9, topic="t", partition=0, include_headers=False)
+    (piece,) = to_arrow(view, chosen.batches, 0, 9, topic="t", partition=0, columns=DEFAULT)
     assert piece["timestamp"].cast(pa.int64()).to_pylist() == [(2**63 - 1) // 1000 * 1000]
 
 
@@ -274,7 +289,7 @@ def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas):
     view = memoryview(buffer)
     chosen = select_batches(view, 0, 99, check_crcs=False)
     with pytest.raises(CorruptRecord, match="do not ascend"):
-        list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, include_headers=False))
+        list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
 
 
 @given(st.data())
@@ -288,7 +303,7 @@ def test_damaged_records_raise_and_never_read_outside(data):
     view = memoryview(buffer)
     chosen = select_batches(view, 0, 99, check_crcs=False)
     try:
-        for piece in to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, include_headers=True):
+        for piece in to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, columns=ALL):
             piece.validate(full=True)
     except RecordError:
         pass

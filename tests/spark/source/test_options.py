@@ -9,7 +9,9 @@ import pytest
 
 from barnabas.spark import given_options
 from barnabas.spark.option_names import SOURCE_OPTIONS
+from barnabas.spark.source import columns as columns_module
 from barnabas.spark.source import options as options_module
+from barnabas.spark.source.columns import DEFAULT
 from barnabas.spark.source.offsets import ByCut, ByGroup, ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
 from barnabas.spark.source.options import (
     Assign,
@@ -18,8 +20,8 @@ from barnabas.spark.source.options import (
     SubscribePattern,
     TimestampStrategy,
     check_options,
+    columns_of,
     duration_ms,
-    includes_headers,
     parse_batch_options,
     parse_stream_options,
 )
@@ -48,7 +50,7 @@ def test_defaults_of_a_batch():
     assert options.consumer.client_id == "spark-kafka-source"
 
     assert options.consumer.check_crcs
-    assert not options.include_headers
+    assert options.columns == DEFAULT
 
 
 def test_isolation_levels_have_the_values_of_the_protocol():
@@ -68,12 +70,21 @@ def test_names_are_compared_without_case():
     assert options.bootstrap_servers == "b:1"
     assert options.topics == Subscribe(("a", "b"))
     assert options.min_partitions == 7
-    assert options.include_headers
+    assert options.columns == (*DEFAULT, "headers")
 
 
-def test_includes_headers_needs_no_other_option():
-    assert includes_headers({"INCLUDEHEADERS": "true"})
-    assert not includes_headers({})
+def test_columns_need_no_other_option():
+    assert columns_of({"INCLUDEHEADERS": "true"}) == (*DEFAULT, "headers")
+    assert columns_of({"columns": "value , OFFSET,timestamptype"}) == ("value", "offset", "timestampType")
+    assert columns_of({"columns": "headers,key", "includeHeaders": "true"}) == ("headers", "key")
+    with pytest.raises(ValueError, match=r"the source has key, value, .*, headers; did you mean value"):
+        columns_of({"columns": "key,valeu"})
+    with pytest.raises(ValueError, match="columns has '', and the source has key"):
+        columns_of({"columns": "key,"})
+    with pytest.raises(ValueError, match="columns has key twice"):
+        columns_of({"columns": "key,value,KEY"})
+    with pytest.raises(ValueError, match="add headers to columns"):
+        columns_of({"columns": "key", "includeHeaders": "true"})
 
 
 def test_the_three_ways_to_name_topics():
@@ -329,7 +340,7 @@ def documented() -> dict[str, str]:
 
 
 def test_every_option_that_is_read_is_documented_and_the_other_way_round():
-    source = "".join(Path(str(module.__file__)).read_text() for module in (options_module, given_options))
+    source = "".join(Path(str(module.__file__)).read_text() for module in (options_module, columns_module, given_options))
     read = set(re.findall(r'given\.(?:text|integer|positive|not_negative|boolean)\(\s*"([\w.]+)"', source))
     read |= {
         f"{side}{kind}" for side in ("starting", "ending") for kind in ("Timestamp", "OffsetsByTimestamp", "Offsets")

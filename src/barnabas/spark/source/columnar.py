@@ -37,7 +37,7 @@ Sources: KIP-98 (record batch, aborted transactions), KIP-82 (headers); Kafka cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -60,15 +60,16 @@ _TIMESTAMP_LIMIT_MS = (2**63 - 1) // 1000
 _HEADER_BYTES = HEADER.size
 
 _HEADERS_TYPE = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
-_COLUMNS = [
-    ("key", pa.binary()),
-    ("value", pa.binary()),
-    ("topic", pa.string()),
-    ("partition", pa.int32()),
-    ("offset", pa.int64()),
-    ("timestamp", pa.timestamp("us", tz="UTC")),
-    ("timestampType", pa.int32()),
-]
+_TYPES = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestampType": pa.int32(),
+    "headers": _HEADERS_TYPE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,9 @@ class Selection:
     next_offset: int
 
 
-def arrow_schema(include_headers: bool) -> pa.Schema:
+def arrow_schema(columns: Sequence[str]) -> pa.Schema:
     """Return the exact schema that Spark expects of the source's rows."""
-    return pa.schema([*_COLUMNS, ("headers", _HEADERS_TYPE)] if include_headers else _COLUMNS)
+    return pa.schema([(name, _TYPES[name]) for name in columns])
 
 
 def select_batches(
@@ -140,16 +141,19 @@ def to_arrow(
     *,
     topic: str,
     partition: int,
-    include_headers: bool,
+    columns: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
     """Decode selected batches into pieces of at most `ROWS_PER_PIECE` rows, in order of offsets.
+
+    Args:
+        columns: names; others are not decoded.
 
     Raises:
         CorruptRecord: the records do not fill their batch, or a length points outside its record.
     """
-    schema = arrow_schema(include_headers)
+    schema = arrow_schema(columns)
     for piece in _pieces(records, batches):
-        rows = _decode(piece, topic, partition, schema, include_headers)
+        rows = _decode(piece, topic, partition, schema)
         low, high = np.searchsorted(piece.offsets, [start, end])
         for at in range(low, high, ROWS_PER_PIECE):
             yield rows.slice(at, min(ROWS_PER_PIECE, high - at))
@@ -164,15 +168,21 @@ class _Piece:
         starts, ends = _record_bounds(data, headers, spans)
         self.starts, self.ends = starts, ends
         # Each record begins with its attributes, one byte that is not used yet.
-        deltas, position = _varints(data, starts + 1)
+        self._headers = headers
+        self._timestamp_deltas, position = _varints(data, starts + 1)
         offset_deltas, position = _varints(data, position)
         self.key_position = position
         self.offsets = self._per_record([h.base_offset for h in headers]) + offset_deltas
-        self.append_time = self._per_record([int(h.is_log_append_time) for h in headers])
-        base = self._per_record([h.max_timestamp if h.is_log_append_time else h.base_timestamp for h in headers])
-        self.timestamps = base + np.where(self.append_time == 1, 0, deltas)
         if np.any(offset_deltas < 0) or np.any(np.diff(self.offsets) <= 0):
             raise CorruptRecord("offsets of a batch do not ascend")
+
+    @property
+    def append_time(self) -> Int64Array:
+        return self._per_record([int(h.is_log_append_time) for h in self._headers])
+
+    def timestamps(self) -> Int64Array:
+        base = [h.max_timestamp if h.is_log_append_time else h.base_timestamp for h in self._headers]
+        return self._per_record(base) + np.where(self.append_time == 1, 0, self._timestamp_deltas)
 
     def _per_record(self, per_batch: list[int]) -> Int64Array:
         return np.repeat(np.array(per_batch, np.int64), self.counts)
@@ -330,23 +340,37 @@ def _binary_column(data: ByteArray, start: Int64Array, length: Int64Array) -> pa
     return alternating.filter(pa.array(wanted))
 
 
-def _decode(piece: _Piece, topic: str, partition: int, schema: pa.Schema, include_headers: bool) -> pa.RecordBatch:
-    key_start, key_length, position = _bytes_field(piece, piece.key_position)
-    value_start, value_length, position = _bytes_field(piece, position)
+def _decode(piece: _Piece, topic: str, partition: int, schema: pa.Schema) -> pa.RecordBatch:
+    wanted = set(schema.names)
     rows = len(piece.offsets)
-    timestamps = np.clip(piece.timestamps, -_TIMESTAMP_LIMIT_MS, _TIMESTAMP_LIMIT_MS) * 1000
-    columns = [
-        _binary_column(piece.data, key_start, key_length),
-        _binary_column(piece.data, value_start, value_length),
-        pa.repeat(pa.scalar(topic), rows),
-        pa.repeat(pa.scalar(partition, pa.int32()), rows),
-        pa.array(piece.offsets),
-        pa.array(timestamps).view(pa.timestamp("us", tz="UTC")),
-        pa.array(piece.append_time.astype(np.int32)),
-    ]
-    if include_headers:
-        columns.append(_headers_column(piece, position))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    made: dict[str, Callable[[], pa.Array]] = {
+        "topic": lambda: pa.repeat(pa.scalar(topic), rows),
+        "partition": lambda: pa.repeat(pa.scalar(partition, pa.int32()), rows),
+        "offset": lambda: pa.array(piece.offsets),
+        "timestamp": lambda: _timestamp_column(piece),
+        "timestampType": lambda: pa.array(piece.append_time.astype(np.int32)),
+    }
+    found: dict[str, pa.Array] = {}
+    # The bytes of a record follow each other: a field is found behind the one before.
+    position = piece.key_position
+    if wanted & {"key", "value", "headers"}:
+        start, length, position = _bytes_field(piece, position)
+        if "key" in wanted:
+            found["key"] = _binary_column(piece.data, start, length)
+    if wanted & {"value", "headers"}:
+        start, length, position = _bytes_field(piece, position)
+        if "value" in wanted:
+            found["value"] = _binary_column(piece.data, start, length)
+    if "headers" in wanted:
+        found["headers"] = _headers_column(piece, position)
+    return pa.RecordBatch.from_arrays(
+        [found[name] if name in found else made[name]() for name in schema.names], schema=schema
+    )
+
+
+def _timestamp_column(piece: _Piece) -> pa.Array:
+    timestamps = np.clip(piece.timestamps(), -_TIMESTAMP_LIMIT_MS, _TIMESTAMP_LIMIT_MS) * 1000
+    return pa.array(timestamps).view(pa.timestamp("us", tz="UTC"))
 
 
 def _headers_column(piece: _Piece, position: Int64Array) -> pa.Array:

@@ -207,7 +207,7 @@ class RangeFetcher:
             self._wanted.end,
             topic=self._wanted.topic,
             partition=self._wanted.partition,
-            include_headers=self._options.include_headers,
+            columns=self._options.columns,
         )
 
     def _wait_for_records(self, why: str, advice: str) -> None:

@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 from barnabas.spark.given_options import GivenOptions, addresses
 from barnabas.spark.option_names import check_names
+from barnabas.spark.source.columns import chosen_columns
 from barnabas.spark.source.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -135,7 +136,7 @@ class SourceOptions:
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
     min_record_age_ms: int
-    include_headers: bool
+    columns: tuple[str, ...]
     group_id: str | None
     poll_timeout_ms: int
     fetch_offset_retries: int
@@ -144,9 +145,13 @@ class SourceOptions:
     consumer: ConsumerSettings
 
 
-def includes_headers(options: Mapping[str, str]) -> bool:
-    """Return whether the source has the column `headers`, which Spark needs for the schema."""
-    return GivenOptions(options).boolean("includeHeaders", False)
+def columns_of(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the source's columns, which Spark needs for the schema.
+
+    Raises:
+        ValueError: as `chosen_columns`.
+    """
+    return chosen_columns(GivenOptions(options))
 
 
 def check_options(options: Mapping[str, str]) -> None:
@@ -158,7 +163,7 @@ def check_options(options: Mapping[str, str]) -> None:
     given = GivenOptions(options)
     check_names(options)
     addresses(given)
-    includes_headers(options)
+    chosen_columns(given)
 
 
 def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOptions:
@@ -237,7 +242,7 @@ def _parse(given: GivenOptions, now_ms: int, default_start: OffsetLimit) -> Sour
         min_offsets_per_trigger=given.positive("minOffsetsPerTrigger"),
         max_trigger_delay_ms=duration_ms(given.text("maxTriggerDelay") or "15m"),
         min_record_age_ms=duration_ms(given.text("minRecordAge") or "0"),
-        include_headers=given.boolean("includeHeaders", False),
+        columns=chosen_columns(given),
         group_id=given.text("kafka.group.id") or None,
         poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
         fetch_offset_retries=retries,
