@@ -79,12 +79,10 @@ class DefaultSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns: those of the option `columns`, else all, with `headers` if `includeHeaders` is true."""
-        from barnabas.spark.source.columns import schema
-        from barnabas.spark.source.options import check_options, columns_of
+        from barnabas.spark.source.options import schema_of
 
         with plain_errors():
-            check_options(dict(self.options))
-            return schema(columns_of(dict(self.options)))
+            return schema_of(dict(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""

@@ -13,6 +13,7 @@ from barnabas.client.producer import EncodedRecords
 from barnabas.client.producer_transactions import end_transactions
 from barnabas.records.builder import encode_record
 from barnabas.spark.sink import task_producers
+from barnabas.spark.sink.kept_ids import KeptIds
 from barnabas.spark.sink.options import SinkOptions, parse_stream_options
 from barnabas.spark.sink.sink_batch import SinkBatch
 from barnabas.spark.sink.task_producers import TaskProducers, of_this_process
@@ -44,7 +45,7 @@ def use(
     if end is not None:
         found = end_transactions(producers.cluster(options), [producer.transaction], commit=end, timeout_ms=10_000)
         assert found == {producer.transaction: None}
-    producers.keep(wanted, producer)
+    producers.keep(options, wanted, producer)
     return producer.transactional_id
 
 
@@ -64,6 +65,38 @@ def test_each_sink_has_its_own(options):
     producers = TaskProducers(worker="w")
     assert use(producers, options, 0, "one") == "one/w/0"
     assert use(producers, options, 9, "other") == "other/w/1"
+
+
+def test_each_cluster_has_its_own(options):
+    """A query may write to two clusters under one name."""
+    producers = TaskProducers(worker="clusters")
+    assert use(producers, options, 0) == "s/clusters/0"
+    with barnabas.Broker() as other:
+        other.create_topic("rows")
+        there = parse_stream_options({"kafka.bootstrap.servers": other.bootstrap_servers})
+        assert use(producers, there, 2) == "s/clusters/1"
+        with Admin(other.bootstrap_servers) as admin:
+            assert [each.transactional_id for each in admin.list_transactions()] == ["s/clusters/1"]
+    assert use(producers, options, 2) == "s/clusters/0"
+
+
+def test_the_ids_of_a_worker_that_is_gone_serve_the_next_one(options, tmp_path):
+    """Every batch has a new worker; the ids are those of the first two."""
+    used = []
+    for batch in range(8):
+        kept = KeptIds(tmp_path, f"worker{batch}")
+        producers = TaskProducers(worker=f"worker{batch}", kept=kept)
+        used += [use(producers, options, batch, "kept") for _ in range(2)]
+        kept.close()
+    assert len(set(used)) == 4
+
+
+def test_an_id_of_a_worker_that_is_gone_is_not_used_without_its_commit(options, tmp_path):
+    for batch, end in enumerate((False, True, True)):
+        kept = KeptIds(tmp_path, f"lost{batch}")
+        producers = TaskProducers(worker=f"lost{batch}", kept=kept)
+        assert use(producers, options, batch, "lost", end) == f"lost/lost{batch}/0"
+        kept.close()
 
 
 def test_a_producer_that_was_fenced_is_replaced(broker, options):

@@ -20,7 +20,6 @@ from barnabas.spark.source.options import (
     SubscribePattern,
     TimestampStrategy,
     check_options,
-    columns_of,
     duration_ms,
     parse_batch_options,
     parse_stream_options,
@@ -71,20 +70,6 @@ def test_names_are_compared_without_case():
     assert options.topics == Subscribe(("a", "b"))
     assert options.min_partitions == 7
     assert options.columns == (*DEFAULT, "headers")
-
-
-def test_columns_need_no_other_option():
-    assert columns_of({"INCLUDEHEADERS": "true"}) == (*DEFAULT, "headers")
-    assert columns_of({"columns": "value , OFFSET,timestamptype"}) == ("value", "offset", "timestampType")
-    assert columns_of({"columns": "headers,key", "includeHeaders": "true"}) == ("headers", "key")
-    with pytest.raises(ValueError, match=r"the source has key, value, .*, headers; did you mean value"):
-        columns_of({"columns": "key,valeu"})
-    with pytest.raises(ValueError, match="columns has '', and the source has key"):
-        columns_of({"columns": "key,"})
-    with pytest.raises(ValueError, match="columns has key twice"):
-        columns_of({"columns": "key,value,KEY"})
-    with pytest.raises(ValueError, match="add headers to columns"):
-        columns_of({"columns": "key", "includeHeaders": "true"})
 
 
 def test_the_three_ways_to_name_topics():
@@ -340,7 +325,9 @@ def documented() -> dict[str, str]:
 
 
 def test_every_option_that_is_read_is_documented_and_the_other_way_round():
-    source = "".join(Path(str(module.__file__)).read_text() for module in (options_module, columns_module, given_options))
+    source = "".join(
+        Path(str(module.__file__)).read_text() for module in (options_module, columns_module, given_options)
+    )
     read = set(re.findall(r'given\.(?:text|integer|positive|not_negative|boolean)\(\s*"([\w.]+)"', source))
     read |= {
         f"{side}{kind}" for side in ("starting", "ending") for kind in ("Timestamp", "OffsetsByTimestamp", "Offsets")

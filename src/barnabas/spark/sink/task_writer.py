@@ -93,7 +93,7 @@ def write_task(
         raise _explained(error, options, batch, producer) from None
     if batch is None or digest is None:
         return Prepared(None, written)
-    producers.keep(batch, producer)
+    producers.keep(options, batch, producer)
     assert producer.identity is not None
     return Prepared(producer.transaction, written, producer.identity.two_phase, digest.value)
 

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from barnabas.spark.given_options import GivenOptions, addresses
 from barnabas.spark.option_names import check_names
-from barnabas.spark.source.columns import chosen_columns
+from barnabas.spark.source.columns import chosen_columns, schema
 from barnabas.spark.source.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -145,13 +145,14 @@ class SourceOptions:
     consumer: ConsumerSettings
 
 
-def columns_of(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the source's columns, which Spark needs for the schema.
+def schema_of(options: Mapping[str, str]) -> str:
+    """Return the source's columns as Spark's schema text.
 
     Raises:
-        ValueError: as `chosen_columns`.
+        ValueError: as `check_options`.
     """
-    return chosen_columns(GivenOptions(options))
+    check_options(options)
+    return schema(chosen_columns(GivenOptions(options)))
 
 
 def check_options(options: Mapping[str, str]) -> None:
