@@ -11,7 +11,7 @@ import barnabas
 from barnabas.client.admin import Admin
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
-from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
+from barnabas.client.configs import ConfigChange, ConfigResource, ResourceType, describe_configs
 from barnabas.client.offsets import LATEST, list_offsets
 from barnabas.client.outcome import result
 from barnabas.client.producer import EncodedRecords, Producer
@@ -21,8 +21,9 @@ from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError
 from barnabas.records.builder import encode_record
 from barnabas.records.record_batch import iter_batches
+from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink import decisions
-from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+from barnabas.spark.sink.decisions import TOPIC, TOPIC_SETTINGS, Decision, DecisionLog
 
 pytestmark = pytest.mark.slow
 
@@ -100,9 +101,32 @@ def test_another_sinks_open_transaction_hides_nothing(cluster):
 def test_the_topic_is_compacted(cluster):
     claimed(cluster, "any")
     resource = ConfigResource(ResourceType.TOPIC, TOPIC)
-    found = describe_configs(cluster, [resource], names=["cleanup.policy"])[resource]
+    found = describe_configs(cluster, [resource], names=list(TOPIC_SETTINGS))[resource]
     assert not isinstance(found, KafkaError)
-    assert [entry.value for entry in found] == ["compact"]
+    assert {entry.name: entry.value for entry in found} == TOPIC_SETTINGS
+
+
+def test_a_decision_of_many_tasks(cluster):
+    """A hundred thousand fit."""
+    tasks = tuple(Transaction(f"barnabas-sink/{'0' * 36}/0123456789ab/{n}", 10**6 + n, 3) for n in range(100_000))
+    claimed(cluster, "many").write(replace(decision(1), transactions=tasks))
+    found = claimed(cluster, "many").read()
+    assert found is not None
+    assert found.transactions == tasks
+
+
+def test_a_decision_that_does_not_fit(broker, cluster):
+    resource = ConfigResource(ResourceType.TOPIC, TOPIC)
+    log = claimed(cluster, "large")
+    with Admin(broker.bootstrap_servers) as admin:
+        assert admin.alter_configs({resource: [ConfigChange("max.message.bytes", "300")]}) == {resource: None}
+        with pytest.raises(QueryError, match=f"of batch 1 has .* bytes for 20 tasks, .* max.message.bytes of {TOPIC}"):
+            log.write(replace(decision(1), transactions=decision(1).transactions * 10))
+        log.release()
+        (found,) = [each for each in admin.list_transactions() if each.transactional_id == "large"]
+        assert found.state in ("PrepareAbort", "CompleteAbort")
+        size = TOPIC_SETTINGS["max.message.bytes"]
+        assert admin.alter_configs({resource: [ConfigChange("max.message.bytes", size)]}) == {resource: None}
 
 
 def test_a_record_of_a_newer_release():

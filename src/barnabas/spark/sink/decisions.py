@@ -47,11 +47,20 @@ from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.client.topics import create_if_absent, replicated
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.records.builder import build_batch, encode_record
+from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decision_scan import TOKEN, DecisionScan, claim_key, done_key
 
 TOPIC = "__barnabas_sink"
 _PARTITION = TopicPartition(TOPIC, 0)
-_TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "4194304", "min.cleanable.dirty.ratio": "0.1"}
+TOPIC_SETTINGS = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "16777216",
+    "min.cleanable.dirty.ratio": "0.1",
+    "max.message.bytes": "10485760",
+}
+"""A decision names a transaction for each task, in about 80 bytes: 100,000 tasks take 8 MB, and must fit into a segment."""
+
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # The driver's transactions hold a claim and at most one decision.
 _TRANSACTION_TIMEOUT_MS = 60_000
 # The sink's last record is nearly always among the last of the topic.
@@ -171,7 +180,7 @@ class DecisionLog:
 
         def create() -> None:
             create_if_absent(
-                self._cluster, replicated(TOPIC, 1, len(self._cluster.metadata([]).brokers), _TOPIC_SETTINGS)
+                self._cluster, replicated(TOPIC, 1, len(self._cluster.metadata([]).brokers), TOPIC_SETTINGS)
             )
 
         insist(self._cluster, create, self._timeout_ms)
@@ -197,9 +206,20 @@ class DecisionLog:
 
         Raises:
             KafkaError: PRODUCER_FENCED or INVALID_PRODUCER_EPOCH if another driver has claimed since.
+            QueryError: the batch has too many tasks for the topic's max.message.bytes.
         """
+        value = decision.to_json()
+        try:
+            self._append(encode_record(0, 0, self._name.encode(), value))
+        except KafkaError as error:
+            if error.code in _TOO_LARGE:
+                tasks = len(decision.transactions)
+                raise QueryError(
+                    f"the decision of batch {decision.batch} has {len(value)} bytes for {tasks} tasks, and the brokers"
+                    f" reject it: raise max.message.bytes of {TOPIC}, or write with fewer tasks (coalesce)"
+                ) from None
+            raise
         self._is_claimed = False
-        self._append(encode_record(0, 0, self._name.encode(), decision.to_json()))
         transaction = self._producer.transaction
         error = end_transactions(self._cluster, [transaction], commit=True, timeout_ms=self._timeout_ms)[transaction]
         if error is not None:
