@@ -1,7 +1,7 @@
 """A query's checkpoint as Spark keeps it: for each batch the rows that were planned, and whether its commit returned.
 
 Both logs take a batch once: a second driver that adds the same batch again fails, as Spark's do. `lose` takes away the newest entries,
-as a backup that is restored, or a power cut before the page cache was written; `restore` brings them back.
+as when a backup is restored, or the power fails before the page cache is written; `restore` brings them back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A driver as Spark's: it plans a batch, has its tasks run, commits, and writes down that the batch is done.
 
-All of it runs in the driver's process, so that it dies, or stands still, with it. It looks at its tasks now and then, as messages
-between processes of Spark are not simulated.
+All of this runs in the driver's process, and dies or stands still with it. The driver looks at its tasks now and then, because
+messages between processes of Spark are not simulated.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def delta_writer(
         path: the table's folder; the first batch creates the table.
         query_id: names the sequence of batches in the table; None takes the id that Spark keeps in the query's checkpoint.
         fail_on_different_batch: False skips a batch that the table has without reading it. Rows with a value that is computed each
-            time (`uuid()`, `rand()`) need this: they are never the same again.
+            time (`uuid()`) need this: they are never the same again.
         fail_on_missing_batch: False is for a table that gets only some of the query's batches.
 
     The function raises ValueError, and writes nothing, if

@@ -4,13 +4,13 @@
     NAME/claim   no value; the header `token` tells one claim from another
     NAME/done    {"version": 2, "batch": 17}: the transactions of this batch's decision are committed
 
-A driver claims when every earlier transaction of its sink is complete, so before its claim stands the marker of each
-decision. What comes behind it was written by a driver that claimed later, and is left to that driver.
+A driver claims when the transactions of all earlier drivers are complete, so the marker of each decision stands before
+the claim. What comes behind the claim was written by a driver that claimed later, and is left to that driver.
 
 Invariants:
 
-- A decision without a marker is committed: compaction removes the records of aborted transactions, never only their
-  markers.
+- A decision without a marker is committed: compaction may remove a marker, but that of an aborted transaction only
+  after its records.
 - `done` counts without a transaction. It stays true, also if a driver that was stopped for long writes it.
 """
 

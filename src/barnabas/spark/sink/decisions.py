@@ -6,7 +6,7 @@
             "transactions": [["orders/…/0", 4711, 3], …],          transactional id, producer id, epoch
             "aborted": []}
 
-Version 1 has only query, batch, run, rows and transactions. A batch that it decided is not compared when it is repeated.
+Version 1 has only query, batch, run, rows and transactions. The rows of a batch are not compared with it.
 
 A decision is final once its record is committed: a driver that finds it commits these transactions and no others.
 
@@ -16,7 +16,7 @@ record, and `write` puts the decision into the same one. So between `claim` and 
 decided anything.
 
 `read` reads up to the claim record. A leader that was deposed and does not know it answers a fetch, but it cannot hold
-that record: all replicas in sync have acknowledged it. So a read from such a leader never ends; it is repeated.
+that record: all replicas in sync have acknowledged it. A read that does not find the claim is repeated.
 
 `read` does not use the last stable offset: another query's open transaction would hide records before it. It reads to
 the high watermark and drops what a marker aborts.

@@ -2,7 +2,7 @@
 
 Spark ends a worker that was idle for a minute. A query whose batches are further apart has new workers for each batch;
 with new ids for each of them the brokers would keep hundreds of thousands until `transactional.id.expiration.ms`. So a
-new worker adopts the ids of a worker on its machine that is gone.
+new worker adopts the ids of a worker of its executor that is gone.
 
     FOLDER/WORKER.ids     JSON: the ids; locked (flock) by its worker as long as that lives
 
@@ -15,7 +15,8 @@ Why no id has two owners:
 
 Whether an id's last transaction was committed is asked before each use (`task_producers`), so an old file does no harm.
 
-Limits: per machine, and in a container as long as its disk lives. Where files cannot be locked, nothing is kept.
+Limits: per executor, because the `SPARK_LOCAL_DIRS` that Spark sets for its workers is a folder of the executor, which
+goes with it. Where files cannot be locked, nothing is kept.
 """
 
 from __future__ import annotations

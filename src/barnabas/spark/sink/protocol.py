@@ -2,8 +2,8 @@
 
     task    begins a transaction of its own, writes its rows, and leaves the transaction open
     driver  1  claims the sink, which fences every other driver of the same query, and leaves a record
-            2  reads the last decision before that record, which a leader that was deposed does not have; if it is
-               this batch: 5 for its transactions, abort the new ones, and an error if the rows differ
+            2  reads up to that record, which a leader that was deposed does not have, and takes the last decision;
+               if it is this batch: abort the new transactions, 5 for the decided ones, an error if the rows differ
             3  lists the sink's open transactions: those of this batch must be among them
             4  writes the decision: query, batch, rows and their digest, transactions, and what is aborted in 6
             5  commits them, and notes that this is done
@@ -14,7 +14,7 @@ Spark repeats a batch, with the same query and batch id, until the commit of tha
 | killed                        | open             | what the repeated batch does                                 |
 |-------------------------------|------------------|--------------------------------------------------------------|
 | in a task, or before 4        | transactions     | writes again; its own decision; aborts the old ones (6)      |
-| in 4, before its commit       | one of 4, too    | the same; the claim aborts the record (1)                    |
+| in 4, before its commit       | and that of 4    | the same; the claim aborts the record (1)                    |
 | after 4, before or in 5       | decided ones     | writes again, finds the decision, commits it, aborts its own |
 | in 5, before it is noted      | left-overs       | the same, and every commit repeats one that succeeded        |
 | after 5, before Spark's log   | left-overs       | the same, and nothing is committed again                     |
@@ -23,24 +23,25 @@ When a batch fails, `abort` does 1 and 2, writes the last decision again with wh
 
 Why no decided transaction is ever aborted, and no undecided one committed:
 
-- A transactional id belongs to one Python worker. A transaction has an epoch that no other transaction has, and
-  every driver ends it by this pair. So a zombie, a second attempt of a task, or a speculative one cannot touch it.
+- A transactional id belongs to one Python worker. A transaction has an epoch that no other one of its id has, and
+  every driver ends it by id and epoch. So a zombie, a second attempt of a task, or a speculative one cannot touch it.
 - A worker uses an id again two batches later, so that an EndTxn for the last decision can be repeated at any time; and
   only if its transaction was committed. An id whose transaction was not decided is never used again.
-- 4 succeeds only if no driver claimed between. Whatever 6 aborts is in the record of 4; a later record repeats those that
+- 4 succeeds only if no driver claimed since 1. Whatever 6 aborts is in the record of 4; a later record repeats those that
   are still open; and no driver decides a transaction that is in the last record. So a driver that stops between 4 and
   6, and wakes up much later, aborts nothing that another one has decided.
 - What is aborted is fenced: no task begins another transaction with its pair. So what 3 does not find open any more
   stays ended, and needs no record.
-- A batch that is noted as done needs no coordinator: its ids may have expired. A batch that is not repeats its commits. If an
-  id has expired then, its transaction was committed, or aborted by its timeout; without a timeout, it was committed.
-- Else only the broker aborts, after `transaction.timeout.ms`. With two-phase commit it never does.
+- A batch that is noted as done needs no coordinator: its ids may have expired. A driver repeats
+  the commits of one that is not noted. If an id has expired by then, its transaction was committed, or aborted by its
+  timeout; without a timeout, it was committed.
+- Besides drivers only the broker aborts, after `transaction.timeout.ms`. With two-phase commit it never does.
 
 The sink's name is the prefix and the query's id, of which neither has a slash, so that two queries never share a record
 or a transactional id.
 
 Limits: a batch older than the last decision is an error, because the log no longer tells whether its rows are there. A batch
-without rows has no decision, but for a stream's batch 0: if none is found later, the topic was deleted. The
+without rows has no decision. A stream's batch 0 always has one: if none is found later, the topic was deleted. The
 transactions of one batch are committed one after the other, not at one instant. A driver whose batch another run has
 decided leaves alone what is open: it belongs to that run.
 """

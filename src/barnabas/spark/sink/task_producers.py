@@ -5,8 +5,9 @@ worker has several producers for a sink, each with a transactional id of its own
 
     PREFIX/QUERY/WORKER/0, PREFIX/QUERY/WORKER/1, …       WORKER is random, and names the process that made the id
 
-An id serves a later task only if that task's batch is at least two above, and its last transaction was committed: see
-`protocol`. Else the worker forgets it. When the process ends, another one on its machine may adopt its ids (`kept_ids`).
+An id serves a later task only if that task's batch is at least two above, and the id's last transaction was committed:
+see `protocol`. Else the worker forgets it. When the process ends, another one of its executor may adopt its ids
+(`kept_ids`).
 
 Limits: a worker keeps `_KEPT` ids at rest; forgotten ones expire on the broker.
 """

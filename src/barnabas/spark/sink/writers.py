@@ -2,9 +2,9 @@
 
 Spark makes a writer in a planning process, pickles it, and calls `write` in each task. It calls `commit` or `abort` in
 a process of the driver: for a stream on a new writer, for a batch on the pickled one. So a writer holds only options,
-and the tasks' messages bring the driver the rest.
+a batch's also whether it is written already, and the tasks' messages bring the driver the rest.
 
-A stream's ids are properties of the task. A batch write has none; its options `queryId` and `batchId` stand for them.
+A stream's ids are local properties of the task. A batch write has none; its options `queryId` and `batchId` stand for them.
 """
 
 from __future__ import annotations
