@@ -81,7 +81,7 @@ def orphans(session: Session, sinks: tuple[str, ...], abort: bool, longer_than: 
 
     A sink is PREFIX/QUERY: the option transactionalIdPrefix with the id of the query, or a batch write's queryId. A query
     that is writing a batch is shown as well as one that died. --abort commits what the query had decided and aborts the
-    rest; if the query lives, its batch fails, and nothing is lost.
+    rest; if the query lives, its batch fails, nothing is lost, and the query must be started again.
     """
     if abort and not sinks:
         raise click.UsageError("Missing argument 'SINK…': --abort ends the transactions of the sinks that you name.")
