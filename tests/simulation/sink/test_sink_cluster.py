@@ -13,8 +13,8 @@ from tests.simulation.sink.sink_cluster import play, run
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-SEEDS = {1: (18, 22, 26, 46, 61), 3: (4,)}
-"""By the number of nodes: zombies, expired ids, kills, a restored checkpoint, and a deposed leader."""
+SEEDS = {1: (18, 22, 26, 46, 61, 20517), 3: (4,)}
+"""By the number of nodes: zombies, expired ids, kills, a restored checkpoint, a broker that stops at a claim, a deposed leader."""
 
 
 @pytest.mark.slow

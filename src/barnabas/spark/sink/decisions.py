@@ -179,9 +179,14 @@ class DecisionLog:
         """
 
         def create() -> None:
-            create_if_absent(
-                self._cluster, replicated(TOPIC, 1, len(self._cluster.metadata([]).brokers), TOPIC_SETTINGS)
-            )
+            wanted = replicated(TOPIC, 1, len(self._cluster.metadata([]).brokers), TOPIC_SETTINGS)
+            try:
+                create_if_absent(self._cluster, wanted)
+            except KafkaError as error:
+                if error.code is ErrorCode.INVALID_REPLICATION_FACTOR:
+                    # There were enough brokers a moment ago: one of them is stopping, or not unfenced yet.
+                    raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from None
+                raise
 
         insist(self._cluster, create, self._timeout_ms)
         self._producer.begin()
