@@ -44,6 +44,16 @@ SOURCE_OPTIONS = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
+SINK_OPTIONS = (
+    "topic",
+    "delivery",
+    "queryId",
+    "batchId",
+    "createTopics",
+    "failOnDifferentBatch",
+    "transactionalIdPrefix",
+    "checkpointLocation",
+)
 
 _SHARED_SETTINGS = """
     auto.include.jmx.reporter bootstrap.servers client.dns.lookup client.id config.providers connections.max.idle.ms
@@ -72,17 +82,21 @@ _KAFKA_SETTINGS = frozenset((_SHARED_SETTINGS + _CONSUMER_SETTINGS + _PRODUCER_S
 _KAFKA_FAMILIES = ("ssl.", "sasl.")
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_names(names: Iterable[str], ours: Iterable[str]) -> None:
     """Check the names of a query's options, in any case.
+
+    Args:
+        names: what the query gives.
+        ours: the options of the source, or those of the sink. A job may share its options between both.
 
     Raises:
         ValueError: a name is nearly that of an option.
     """
-    ours = {name.lower() for name in SOURCE_OPTIONS}
+    known = {name.lower() for name in SOURCE_OPTIONS + SINK_OPTIONS}
     for name in names:
         if name.lower().startswith("kafka."):
             _check_setting(name)
-        elif name.lower() not in ours and (meant := nearest(name, SOURCE_OPTIONS)):
+        elif name.lower() not in known and (meant := nearest(name, ours)):
             raise ValueError(f"Option '{printable(name)}' is unknown; did you mean {meant}?")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.records.compression import Compression
+from barnabas.spark.option_names import SINK_OPTIONS
 from barnabas.spark.sink.options import Delivery, parse_batch_options, parse_stream_options
 
 SERVERS = {"kafka.bootstrap.servers": "h:9092"}
@@ -71,6 +72,8 @@ def test_producer_settings():
         ({"transactionalIdPrefix": "a/b"}, "transactionalIdPrefix 'a/b' has a slash"),
         ({"kafka.transaction.timeout.ms": "0"}, "kafka.transaction.timeout.ms must be positive"),
         ({"batchId": "1"}, "batchId is for batch writes"),
+        ({"createTopics": "orders"}, "createTopics has 'orders': write NAME:PARTITIONS"),
+        ({"failOnDiferentBatch": "false"}, "'failondiferentbatch' is unknown; did you mean failOnDifferentBatch?"),
         ({"failOnDifferentBatch": "no"}, "failOnDifferentBatch must be true or false, not 'no'"),
     ],
 )
@@ -110,4 +113,4 @@ def test_the_docs_have_every_option_with_its_default():
     }
     for name, value in expected.items():
         assert rows[name].strip().strip("`") == value
-    assert {"kafka.bootstrap.servers", "topic", "delivery", "queryId", "batchId"} <= rows.keys()
+    assert {"kafka.bootstrap.servers", *SINK_OPTIONS} - {"checkpointLocation"} <= rows.keys()

@@ -13,8 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from barnabas.client.topics import NewTopic
 from barnabas.records.compression import Compression
 from barnabas.spark.given_options import GivenOptions, addresses
+from barnabas.spark.option_names import SINK_OPTIONS, check_names
+from barnabas.spark.sink.new_topics import parse_new_topics
 from barnabas.words.printable import printable
 
 DEFAULT_PREFIX = "barnabas-sink"
@@ -38,6 +41,7 @@ class SinkOptions:
         chooses_timeout: whether the user chose the transaction timeout.
         fail_on_different: whether a repeated batch with other rows is an error.
         checkpoint: where Spark keeps a stream's ids, if the option says so.
+        new_topics: topics that are created if they do not exist.
     """
 
     bootstrap_servers: str
@@ -55,6 +59,7 @@ class SinkOptions:
     max_request_bytes: int = 1_000_000
     fail_on_different: bool = True
     checkpoint: str | None = None
+    new_topics: tuple[NewTopic, ...] = ()
 
     def sink_name(self, query: str) -> str:
         """Return the name under which a query's decisions are kept, and its transactional ids begin.
@@ -111,6 +116,7 @@ def _delivery(given: GivenOptions) -> Delivery | None:
 
 
 def _parse(given: GivenOptions, delivery: Delivery, query: str | None, batch: int | None) -> SinkOptions:
+    check_names(given.names(), SINK_OPTIONS)
     _refuse_producer_settings(given)
     servers = addresses(given)
     if not servers:
@@ -136,6 +142,7 @@ def _parse(given: GivenOptions, delivery: Delivery, query: str | None, batch: in
         max_request_bytes=given.positive("kafka.max.request.size") or default.max_request_bytes,
         fail_on_different=given.boolean("failOnDifferentBatch", default.fail_on_different),
         checkpoint=given.text("checkpointLocation"),
+        new_topics=parse_new_topics(given.text("createTopics") or ""),
     )
 
 

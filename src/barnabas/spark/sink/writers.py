@@ -24,6 +24,7 @@ from barnabas.client.outcome import result
 from barnabas.protocol.errors import KafkaError
 from barnabas.spark.named_topics import partition_count
 from barnabas.spark.plain_errors import plain_errors
+from barnabas.spark.sink.new_topics import create_missing
 from barnabas.spark.sink.options import Delivery, SinkOptions, parse_batch_options, parse_stream_options
 from barnabas.spark.sink.protocol import SinkDriver
 from barnabas.spark.sink.schema import check_schema
@@ -177,6 +178,7 @@ def batch_sink(given: Mapping[str, str], columns: Mapping[str, str], *, overwrit
 def _check(options: SinkOptions, columns: Mapping[str, str]) -> None:
     check_schema(columns, options.topic)
     with open_cluster(options) as cluster:
+        create_missing(cluster, options.new_topics, options.delivery_timeout_ms)
         if options.topic is not None:
             partition_count(cluster, options.topic, options.delivery_timeout_ms)
         if options.delivery is Delivery.EXACTLY_ONCE and options.chooses_timeout:

@@ -22,7 +22,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from barnabas.spark.given_options import GivenOptions, addresses
-from barnabas.spark.option_names import check_names
+from barnabas.spark.option_names import SOURCE_OPTIONS, check_names
 from barnabas.spark.source.columns import chosen_columns, schema
 from barnabas.spark.source.offsets import (
     EARLIEST_OFFSET,
@@ -162,7 +162,7 @@ def check_options(options: Mapping[str, str]) -> None:
         ValueError: a name is nearly that of an option, or an address is not valid; the message is for the user.
     """
     given = GivenOptions(options)
-    check_names(options)
+    check_names(options, SOURCE_OPTIONS)
     addresses(given)
     chosen_columns(given)
 
@@ -217,7 +217,7 @@ def duration_ms(text: str) -> int:
 
 
 def _parse(given: GivenOptions, now_ms: int, default_start: OffsetLimit) -> SourceOptions:
-    check_names(given.names())
+    check_names(given.names(), SOURCE_OPTIONS)
     topics = _topics(given)
     min_partitions = given.positive("minPartitions")
     max_records = given.positive("maxRecordsPerPartition")
