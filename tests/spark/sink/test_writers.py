@@ -170,6 +170,16 @@ def test_a_missing_topic_is_one_sentence_before_any_task(spark, strict, tmp_path
     assert not trace.exists()
 
 
+def test_a_job_brings_its_topics_along(spark, strict):
+    rows = spark.range(5).selectExpr("string(id) as value", "if(id < 3, 'low', 'high') as topic")
+    options = {"kafka.bootstrap.servers": strict.bootstrap_servers, "createTopics": "low:3,high:2"}
+    rows.write.format("barnabas").options(**options).mode("append").save()
+    with Admin(strict.bootstrap_servers) as admin:
+        found = {topic.name: len(topic.partitions) for topic in admin.list_topics()}
+    assert found == {"orders": 1, "low": 3, "high": 2}
+    assert committed(strict.bootstrap_servers, "low") == {"0": 1, "1": 1, "2": 1}
+
+
 def test_a_missing_topic_is_created_where_brokers_create_topics(spark, topics):
     """As through Spark's own sink, whose producer asks for the topic's metadata."""
     target = f"new-{uuid.uuid4()}"
