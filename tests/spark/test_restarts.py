@@ -48,7 +48,7 @@ def broker_of(kind: str, folder: Path) -> Any:
 @pytest.mark.parametrize(
     ("kind", "away_s"),
     [
-        ("barnabas", 12),
+        pytest.param("barnabas", 12, marks=pytest.mark.conform),
         pytest.param("barnabas", 30, marks=pytest.mark.long),
         pytest.param("kafka", 30, marks=[pytest.mark.conform, pytest.mark.long]),
     ],

@@ -10,11 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import barnabas
 from tests.hidden_packages import hide
 from tests.spark.session import SHORT_LIVED, SPARK
 
-pytestmark = SPARK
+pytestmark = [*SPARK, pytest.mark.conform]
 
 _PROGRAM = """
 import sys
