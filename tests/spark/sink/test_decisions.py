@@ -23,7 +23,8 @@ from barnabas.records.builder import encode_record
 from barnabas.records.record_batch import iter_batches
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink import decisions
-from barnabas.spark.sink.decisions import TOPIC, TOPIC_SETTINGS, Decision, DecisionLog
+from barnabas.spark.sink.decision_topic import TOPIC, TOPIC_SETTINGS
+from barnabas.spark.sink.decisions import Decision, DecisionLog
 
 pytestmark = pytest.mark.slow
 

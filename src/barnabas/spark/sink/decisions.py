@@ -44,21 +44,13 @@ from barnabas.client.partition_records import append_batch, fetch_records
 from barnabas.client.patience import insist
 from barnabas.client.producer import EncodedRecords, Producer
 from barnabas.client.producer_transactions import Transaction, end_transactions
-from barnabas.client.topics import create_if_absent, replicated
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.records.builder import build_batch, encode_record
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decision_scan import TOKEN, DecisionScan, claim_key, done_key
+from barnabas.spark.sink.decision_topic import TOPIC, create_decision_topic
 
-TOPIC = "__barnabas_sink"
 _PARTITION = TopicPartition(TOPIC, 0)
-TOPIC_SETTINGS = {
-    "cleanup.policy": "compact",
-    "segment.bytes": "16777216",
-    "min.cleanable.dirty.ratio": "0.1",
-    "max.message.bytes": "10485760",
-}
-"""A decision names a transaction for each task, in about 80 bytes: 100,000 tasks take 8 MB, and must fit into a segment."""
 
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # The driver's transactions hold a claim and at most one decision.
@@ -177,18 +169,7 @@ class DecisionLog:
         Raises:
             KafkaError: no coordinator or leader answers, the topic cannot be created, or another driver has claimed since.
         """
-
-        def create() -> None:
-            wanted = replicated(TOPIC, 1, len(self._cluster.metadata([]).brokers), TOPIC_SETTINGS)
-            try:
-                create_if_absent(self._cluster, wanted)
-            except KafkaError as error:
-                if error.code is ErrorCode.INVALID_REPLICATION_FACTOR:
-                    # There were enough brokers a moment ago: one of them is stopping, or not unfenced yet.
-                    raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from None
-                raise
-
-        insist(self._cluster, create, self._timeout_ms)
+        create_decision_topic(self._cluster, self._timeout_ms)
         self._producer.begin()
         self._append(encode_record(0, 0, claim_key(self._name), None, [(TOKEN, self._token)]))
         self._is_claimed = True
@@ -226,9 +207,9 @@ class DecisionLog:
             raise
         self._is_claimed = False
         transaction = self._producer.transaction
-        error = end_transactions(self._cluster, [transaction], commit=True, timeout_ms=self._timeout_ms)[transaction]
-        if error is not None:
-            raise error
+        outcomes = end_transactions(self._cluster, [transaction], commit=True, timeout_ms=self._timeout_ms)
+        if (failure := outcomes[transaction]) is not None:
+            raise failure
 
     def release(self) -> None:
         """Give up a claim without a decision. If that fails, the broker does it after the transaction's timeout."""
