@@ -65,7 +65,7 @@ def test_far_back(cluster, monkeypatch):
     claimed(cluster, "far").write(decision(1))
     for batch in range(5):
         claimed(cluster, "near").write(decision(batch))
-    monkeypatch.setattr(decisions, "_LOOK_BACK", (1, 3))
+    monkeypatch.setattr(decisions, "LOOK_BACK", (1, 3))
     assert claimed(cluster, "far").read() == decision(1)
 
 

@@ -16,6 +16,7 @@ import logging
 
 from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.patience import insist
 from barnabas.client.topics import MIN_ISR, REPLICAS, create_if_absent, replicated
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -23,6 +24,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 logger = logging.getLogger("barnabas.spark")
 
 TOPIC = "__barnabas_sink"
+PARTITION = TopicPartition(TOPIC, 0)
+LOOK_BACK = (100, 5_000)
+"""A sink's last record is nearly always among so many last ones of the topic."""
 TOPIC_SETTINGS = {
     "cleanup.policy": "compact",
     "segment.bytes": "16777216",

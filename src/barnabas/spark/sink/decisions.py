@@ -37,7 +37,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outcome import results
 from barnabas.client.partition_records import append_batch, fetch_records
@@ -48,15 +47,11 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.records.builder import build_batch, encode_record
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decision_scan import TOKEN, DecisionScan, claim_key, done_key
-from barnabas.spark.sink.decision_topic import TOPIC, create_decision_topic
-
-_PARTITION = TopicPartition(TOPIC, 0)
+from barnabas.spark.sink.decision_topic import LOOK_BACK, PARTITION, TOPIC, create_decision_topic
 
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # The driver's transactions hold a claim and at most one decision.
 _TRANSACTION_TIMEOUT_MS = 60_000
-# The sink's last record is nearly always among the last of the topic.
-_LOOK_BACK = (100, 5_000)
 _VERSION = 2
 NO_BATCH = -1
 
@@ -226,17 +221,17 @@ class DecisionLog:
         """
         value = json.dumps({"version": _VERSION, "batch": batch}, separators=(",", ":")).encode()
         records = build_batch([(_now_ms(), done_key(self._name), value, ())])
-        insist(self._cluster, lambda: append_batch(self._cluster, _PARTITION, records), self._timeout_ms)
+        insist(self._cluster, lambda: append_batch(self._cluster, PARTITION, records), self._timeout_ms)
 
     def _append(self, record: bytes) -> None:
         timestamp = _now_ms()
-        self._producer.send(_PARTITION, EncodedRecords(record, 1, timestamp, timestamp))
+        self._producer.send(PARTITION, EncodedRecords(record, 1, timestamp, timestamp))
         self._producer.flush()
 
     def _scan(self) -> DecisionScan:
-        offsets = (results(list_offsets(self._cluster, {_PARTITION: each})) for each in (EARLIEST, LATEST))
-        first, end = (found[_PARTITION].offset for found in offsets)
-        for look_back in (*_LOOK_BACK, end):
+        offsets = (results(list_offsets(self._cluster, {PARTITION: each})) for each in (EARLIEST, LATEST))
+        first, end = (found[PARTITION].offset for found in offsets)
+        for look_back in (*LOOK_BACK, end):
             begin = max(first, end - look_back)
             scan = self._scan_range(begin, end)
             if begin == first or (scan.is_complete and scan.decision is not None):
@@ -250,7 +245,7 @@ class DecisionLog:
         offset = begin
         while offset < end and not scan.is_complete:
             try:
-                records = fetch_records(self._cluster, _PARTITION, offset)
+                records = fetch_records(self._cluster, PARTITION, offset)
             except KafkaError as error:
                 if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
                     raise _not_the_leader() from None
