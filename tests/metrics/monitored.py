@@ -8,7 +8,14 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from barnabas.protocol.messages import FetchRequest, FindCoordinatorRequest, OffsetCommitRequest, ProduceRequest
+from barnabas.protocol.messages import (
+    AddPartitionsToTxnRequest,
+    FetchRequest,
+    FindCoordinatorRequest,
+    InitProducerIdRequest,
+    OffsetCommitRequest,
+    ProduceRequest,
+)
 from tests.api.served_node import Serving
 from tests.replication.hosting import batch
 
@@ -72,3 +79,15 @@ def coordinate(node: Monitored, key_type: int = 0) -> None:
     """Create the topic of a coordinator: the first request creates it and returns an error, the second finds it."""
     for _ in range(2):
         node.ask(FindCoordinatorRequest(key="g", key_type=key_type), 2)
+
+
+def begin_transaction(node: Monitored, transactional_id: str) -> None:
+    """Open a transaction, without a record."""
+    began = node.ask(InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000), 4)
+    add = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=began.producer_id,
+        v3_and_below_producer_epoch=began.producer_epoch,
+        v3_and_below_topics=[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="t", partitions=[0])],
+    )
+    assert node.ask(add, 3).results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, InitProducerIdRequest, ProduceRequest
-from tests.metrics.monitored import Monitored, coordinate, value
+from tests.metrics.monitored import Monitored, begin_transaction, coordinate, value
 from tests.replication.hosting import batch
 
 
@@ -43,3 +43,28 @@ def test_an_open_transaction_holds_back_the_stable_offset_and_is_seen(node: Moni
     assert value(samples, "barnabas_transaction_state_count", state="Ongoing") == 1
     assert value(samples, "barnabas_transaction_oldest_ongoing_seconds") == 7
     assert value(samples, "kafka_server_replicamanager_produceridcount") == 1
+
+
+def owners(node: Monitored) -> dict[str, float]:
+    """Return how long transactions have been open, by their owner."""
+    found = node.samples().items()
+    return {dict(key[1])["owner"]: each for key, each in found if key[0] == "barnabas_transaction_ongoing_seconds"}
+
+
+def test_the_owners_of_the_oldest_transactions_are_named(node: Monitored) -> None:
+    """A Spark query, whose tasks have one id each, is one of them; and they are never many."""
+    node.create_topic("t")
+    coordinate(node, key_type=1)
+    begin_transaction(node, "shop/orders/0123456789ab/0")
+    node.now_ms += 5_000
+    begin_transaction(node, "shop/orders/0123456789ab/1")
+    begin_transaction(node, "billing-7")
+    node.now_ms += 5_000
+    assert owners(node) == {"shop/orders": 10}
+    node.now_ms += 5_000
+    assert owners(node) == {"shop/orders": 15, "billing-7": 10}
+    for number in range(12):
+        begin_transaction(node, f"many-{number}")
+    node.now_ms += 20_000
+    assert len(owners(node)) == 10
+    assert {"shop/orders", "billing-7"} <= set(owners(node))

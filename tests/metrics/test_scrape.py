@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.metrics.scrape import BYTES
 from barnabas.protocol.messages import AlterClientQuotasRequest, GetTelemetrySubscriptionsRequest
-from tests.metrics.monitored import Monitored, coordinate
+from tests.metrics.monitored import Monitored, begin_transaction, coordinate
 from tests.short_turns import set_turn
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -110,6 +110,9 @@ def test_the_page_lists_what_is_served(node: Monitored) -> None:
     node.fetch("t")
     node.commit("g", "t", 0)
     node.ask(GetTelemetrySubscriptionsRequest())
+    coordinate(node, key_type=1)
+    begin_transaction(node, "tx")
+    node.now_ms += 10_000
     assert node.server.services.share.partitions.records_acquired == 0  # made when first asked for
     served = set(re.findall(r"^# TYPE (\S+) ", node.text(), re.MULTILINE))
     documented = set()

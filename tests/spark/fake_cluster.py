@@ -31,6 +31,7 @@ class FakePartition:
     stable_end: int | None = None
     leader: int = 0
     leader_epoch: int = 0
+    replicas: int = 1
     aborted: list[tuple[int, int]] = field(default_factory=list)
     batches_per_fetch: int = 100
     timestamps: list[tuple[int, int]] = field(default_factory=list)
@@ -53,11 +54,21 @@ class FakeTopic:
 
 
 class FakeCluster:
-    """Topics by name on one or more brokers; broker n listens on port 9092 + n."""
+    """Topics by name on one or more brokers; broker n listens on port 9092 + n.
+
+    Attributes:
+        fenced: how many brokers have registered and do not serve.
+        supported: the highest version of each API that a client asks about first; the others are not supported.
+        created: the topics of CreateTopics requests.
+    """
 
     def __init__(self, brokers: int = 1) -> None:
         self.topics: dict[str, FakeTopic] = {}
         self.brokers = brokers
+        self.fenced = 0
+        self.supported: dict[int, int] = {}
+        self.created: list[Any] = []
+        self.create_error = ErrorCode.NONE
         self.fetch_version = 17
         self.requests: list[str] = []
         self.fetches: list[Any] = []
@@ -109,10 +120,36 @@ class FakeCluster:
         if topic is None:
             return response.MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
         partitions = [
-            response.MetadataResponsePartition(partition_index=index, leader_id=p.leader, leader_epoch=p.leader_epoch)
+            response.MetadataResponsePartition(
+                partition_index=index,
+                leader_id=p.leader,
+                leader_epoch=p.leader_epoch,
+                replica_nodes=[*range(p.replicas)],
+            )
             for index, p in topic.partitions.items()
         ]
         return response.MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=partitions)
+
+    def answer_DescribeCluster(self, request: Any, node: int) -> Any:
+        response = messages.DescribeClusterResponse
+        listed = self.brokers + (self.fenced if request.include_fenced_brokers else 0)
+        brokers = [
+            response.DescribeClusterBroker(broker_id=n, host="h", port=PORT + n, is_fenced=n >= self.brokers)
+            for n in range(listed)
+        ]
+        return response(cluster_id="fake", controller_id=0, brokers=brokers)
+
+    def answer_CreateTopics(self, request: Any, node: int) -> Any:
+        response = messages.CreateTopicsResponse
+        self.created += request.topics
+        for topic in request.topics:
+            if not self.create_error:
+                self.create(topic.name, topic.num_partitions)
+        outcomes = [
+            response.CreatableTopicResult(name=topic.name, error_code=self.create_error, error_message="too few")
+            for topic in request.topics
+        ]
+        return response(topics=outcomes)
 
     def answer_ListOffsets(self, request: Any, node: int) -> Any:
         response = messages.ListOffsetsResponse
@@ -235,8 +272,7 @@ class FakeConnection:
         return version if highest is None else min(version, highest)
 
     def supports(self, api_key: int, version: int = 0) -> bool:
-        """Return False: it is asked of SaslHandshake only."""
-        return False
+        return self._cluster.supported.get(api_key, -1) >= version
 
     def send(self, message: Any, version: int | None = None, *, highest: int | None = None) -> int:
         assert not self.closed

@@ -23,7 +23,7 @@ from barnabas.spark.sink.sink_batch import SinkBatch
 from barnabas.spark.source.commit_mark import parse_mark
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITIONS", "LAG", "LAG-SECONDS", "LAST-COMMIT")
-_SINK_COLUMNS = ("SINK", "TRANSACTIONS", "TOPICS", "SINCE", "OPEN-FOR")
+_SINK_COLUMNS = ("SINK", "TRANSACTIONS", "TOPICS", "SINCE", "OPEN-FOR", "LAST-SIGN")
 _NO_QUERY = "no query commits its progress: set the source's option kafka.group.id, a group for each query"
 
 
@@ -80,14 +80,16 @@ def orphans(session: Session, sinks: tuple[str, ...], abort: bool, longer_than: 
     """Show the sinks of Spark queries that have open transactions, which readers of committed records wait for.
 
     A sink is PREFIX/QUERY: the option transactionalIdPrefix with the id of the query, or a batch write's queryId. A query
-    that is writing a batch is shown as well as one that died. --abort commits what the query had decided and aborts the
-    rest; if the query lives, its batch fails, nothing is lost, and the query must be started again.
+    that is writing a batch is shown as well as one that died. LAST-SIGN tells when it last wrote anything.
+
+    --abort commits what the query had decided and aborts the rest; if the query lives, its batch fails, nothing is lost,
+    and the query must be started again.
     """
     if abort and not sinks:
         raise click.UsageError("Missing argument 'SINK…': --abort ends the transactions of the sinks that you name.")
     now_ms = int(time.time() * 1000)
     with session.admin() as admin:
-        found = {each.name: each for each in open_sinks(admin.cluster) if now_ms - each.since_ms >= longer_than}
+        found = {each.name: each for each in open_sinks(admin.cluster, now_ms) if now_ms - each.since_ms >= longer_than}
         named = [found[name] for name in dict.fromkeys(sinks) if name in found]
         failures = [
             Failure(f"sink {name} has no such transaction") for name in dict.fromkeys(sinks) if name not in found
@@ -106,7 +108,8 @@ def orphans(session: Session, sinks: tuple[str, ...], abort: bool, longer_than: 
 
 def _sink_row(sink: OpenSink, now_ms: int) -> tuple[object, ...]:
     open_for = duration_text(now_ms - sink.since_ms)
-    return sink.name, sink.transactions, list(sink.topics), format_time_ms(sink.since_ms), open_for
+    seen = f"{duration_text(now_ms - sink.seen_ms)} ago"
+    return sink.name, sink.transactions, list(sink.topics), format_time_ms(sink.since_ms), open_for, seen
 
 
 def _settle(session: Session, admin: Admin, sinks: list[OpenSink]) -> list[Failure]:

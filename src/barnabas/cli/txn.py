@@ -24,8 +24,9 @@ from barnabas.client.admin import (
 )
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
-from barnabas.spark.sink.sink_transactions import sink_of
+from barnabas.spark.sink.orphans import open_sinks
 from barnabas.words.durations import parse_duration_ms
+from barnabas.words.sink_names import sink_of
 
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 _PARTITION = re.compile(r"(?P<topic>.+):(?P<partition>\d+)")
@@ -246,7 +247,8 @@ def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple
             if in_transaction:
                 oldest[each] = min(in_transaction, key=lambda producer: producer.transaction_start_offset)
     owners = _owners(admin, {producer.producer_id for producer in oldest.values()})
-    return [_row(each, held[each], producer, owners, now_ms) for each, producer in sorted(oldest.items())]
+    signs = _signs_of_life(admin, owners.values(), now_ms)
+    return [_row(each, held[each], producer, owners, signs, now_ms) for each, producer in sorted(oldest.items())]
 
 
 def _owners(admin: Admin, producer_ids: Iterable[int]) -> dict[int, TransactionDescription]:
@@ -257,11 +259,19 @@ def _owners(admin: Admin, producer_ids: Iterable[int]) -> dict[int, TransactionD
     return {each.producer_id: each for each in found}
 
 
+def _signs_of_life(admin: Admin, owners: Iterable[TransactionDescription], now_ms: int) -> dict[str, int]:
+    """Return when each Spark sink among the owners was last seen at work."""
+    if not any(sink_of(each.transactional_id) for each in owners):
+        return {}
+    return {each.name: each.seen_ms for each in open_sinks(admin.cluster, now_ms)}
+
+
 def _row(
     partition: TopicPartition,
     offsets: tuple[int, int],
     producer: ProducerState,
     owners: dict[int, TransactionDescription],
+    signs: dict[str, int],
     now_ms: int,
 ) -> tuple[tuple[object, ...], int]:
     owner = owners.get(producer.producer_id)
@@ -280,13 +290,18 @@ def _row(
         owner.state if is_known and owner is not None else "hanging",
         format_time_ms(since_ms),
         duration_text(open_ms),
-        _advice(partition, producer, owner if is_known else None, open_ms),
+        _advice(partition, producer, owner if is_known else None, signs, now_ms, open_ms),
     )
     return row, open_ms
 
 
 def _advice(
-    partition: TopicPartition, producer: ProducerState, owner: TransactionDescription | None, open_ms: int
+    partition: TopicPartition,
+    producer: ProducerState,
+    owner: TransactionDescription | None,
+    signs: dict[str, int],
+    now_ms: int,
+    open_ms: int,
 ) -> str:
     if owner is None:
         where = f"{partition.topic}:{partition.partition}"
@@ -296,7 +311,8 @@ def _advice(
     sink = sink_of(owner.transactional_id)
     if sink is not None:
         # To abort it would lose its rows if the sink has decided it.
-        return f"a Spark query's; if it is dead: barnabas spark orphans --abort {as_typed(sink)}"
+        seen = f", last sign of life {duration_text(now_ms - signs[sink])} ago" if sink in signs else ""
+        return f"a Spark query's{seen}; if it is dead: barnabas spark orphans --abort {as_typed(sink)}"
     if owner.timeout_ms == NEVER_TIMES_OUT_MS:
         return "two-phase commit: it waits for its transaction manager"
     left_ms = owner.timeout_ms - open_ms

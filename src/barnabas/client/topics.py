@@ -22,7 +22,7 @@ TOPIC_CREATION = "auto.create.topics.enable"
 """The brokers' setting that says whether they create topics on first use."""
 MIN_ISR = "min.insync.replicas"
 # As of the topics of groups and transactions (transaction.state.log.replication.factor, transaction.state.log.min.isr).
-_REPLICAS, _IN_SYNC = 3, 2
+REPLICAS, _IN_SYNC = 3, 2
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class NewTopic:
 
 
 def replicated(name: str, partitions: int, brokers: int, configs: Mapping[str, str | None]) -> NewTopic:
-    """Return a topic for a cluster of so many brokers, whatever their defaults are.
+    """Return a topic for a cluster of so many brokers, those that are down included, whatever their defaults are.
 
     With three brokers, one of them may die: two of three replicas have what is acknowledged.
     """
-    replicas = min(brokers, _REPLICAS)
-    in_sync = _IN_SYNC if replicas == _REPLICAS else 1
+    replicas = min(brokers, REPLICAS)
+    in_sync = _IN_SYNC if replicas == REPLICAS else 1
     return NewTopic(name, partitions, replicas, {**configs, "min.insync.replicas": str(in_sync)})
 
 

@@ -2,6 +2,8 @@
 
 - Two numbers show what holds back readers of committed records: how far each partition's last stable offset is behind its high
   watermark, and the age of the oldest open transaction.
+- The owners of the oldest open transactions are named. They are few, and each has been open for long, so that the series do not change
+  with every transaction.
 - Share groups have samples once a member of a share group has fetched from this node.
 
 Sources: Kafka's `Partition` (LastStableOffsetLag), `ReplicaManager` (ProducerIdCount), `LogCleaner`, `LogCleanerManager`,
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from barnabas.log.log_cleaner import LogCleaner
@@ -19,24 +22,27 @@ from barnabas.metrics.exposition import Family, family, family_in_pieces, labels
 from barnabas.metrics.source import PartitionRow
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 from barnabas.transaction.transaction_state import TransactionState
+from barnabas.words.sink_names import sink_of
 
 if TYPE_CHECKING:
     from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["cleaner", "share_groups", "transactions"]
 
+_OWNERS, _LONG_OPEN_MS = 10, 10_000
 _ACKNOWLEDGE_TYPES = {1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
 
 
 def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRow], now_ms: int) -> Iterator[Family]:
     """Yield the families of transactions, from their coordinator and from their partitions."""
     by_state: Counter[TransactionState] = Counter()
-    oldest_ms = now_ms
+    oldest: dict[str, int] = {}
     for shard in coordinator.active_shards():
         for transaction in shard.transactions.values():
             by_state[transaction.state] += 1
             if transaction.state is TransactionState.ONGOING:
-                oldest_ms = min(oldest_ms, transaction.start_ms)
+                owner = sink_of(transaction.transactional_id) or transaction.transactional_id
+                oldest[owner] = min(oldest.get(owner, now_ms), transaction.start_ms)
     yield family(
         "barnabas_transaction_state_count",
         "gauge",
@@ -47,7 +53,14 @@ def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRo
         "barnabas_transaction_oldest_ongoing_seconds",
         "gauge",
         "How long the oldest open transaction has been open.",
-        [("", (now_ms - oldest_ms) / 1000)],
+        [("", (now_ms - min(oldest.values(), default=now_ms)) / 1000)],
+    )
+    long_open = ((start_ms, owner) for owner, start_ms in oldest.items() if now_ms - start_ms >= _LONG_OPEN_MS)
+    yield family(
+        "barnabas_transaction_ongoing_seconds",
+        "gauge",
+        "How long an owner's oldest open transaction has been open: the ten oldest that are open for ten seconds or more.",
+        ((labels({"owner": owner}), (now_ms - start_ms) / 1000) for start_ms, owner in nsmallest(_OWNERS, long_open)),
     )
     yield family(
         "kafka_server_replicamanager_produceridcount",

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from barnabas.client.producer_transactions import Transaction
 from barnabas.protocol.errors import ErrorCode
-from barnabas.spark.sink.decisions import NO_BATCH, TOPIC
+from barnabas.spark.sink.decision_topic import TOPIC
+from barnabas.spark.sink.decisions import NO_BATCH
 from tests.simulation.sink.reading import ends_of_transactions
 from tests.simulation.sink.sink_history import Failed, SinkHistory
 

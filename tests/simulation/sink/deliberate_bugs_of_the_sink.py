@@ -17,7 +17,8 @@ from barnabas.client.outcome import results
 from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.spark.sink import protocol, sink_transactions
 from barnabas.spark.sink.decision_scan import DecisionScan, claim_key
-from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+from barnabas.spark.sink.decision_topic import TOPIC
+from barnabas.spark.sink.decisions import Decision, DecisionLog
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.protocol import SinkDriver
 from tests.simulation.deliberate_bugs import Switch, replaced

@@ -14,7 +14,8 @@ from barnabas.client.patience import insist
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
-from barnabas.spark.sink.decisions import TOPIC, Decision
+from barnabas.spark.sink.decision_topic import TOPIC
+from barnabas.spark.sink.decisions import Decision
 from tests.simulation.history import Partition
 from tests.simulation.sink.sink_history import Entry, SinkHistory
 from tests.spark.sink.sink_run import committed_values

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 from barnabas.client import producer
 from barnabas.spark.sink import decisions
+from barnabas.spark.sink.decision_topic import TOPIC
 from tests.simulation.aimed_faults import MOMENT_SECONDS, AimedFaults
 from tests.simulation.cluster import BEGIN_SECONDS, SECONDS, TRANSACTION_TOPIC, SimulatedCluster
 from tests.simulation.cluster_node import ClusterNode
@@ -35,7 +36,7 @@ FINISH_SECONDS = 240.0
 """How long everything may take after the faults."""
 DECIDE_SECONDS = 10.0
 """How long a driver has for some batches, while one node is cut off."""
-SINK = Partition(decisions.TOPIC, 0)
+SINK = Partition(TOPIC, 0)
 
 
 class SinkFaults(AimedFaults):

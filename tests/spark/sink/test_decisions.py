@@ -23,7 +23,8 @@ from barnabas.records.builder import encode_record
 from barnabas.records.record_batch import iter_batches
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink import decisions
-from barnabas.spark.sink.decisions import TOPIC, TOPIC_SETTINGS, Decision, DecisionLog
+from barnabas.spark.sink.decision_topic import TOPIC, TOPIC_SETTINGS
+from barnabas.spark.sink.decisions import Decision, DecisionLog
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +65,7 @@ def test_far_back(cluster, monkeypatch):
     claimed(cluster, "far").write(decision(1))
     for batch in range(5):
         claimed(cluster, "near").write(decision(batch))
-    monkeypatch.setattr(decisions, "_LOOK_BACK", (1, 3))
+    monkeypatch.setattr(decisions, "LOOK_BACK", (1, 3))
     assert claimed(cluster, "far").read() == decision(1)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,11 +23,11 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTransactionsResponse
 from barnabas.spark.sink.orphans import OpenSink, open_sinks, query_of
-from barnabas.spark.sink.sink_transactions import sink_of
 from barnabas.spark.sink.task_producers import open_cluster
 from tests.spark.sink.sink_run import Fault, Killed, Query, Watched, committed
 
 BATCHES = [["a", "b", "c", "d"], ["e", "f", "g", "h"]]
+NOW_MS = time.time_ns() // 1_000_000
 CONFIG = {"transaction.two.phase.commit.enable": True}
 
 
@@ -47,7 +50,7 @@ def orphans(servers: str, *arguments: str) -> Result:
 
 def found_by(servers: str) -> list[OpenSink]:
     with Admin(servers) as admin:
-        return open_sinks(admin.cluster)
+        return open_sinks(admin.cluster, NOW_MS)
 
 
 def test_nothing_is_open(servers):
@@ -120,31 +123,44 @@ def test_a_coordinator_that_refuses_is_not_taken_for_nothing_open(servers):
         open_cluster(ran.options, Refused) as cluster,
         pytest.raises(KafkaError, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"),
     ):
-        open_sinks(cluster)
+        open_sinks(cluster, NOW_MS)
 
 
+@pytest.fixture
+def hours_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands run two hours and a half after the queries."""
+    later = SimpleNamespace(time=lambda: NOW_MS / 1000 + 2.5 * 3600)
+    for module in ("spark", "txn"):
+        monkeypatch.setattr(f"barnabas.cli.{module}.time", later)
+
+
+@pytest.mark.usefixtures("hours_later")
+def test_a_dead_query_was_last_seen_long_ago(servers):
+    ran = query(servers)
+    ran.begin()
+    ran.run_tasks(ran.batch(0))
+    (shown,) = json.loads(orphans(servers, "--output", "json").output)
+    assert re.fullmatch(r"2h(29|30)m ago", shown["last_sign"])
+
+
+@pytest.mark.usefixtures("hours_later")
 def test_the_doctor_names_the_sink(servers):
     ran = query(servers)
     ran.begin()
     ran.run_tasks(ran.batch(0))
     rows = json.loads(CliRunner().invoke(txn, ["doctor", "-b", servers, "--output", "json"]).output)
-    assert {row["advice"] for row in rows} == {
-        "a Spark query's; if it is dead: barnabas spark orphans --abort barnabas-sink/orders"
+    advice = {re.sub("2h(29|30)m", "2h30m", row["advice"]) for row in rows}
+    assert advice == {
+        "a Spark query's, last sign of life 2h30m ago; if it is dead: barnabas spark orphans --abort barnabas-sink/orders"
     }
 
 
-@pytest.mark.parametrize(
-    ("transactional_id", "name"),
-    [
-        ("shop/orders/0123456789ab/7", "shop/orders"),
-        ("shop/orders", None),
-        ("shop/orders/worker/7", None),
-        ("shop/orders/0123456789ab/", None),
-        ("a/shop/orders/0123456789ab/7", None),
-    ],
-)
-def test_only_a_task_of_a_sink_has_such_an_id(transactional_id, name):
-    assert sink_of(transactional_id) == name
+def test_a_query_that_works_was_seen_a_moment_ago(servers):
+    ran = query(servers)
+    ran.begin()
+    ran.run_tasks(ran.batch(0))
+    (sink,) = found_by(servers)
+    assert sink.seen_ms >= sink.since_ms >= NOW_MS
 
 
 def test_the_query_in_a_name():

@@ -28,7 +28,8 @@ from barnabas.records.builder import build_batch
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink import protocol as sink_protocol
 from barnabas.spark.sink import sink_transactions
-from barnabas.spark.sink.decisions import TOPIC, Decision, DecisionLog
+from barnabas.spark.sink.decision_topic import TOPIC
+from barnabas.spark.sink.decisions import Decision, DecisionLog
 from barnabas.spark.sink.protocol import SinkDriver
 from barnabas.spark.sink.sink_batch import Prepared
 from barnabas.spark.sink.sink_transactions import SinkTransactions

@@ -37,34 +37,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outcome import results
 from barnabas.client.partition_records import append_batch, fetch_records
 from barnabas.client.patience import insist
 from barnabas.client.producer import EncodedRecords, Producer
 from barnabas.client.producer_transactions import Transaction, end_transactions
-from barnabas.client.topics import create_if_absent, replicated
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.records.builder import build_batch, encode_record
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decision_scan import TOKEN, DecisionScan, claim_key, done_key
-
-TOPIC = "__barnabas_sink"
-_PARTITION = TopicPartition(TOPIC, 0)
-TOPIC_SETTINGS = {
-    "cleanup.policy": "compact",
-    "segment.bytes": "16777216",
-    "min.cleanable.dirty.ratio": "0.1",
-    "max.message.bytes": "10485760",
-}
-"""A decision names a transaction for each task, in about 80 bytes: 100,000 tasks take 8 MB, and must fit into a segment."""
+from barnabas.spark.sink.decision_topic import LOOK_BACK, PARTITION, TOPIC, create_decision_topic
 
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # The driver's transactions hold a claim and at most one decision.
 _TRANSACTION_TIMEOUT_MS = 60_000
-# The sink's last record is nearly always among the last of the topic.
-_LOOK_BACK = (100, 5_000)
 _VERSION = 2
 NO_BATCH = -1
 
@@ -177,18 +164,7 @@ class DecisionLog:
         Raises:
             KafkaError: no coordinator or leader answers, the topic cannot be created, or another driver has claimed since.
         """
-
-        def create() -> None:
-            wanted = replicated(TOPIC, 1, len(self._cluster.metadata([]).brokers), TOPIC_SETTINGS)
-            try:
-                create_if_absent(self._cluster, wanted)
-            except KafkaError as error:
-                if error.code is ErrorCode.INVALID_REPLICATION_FACTOR:
-                    # There were enough brokers a moment ago: one of them is stopping, or not unfenced yet.
-                    raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from None
-                raise
-
-        insist(self._cluster, create, self._timeout_ms)
+        create_decision_topic(self._cluster, self._timeout_ms)
         self._producer.begin()
         self._append(encode_record(0, 0, claim_key(self._name), None, [(TOKEN, self._token)]))
         self._is_claimed = True
@@ -226,9 +202,9 @@ class DecisionLog:
             raise
         self._is_claimed = False
         transaction = self._producer.transaction
-        error = end_transactions(self._cluster, [transaction], commit=True, timeout_ms=self._timeout_ms)[transaction]
-        if error is not None:
-            raise error
+        outcomes = end_transactions(self._cluster, [transaction], commit=True, timeout_ms=self._timeout_ms)
+        if (failure := outcomes[transaction]) is not None:
+            raise failure
 
     def release(self) -> None:
         """Give up a claim without a decision. If that fails, the broker does it after the transaction's timeout."""
@@ -245,17 +221,17 @@ class DecisionLog:
         """
         value = json.dumps({"version": _VERSION, "batch": batch}, separators=(",", ":")).encode()
         records = build_batch([(_now_ms(), done_key(self._name), value, ())])
-        insist(self._cluster, lambda: append_batch(self._cluster, _PARTITION, records), self._timeout_ms)
+        insist(self._cluster, lambda: append_batch(self._cluster, PARTITION, records), self._timeout_ms)
 
     def _append(self, record: bytes) -> None:
         timestamp = _now_ms()
-        self._producer.send(_PARTITION, EncodedRecords(record, 1, timestamp, timestamp))
+        self._producer.send(PARTITION, EncodedRecords(record, 1, timestamp, timestamp))
         self._producer.flush()
 
     def _scan(self) -> DecisionScan:
-        offsets = (results(list_offsets(self._cluster, {_PARTITION: each})) for each in (EARLIEST, LATEST))
-        first, end = (found[_PARTITION].offset for found in offsets)
-        for look_back in (*_LOOK_BACK, end):
+        offsets = (results(list_offsets(self._cluster, {PARTITION: each})) for each in (EARLIEST, LATEST))
+        first, end = (found[PARTITION].offset for found in offsets)
+        for look_back in (*LOOK_BACK, end):
             begin = max(first, end - look_back)
             scan = self._scan_range(begin, end)
             if begin == first or (scan.is_complete and scan.decision is not None):
@@ -269,7 +245,7 @@ class DecisionLog:
         offset = begin
         while offset < end and not scan.is_complete:
             try:
-                records = fetch_records(self._cluster, _PARTITION, offset)
+                records = fetch_records(self._cluster, PARTITION, offset)
             except KafkaError as error:
                 if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
                     raise _not_the_leader() from None

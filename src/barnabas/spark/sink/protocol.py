@@ -58,7 +58,8 @@ from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decision_scan import done_key
-from barnabas.spark.sink.decisions import NO_BATCH, TOPIC, Decision, DecisionLog, new_token
+from barnabas.spark.sink.decision_topic import TOPIC, warn_of_few_replicas
+from barnabas.spark.sink.decisions import NO_BATCH, Decision, DecisionLog, new_token
 from barnabas.spark.sink.repeated_batch import check_order, check_rows, check_topic
 from barnabas.spark.sink.sink_batch import Prepared, SinkBatch, is_two_phase, taken_over, totals, transactions_of
 from barnabas.spark.sink.sink_transactions import FENCED, SinkTransactions
@@ -294,6 +295,8 @@ class SinkDriver:
                 self._batch.batch,
             )
         is_first = last is None or last.run != self._batch.run
+        if is_first:
+            warn_of_few_replicas(self._cluster)
         if is_first and any(each.transaction is not None and not each.two_phase for each in prepared):
             logger.warning(
                 "the brokers offer no two-phase commit: if the driver dies while it commits a batch, restart it within"

@@ -29,13 +29,10 @@ from barnabas.client.transactions import (
     list_transactions,
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.words.sink_names import SEPARATOR
 
 logger = logging.getLogger("barnabas.spark")
 
-SEPARATOR = "/"
-"""Between the parts of a transactional id: PREFIX/QUERY/WORKER/NUMBER, of which the first two are the sink's name."""
-# As `TaskProducers` makes them.
-_TASK_ID = re.compile(r"(?P<name>[^/]+/[^/]+)/[0-9a-f]{12}/\d+")
 FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE)
 """The transaction has ended, or the producer's pair is no longer valid, by another process."""
 ENDED = (*FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -43,12 +40,6 @@ ENDED = (*FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 # No transaction begins with the epoch that fences another.
 _UNUSED_TIMEOUT_MS = 1_000
 _COMMITTED = ("PrepareCommit", "CompleteCommit")
-
-
-def sink_of(transactional_id: str) -> str | None:
-    """Return the name of the sink whose task has a transactional id; None if it is no sink's."""
-    found = _TASK_ID.fullmatch(transactional_id)
-    return found["name"] if found else None
 
 
 class SinkTransactions:

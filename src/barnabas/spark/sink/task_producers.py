@@ -27,7 +27,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.sink.kept_ids import KeptId, KeptIds, folder_of_this_user
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.sink_batch import SinkBatch
-from barnabas.spark.sink.sink_transactions import SEPARATOR, was_committed
+from barnabas.spark.sink.sink_transactions import was_committed
+from barnabas.words.sink_names import SEPARATOR
 
 logger = logging.getLogger("barnabas.spark")
 
