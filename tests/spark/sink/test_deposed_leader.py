@@ -102,8 +102,8 @@ def test_its_decisions_are_not_believed() -> None:
                 name.split("/")[1],
                 **PATIENCE,
             )
-            ran.begin()
-            ran._runs = run
+            for _ in range(run):
+                ran.begin()
             ran.workers = [TaskProducers(worker=each) for each in workers]
             return ran
 
