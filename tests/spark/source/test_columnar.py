@@ -18,18 +18,18 @@ from barnabas.records.record_batch import HEADER, iter_batches
 from barnabas.spark.source import columnar
 from barnabas.spark.source.columnar import arrow_schema, select_batches, to_arrow
 from barnabas.spark.source.columns import DEFAULT, TYPES
-from tests.spark.source.decoders import DECODERS, chosen, installed
+from tests.spark.numpy_and_native import WAYS, chosen, installed
 
 ALL = tuple(TYPES)
 
 
 def rows(buffer: bytes, start: int = 0, end: int = 2**62, aborted=(), *, columns=ALL) -> list[dict]:
-    """Decode with each decoder that is installed, and return their common result."""
+    """Decode in each way that is installed, and return their common result."""
     view = memoryview(bytes(buffer))
     selection = select_batches(view, start, end, aborted)
     found = []
-    for decoder in installed():
-        with chosen(decoder):
+    for way in installed():
+        with chosen(way):
             batches = list(to_arrow(view, selection.batches, start, end, topic="t", partition=3, columns=columns))
             found.append(pa.Table.from_batches(batches, arrow_schema(columns)))
     assert all(each.equals(found[0]) for each in found)
@@ -215,13 +215,13 @@ def test_a_transaction_aborted_later_does_not_hide_what_came_before():
     assert [r["offset"] for r in rows(buffer, aborted=[(7, 3)])] == [0, 1]
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_a_piece_has_at_most_the_maximum_number_of_rows(monkeypatch, decoder):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_piece_has_at_most_the_maximum_number_of_rows(monkeypatch, way):
     monkeypatch.setattr(columnar, "ROWS_PER_PIECE", 4)
     buffer = b"".join(build_batch([(0, None, b"x", [])] * 3, base_offset=3 * i) for i in range(5))
     view = memoryview(buffer)
     selection = select_batches(view, 0, 99)
-    with chosen(decoder):
+    with chosen(way):
         pieces = list(to_arrow(view, selection.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
     assert [len(p) for p in pieces] == [4, 2, 4, 2, 3]
     assert pa.Table.from_batches(pieces)["offset"].to_pylist() == list(range(15))
@@ -255,12 +255,12 @@ def test_records_whose_length_takes_one_to_four_bytes(size):
     assert [r["value"] for r in found] == values
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_timestamps_that_do_not_fit_are_clipped(decoder):
+@pytest.mark.parametrize("way", WAYS)
+def test_timestamps_that_do_not_fit_are_clipped(way):
     buffer = build_batch([(2**62, None, b"x", [])])
     view = memoryview(buffer)
     selection = select_batches(view, 0, 9)
-    with chosen(decoder):
+    with chosen(way):
         (piece,) = to_arrow(view, selection.batches, 0, 9, topic="t", partition=0, columns=DEFAULT)
     assert piece["timestamp"].cast(pa.int64()).to_pylist() == [(2**63 - 1) // 1000 * 1000]
 
@@ -273,9 +273,9 @@ def test_a_wrong_checksum_is_rejected_if_checksums_are_checked():
     assert select_batches(memoryview(buffer), 0, 9, check_crcs=False).batches
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("deltas", [(-1, 1), (0, 0), (1, 0)], ids=["before the batch", "twice", "descending"])
-def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas, decoder):
+def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas, way):
     """Each record is length, attributes, timestamp delta, offset delta …, all of one byte here."""
     buffer = bytearray(build_batch([(0, None, b"x", [])] * 2, base_offset=5))
     size = (len(buffer) - HEADER.size) // 2
@@ -283,7 +283,7 @@ def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas, deco
         buffer[HEADER.size + i * size + 3] = (delta << 1) ^ (delta >> 7)
     view = memoryview(buffer)
     selection = select_batches(view, 0, 99, check_crcs=False)
-    with chosen(decoder), pytest.raises(CorruptRecord, match="do not ascend"):
+    with chosen(way), pytest.raises(CorruptRecord, match="do not ascend"):
         list(to_arrow(view, selection.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
 
 
@@ -298,9 +298,9 @@ def test_damaged_records_raise_and_never_read_outside(data):
     view = memoryview(buffer)
     selection = select_batches(view, 0, 99, check_crcs=False)
     outcomes = []
-    for decoder in installed():
+    for way in installed():
         try:
-            with chosen(decoder):
+            with chosen(way):
                 pieces = list(to_arrow(view, selection.batches, 0, 99, topic="t", partition=0, columns=ALL))
         except RecordError as error:
             outcomes.append(repr(error))

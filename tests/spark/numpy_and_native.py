@@ -1,4 +1,4 @@
-"""The two decoders of record batches, as tests choose them: numpy's, and barnabas-native's where it is installed."""
+"""The two ways in which records are decoded and digested, as tests choose them: numpy, and barnabas-native where it is installed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from barnabas.spark.native_library import VARIABLE, native_library
 IS_NATIVE_INSTALLED = find_spec("barnabas_native") is not None
 
 needs_native = pytest.mark.skipif(not IS_NATIVE_INSTALLED, reason="barnabas-native is not installed")
-DECODERS = ["numpy", pytest.param("native", marks=needs_native)]
+WAYS = ["numpy", pytest.param("native", marks=needs_native)]
 """For `pytest.mark.parametrize`."""
 
 
 def installed() -> list[str]:
-    """Return the names of the decoders that can be chosen here."""
+    """Return the names of the ways that can be chosen here."""
     return ["numpy", "native"] if IS_NATIVE_INSTALLED else ["numpy"]
 
 
 @contextmanager
-def chosen(decoder: str) -> Iterator[None]:
-    """Let this process decode with numpy or with barnabas-native."""
+def chosen(way: str) -> Iterator[None]:
+    """Let this process work with numpy or with barnabas-native."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, {"numpy": "no", "native": "yes"}[decoder])
+        patch.setenv(VARIABLE, {"numpy": "no", "native": "yes"}[way])
         native_library.cache_clear()
         try:
             yield
