@@ -16,7 +16,7 @@ BUILD_NATIVE = $(UV) pip install -q --python $(BIN)/python --reinstall-package b
 # The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install native java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean
+.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -36,6 +36,9 @@ $(VENV)/.installed: pyproject.toml uv.lock $(NATIVE)
 
 native: install  ## build barnabas-native from C, and install it: the loops of Spark's source and sink
 	$(BUILD_NATIVE)
+
+wheels: install  ## build barnabas-native's wheel for other machines of this system, in dist/; needs Docker on Linux
+	$(UV) tool run cibuildwheel@4.3.5 --output-dir dist native
 
 java: install  ## check for the Java that Spark needs
 	@$(BIN)/python -m barnabas.demo.java
@@ -105,9 +108,10 @@ docs: install  ## write the generated files: docs/configuration.md, docs/referen
 	$(BIN)/python tools/write_configuration_docs.py
 	$(BIN)/python tools/write_reference.py
 
-dist: install  ## build the wheel and the source package, in dist/
+dist: install  ## build the wheel and the source packages, in dist/
 	rm -rf dist
 	$(UV) build -q
+	$(UV) build -q --sdist --out-dir dist native
 	@ls dist
 
 changelog: install  ## print the next release's changelog, from the fragments in changes/

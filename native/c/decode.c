@@ -20,11 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char decode_doc[] = "decode(data, batches, columns)\n--\n\nSee barnabas_native/_native.pyi.";
+const char decode_doc[] = "decode(data, batches, columns, allocate)\n--\n\nSee barnabas_native/_native.pyi.";
 
 /* Attributes, two deltas, two lengths and a header count of one byte each, and the record's own length. */
 #define SMALLEST_RECORD 7
 #define TIMESTAMP_LIMIT_MS (INT64_MAX / 1000)
+/* Offsets, timestamps, two buffers of a list, and three of each of four columns. */
+#define MOST_BUFFERS 16
 
 typedef enum { DONE, DECLINED, NO_MEMORY } Outcome;
 
@@ -72,6 +74,10 @@ typedef struct {
     Column value;
     Column header_key;
     Column header_value;
+    /* Python's function for new buffers, and those that it has given. */
+    PyObject *allocate;
+    Py_buffer buffers[MOST_BUFFERS];
+    int buffer_count;
 } Scan;
 
 /* Read a zigzag number of at most `most` bytes; return whether there is one. */
@@ -299,20 +305,32 @@ fill_column(const Scan *scan, const Column *column, int32_t *offsets, uint8_t *b
     }
 }
 
-/* New bytes for `size` items, of zeros if `is_zeroed`. */
+/* Let `pointer` point to a new buffer of `size` bytes, all of them zero if `is_zeroed`; return the buffer's object. */
 static PyObject *
-new_bytes(int64_t size, int is_zeroed, void *pointer)
+new_buffer(Scan *scan, int64_t size, int is_zeroed, void *pointer)
 {
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    Py_buffer *view = &scan->buffers[scan->buffer_count];
+    PyObject *object;
 
-    if (bytes != NULL) {
-        char *memory = PyBytes_AsString(bytes);
-        if (is_zeroed) {
-            memset(memory, 0, (size_t)size);
-        }
-        memcpy(pointer, &memory, sizeof memory);
+    /* A buffer before this one may have failed. */
+    if (PyErr_Occurred() || (object = PyObject_CallFunction(scan->allocate, "n", (Py_ssize_t)size)) == NULL) {
+        return NULL;
     }
-    return bytes;
+    if (PyObject_GetBuffer(object, view, PyBUF_WRITABLE) < 0) {
+        Py_DECREF(object);
+        return NULL;
+    }
+    scan->buffer_count++;
+    if (view->len < size) {
+        PyErr_SetString(PyExc_ValueError, "allocate gave a buffer that is too small");
+        Py_DECREF(object);
+        return NULL;
+    }
+    if (is_zeroed && size > 0) {
+        memset(view->buf, 0, (size_t)size);
+    }
+    memcpy(pointer, &view->buf, sizeof view->buf);
+    return object;
 }
 
 static PyObject *
@@ -324,39 +342,43 @@ none(void)
 
 /* Return (validity or None, offsets, bytes) of a column. */
 static PyObject *
-column_buffers(const Scan *scan, const Column *column)
+column_buffers(Scan *scan, const Column *column)
 {
     int32_t *offsets = NULL;
     uint8_t *bytes = NULL, *validity = NULL;
-    PyObject *validity_bytes = column->nulls ? new_bytes((column->count + 7) / 8, 1, &validity) : none();
-    PyObject *offset_bytes = new_bytes(4 * (int64_t)(column->count + 1), 0, &offsets);
-    PyObject *data_bytes = new_bytes(column->bytes, 0, &bytes);
+    PyObject *validity_buffer = column->nulls ? new_buffer(scan, (column->count + 7) / 8, 1, &validity) : none();
+    PyObject *offset_buffer = new_buffer(scan, 4 * (int64_t)(column->count + 1), 0, &offsets);
+    PyObject *data = new_buffer(scan, column->bytes, 0, &bytes);
 
-    if (validity_bytes == NULL || offset_bytes == NULL || data_bytes == NULL) {
-        Py_XDECREF(validity_bytes);
-        Py_XDECREF(offset_bytes);
-        Py_XDECREF(data_bytes);
+    if (validity_buffer == NULL || offset_buffer == NULL || data == NULL) {
+        Py_XDECREF(validity_buffer);
+        Py_XDECREF(offset_buffer);
+        Py_XDECREF(data);
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
     fill_column(scan, column, offsets, bytes, validity);
     Py_END_ALLOW_THREADS
-    return Py_BuildValue("(NNN)", validity_bytes, offset_bytes, data_bytes);
+    return Py_BuildValue("(NNN)", validity_buffer, offset_buffer, data);
 }
 
 /* Return (validity or None, the rows' offsets, keys, values), and take over the rows' offsets. */
 static PyObject *
-header_buffers(const Scan *scan, PyObject *row_offsets)
+header_buffers(Scan *scan, PyObject *row_offsets)
 {
     uint8_t *validity = NULL;
     PyObject *keys = column_buffers(scan, &scan->header_key);
     PyObject *values = column_buffers(scan, &scan->header_value);
-    PyObject *validity_bytes = scan->rows_without_headers ? new_bytes((scan->rows + 7) / 8, 1, &validity) : none();
+    PyObject *validity_buffer = none();
 
-    if (keys == NULL || values == NULL || validity_bytes == NULL) {
+    if (scan->rows_without_headers) {
+        Py_DECREF(validity_buffer);
+        validity_buffer = new_buffer(scan, (scan->rows + 7) / 8, 1, &validity);
+    }
+    if (keys == NULL || values == NULL || validity_buffer == NULL) {
         Py_XDECREF(keys);
         Py_XDECREF(values);
-        Py_XDECREF(validity_bytes);
+        Py_XDECREF(validity_buffer);
         Py_DECREF(row_offsets);
         return NULL;
     }
@@ -365,12 +387,12 @@ header_buffers(const Scan *scan, PyObject *row_offsets)
             validity[i >> 3] |= (uint8_t)((scan->first_header[i] < scan->first_header[i + 1]) << (i & 7));
         }
     }
-    return Py_BuildValue("(NNNN)", validity_bytes, row_offsets, keys, values);
+    return Py_BuildValue("(NNNN)", validity_buffer, row_offsets, keys, values);
 }
 
 /* Return the result of `decode` for a scan that is done, and take over the bytes. */
 static PyObject *
-result(const Scan *scan, PyObject *offsets, PyObject *timestamps, PyObject *row_offsets)
+result(Scan *scan, PyObject *offsets, PyObject *timestamps, PyObject *row_offsets)
 {
     PyObject *key = scan->columns & KEY ? column_buffers(scan, &scan->key) : none();
     PyObject *value = scan->columns & VALUE ? column_buffers(scan, &scan->value) : none();
@@ -392,9 +414,9 @@ decode_into(Scan *scan, const Py_buffer *batches, Py_ssize_t batch_count)
 {
     Outcome outcome;
     int64_t rows = scan->rows;
-    PyObject *offsets = new_bytes(8 * rows, 0, &scan->offsets);
-    PyObject *timestamps = scan->columns & TIMESTAMP ? new_bytes(8 * rows, 0, &scan->timestamps) : none();
-    PyObject *row_offsets = scan->columns & HEADERS ? new_bytes(4 * (rows + 1), 1, &scan->first_header) : none();
+    PyObject *offsets = new_buffer(scan, 8 * rows, 0, &scan->offsets);
+    PyObject *timestamps = scan->columns & TIMESTAMP ? new_buffer(scan, 8 * rows, 0, &scan->timestamps) : none();
+    PyObject *row_offsets = scan->columns & HEADERS ? new_buffer(scan, 4 * (rows + 1), 1, &scan->first_header) : none();
 
     if (offsets == NULL || timestamps == NULL || row_offsets == NULL) {
         outcome = NO_MEMORY;
@@ -412,7 +434,7 @@ decode_into(Scan *scan, const Py_buffer *batches, Py_ssize_t batch_count)
     if (outcome == DECLINED) {
         return none();
     }
-    return PyErr_NoMemory();
+    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }
 
 PyObject *
@@ -423,7 +445,7 @@ decode(PyObject *module, PyObject *args)
     PyObject *found;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*i:decode", &data, &batches, &scan.columns)) {
+    if (!PyArg_ParseTuple(args, "y*y*iO:decode", &data, &batches, &scan.columns, &scan.allocate)) {
         return NULL;
     }
     Py_ssize_t batch_count = batches.len / (Py_ssize_t)sizeof(Batch);
@@ -435,6 +457,9 @@ decode(PyObject *module, PyObject *args)
         found = NULL;
     } else {
         found = scan.rows < 0 ? none() : decode_into(&scan, &batches, batch_count);
+    }
+    for (int i = 0; i < scan.buffer_count; i++) {
+        PyBuffer_Release(&scan.buffers[i]);
     }
     free(scan.key.slots);
     free(scan.value.slots);

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.version import VERSION
 from tests.pages import ROOT
 
 CAN_BUILD = shutil.which("cc") is not None and (Path(sysconfig.get_path("include")) / "Python.h").exists()
@@ -27,6 +28,10 @@ def test_it_has_types_and_one_library_for_every_python() -> None:
     names = {file.name for file in files("barnabas-native") or ()}
     assert {"py.typed", "_native.pyi", "LICENSE"} <= names
     assert any(name.startswith("_native.abi3.") for name in names), names
+
+
+def test_it_is_released_with_barnabas() -> None:
+    assert tomllib.loads((ROOT / "native" / "pyproject.toml").read_text())["project"]["version"] == VERSION
 
 
 def test_barnabas_requires_it_nowhere() -> None:

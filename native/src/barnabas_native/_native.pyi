@@ -1,10 +1,12 @@
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 from typing_extensions import Buffer as _Buffer
 
-_Column: TypeAlias = tuple[bytes | None, bytes, bytes]
+_Made = TypeVar("_Made", bound=_Buffer)
+_Column: TypeAlias = tuple[_Made | None, _Made, _Made]
 """Arrow's buffers of a binary array: validity (None without nulls), offsets of 32 bits, bytes."""
-_Headers: TypeAlias = tuple[bytes | None, bytes, _Column, _Column]
+_Headers: TypeAlias = tuple[_Made | None, _Made, _Column[_Made], _Column[_Made]]
 """Of a list array of headers: validity, offsets of 32 bits, and the headers' keys and values. Keys may not be UTF-8."""
 
 INTERFACE: int
@@ -16,8 +18,8 @@ HEADERS: int
 TIMESTAMP: int
 
 def decode(
-    data: _Buffer, batches: _Buffer, columns: int
-) -> tuple[bytes, bytes | None, _Column | None, _Column | None, _Headers | None] | None:
+    data: _Buffer, batches: _Buffer, columns: int, allocate: Callable[[int], _Made]
+) -> tuple[_Made, _Made | None, _Column[_Made] | None, _Column[_Made] | None, _Headers[_Made] | None] | None:
     """Decode the records of batches that are not compressed.
 
     Args:
@@ -26,6 +28,7 @@ def decode(
             offset, timestamp (the records' deltas are added to it), and whether it is the time of the append (then they
             are not).
         columns: the sum of `KEY`, `VALUE`, `HEADERS` and `TIMESTAMP`, as far as they are wanted.
+        allocate: makes a buffer of a number of bytes, such as `bytearray`.
 
     Returns:
         Offsets (64 bits each), timestamps (64 bits, microseconds), keys, values and headers; None for each column that

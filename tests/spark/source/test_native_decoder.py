@@ -104,7 +104,7 @@ def test_damaged_pieces_have_the_same_outcome(count):
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_batches_that_are_not_in_the_data_are_declined(data, batches, columns):
     """Under a sanitizer this also finds reads outside the bytes."""
-    found = native.decode(data, np.array(batches, np.int64), columns)
+    found = native.decode(data, np.array(batches, np.int64), columns, bytearray)
     outside = [not 0 <= start <= end <= len(data) for start, end, *_ in batches]
     assert found is None or not any(outside)
 
@@ -124,7 +124,7 @@ def test_batches_that_are_not_in_the_data_are_declined(data, batches, columns):
 def test_damage_is_declined(record):
     data = bytes([2 * len(record)]) + record
     numbers = np.array([0, len(data), 1, 0, 0, 0], np.int64)
-    assert native.decode(data, numbers, native.KEY | native.VALUE | native.HEADERS) is None
+    assert native.decode(data, numbers, native.KEY | native.VALUE | native.HEADERS, bytearray) is None
 
 
 def test_the_keys_of_headers_need_not_be_text():
@@ -147,4 +147,13 @@ def test_the_greatest_offsets_and_times():
 
 def test_numbers_of_a_wrong_shape_are_an_error():
     with pytest.raises(ValueError, match="six numbers"):
-        native.decode(b"", b"\0" * 47, 0)
+        native.decode(b"", b"\0" * 47, 0, bytearray)
+
+
+def test_a_buffer_that_cannot_be_filled_is_an_error():
+    with pytest.raises(ValueError, match="too small"):
+        native.decode(b"", b"", native.KEY, lambda size: bytearray(0))
+    with pytest.raises(BufferError):
+        native.decode(b"", b"", native.KEY, bytes)
+    with pytest.raises(MemoryError):
+        native.decode(b"", b"", native.KEY | native.HEADERS, lambda size: exec("raise MemoryError"))

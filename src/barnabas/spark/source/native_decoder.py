@@ -28,11 +28,14 @@ def decode(native: ModuleType, piece: Piece) -> tuple[Int64Array, pa.RecordBatch
         "headers": native.HEADERS,
         "timestamp": native.TIMESTAMP,
     }
-    decoded = native.decode(piece.data, _batches(piece), sum(asked[name] for name in asked if name in wanted))
+    columns = sum(asked[name] for name in asked if name in wanted)
+    # Arrow keeps freed memory. The interpreter's own would come from the kernel for each piece, page by page, which takes
+    # as long as the copying of the bytes.
+    decoded = native.decode(piece.data, _batches(piece), columns, pa.allocate_buffer)
     if decoded is None:
         return None
     offsets, timestamps, key, value, headers = decoded
-    rows = len(offsets) // 8
+    rows = offsets.size // 8
     found: dict[str, pa.Array] = {"offset": _array(pa.int64(), rows, None, offsets)}
     if timestamps is not None:
         found["timestamp"] = _array(pa.timestamp("us", tz="UTC"), rows, None, timestamps)
@@ -59,18 +62,17 @@ def _batches(piece: Piece) -> Int64Array:
     )
 
 
-def _array(kind: pa.DataType, rows: int, *buffers: bytes | None) -> pa.Array:
-    return pa.Array.from_buffers(kind, rows, [None if each is None else pa.py_buffer(each) for each in buffers])
+def _array(kind: pa.DataType, rows: int, *buffers: pa.Buffer | None) -> pa.Array:
+    return pa.Array.from_buffers(kind, rows, list(buffers))
 
 
 def _headers_array(
-    kind: pa.DataType, rows: int, validity: bytes | None, offsets: bytes, key: Any, value: Any
+    kind: pa.DataType, rows: int, validity: pa.Buffer | None, offsets: pa.Buffer, key: Any, value: Any
 ) -> pa.Array:
-    headers = len(key[1]) // 4 - 1
+    headers = key[1].size // 4 - 1
     keys = _text(_array(pa.binary(), headers, *key))
     entries = pa.StructArray.from_arrays([keys, _array(pa.binary(), headers, *value)], names=["key", "value"])
-    buffers = [None if validity is None else pa.py_buffer(validity), pa.py_buffer(offsets)]
-    return pa.Array.from_buffers(kind, rows, buffers, children=[entries])
+    return pa.Array.from_buffers(kind, rows, [validity, offsets], children=[entries])
 
 
 def _text(keys: pa.Array) -> pa.Array:
