@@ -11,25 +11,34 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorde
 CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 # What test modules share is typed as the source is; the drivers are programs of other environments.
 STAGES := $(shell find tests -name '*.py' ! -name 'test_*' ! -path '*/drivers/*')
+NATIVE := $(wildcard native/*.* native/c/* native/src/barnabas_native/*)
+BUILD_NATIVE = $(UV) pip install -q --python $(BIN)/python --reinstall-package barnabas-native ./native
 # The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean
+.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 install: $(VENV)/.installed  ## make a virtual environment from the lock file
 
-$(VENV)/.installed: pyproject.toml uv.lock
+$(VENV)/.installed: pyproject.toml uv.lock $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "barnabas needs Python 3.11 or newer; run: make PYTHON=python3.11 install")'
 	@echo "installing into $(VENV), half a minute the first time …"
 	@test -x $(BIN)/python || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) $(VENV); } || $(PYTHON) -m venv $(VENV)
 	@test -n "$$(command -v uv)" || test -x $(BIN)/uv || $(BIN)/python -m pip install -q --disable-pip-version-check uv
 	@$(UV) sync -q --frozen --inexact --all-extras
+	@$(BUILD_NATIVE) 2>/dev/null || echo "went on without barnabas-native, because it needs a C compiler and Python's headers: Spark's source is slower without it; make native says what is missing"
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 	@echo "installed barnabas, and what its tests and Spark need; the command is $(BIN)/barnabas"
+
+native: install  ## build barnabas-native from C, and install it: the loops of Spark's source and sink
+	$(BUILD_NATIVE)
+
+wheels: install  ## build barnabas-native's wheel for other machines of this system, in dist/; needs Docker on Linux
+	$(UV) tool run cibuildwheel@4.3.5 --output-dir dist native
 
 java: install  ## check for the Java that Spark needs
 	@$(BIN)/python -m barnabas.demo.java
@@ -47,8 +56,8 @@ quick: check  ## check, and the tests that need neither Java nor much time: some
 	$(PYTEST) -q -m "not slow and not conform and not long and not spark" $(ARGS)
 
 check: install  ## style, types, import contracts
-	$(BIN)/ruff check src tests tools bench examples pipelines packaging
-	$(BIN)/ruff format --check src tests tools bench examples pipelines packaging
+	$(BIN)/ruff check src tests tools bench examples pipelines packaging native
+	$(BIN)/ruff format --check src tests tools bench examples pipelines packaging native
 	$(BIN)/mypy
 	@echo "$(BIN)/mypy, on what test modules share"; $(BIN)/mypy $(STAGES)
 	$(BIN)/lint-imports
@@ -99,9 +108,10 @@ docs: install  ## write the generated files: docs/configuration.md, docs/referen
 	$(BIN)/python tools/write_configuration_docs.py
 	$(BIN)/python tools/write_reference.py
 
-dist: install  ## build the wheel and the source package, in dist/
+dist: install  ## build the wheel and the source packages, in dist/
 	rm -rf dist
 	$(UV) build -q
+	$(UV) build -q --sdist --out-dir dist native
 	@ls dist
 
 changelog: install  ## print the next release's changelog, from the fragments in changes/
@@ -111,4 +121,4 @@ serve: install  ## start a broker on localhost:9092 with its data in ./data
 	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092
 
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output pipelines-output chaos-output
+	rm -rf $(VENV) dist native/build native/dist native/src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output pipelines-output chaos-output

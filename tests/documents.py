@@ -121,6 +121,9 @@ class Typist:
         if words[0] == "make":
             assert re.search(rf"^{words[1]}:", (self._root / "Makefile").read_text(), re.MULTILINE), line
             return ""
+        if words[:2] == ["pip", "install"] and words[2].startswith("./"):
+            assert (self._root / words[2] / "pyproject.toml").exists(), line
+            return ""
         if words[:2] == ["pip", "install"]:
             found = re.search(
                 r' (\.|"(?:\.|\$\(ls dist/barnabas-\*\.whl\))\[(?P<extras>[a-z,]+)\]"|dist/barnabas-\*\.whl)( |$)', line

@@ -19,6 +19,7 @@ The source, in the order a query meets its parts:
 | `admission` | how many of the new offsets one micro-batch takes |
 | `ranges` | ranges of offsets, and how they are split into tasks |
 | `fetcher`, `columnar` | a task's pipelined fetches of whole record batches, and these as Arrow columns |
+| `numpy_decoder`, `native_decoder`, `piece` | how records become columns, with numpy and with barnabas-native |
 | `partition_lookup` | a task's questions about its one partition, when a fetch has failed |
 | `data_loss`, `skipped_ranges` | fails the query, or records what it skips, when records are gone; counts what was skipped |
 | `group_progress`, `commit_mark` | a query's progress as a consumer group's offsets, and the mark on them |
@@ -39,8 +40,9 @@ The sink, in the order a row meets its parts:
 
 `decoding/` has `decode` and the formats, `lake/` a topic as a Delta table and its audit, `queries/` the start and the
 metrics of queries. Beside these folders: `given_options` and `option_names` (options as a user gives them, near
-misses), `named_topics` (topics that may not exist), `plain_errors` (errors as one sentence), `retries` (a Python
-function for each record, whose failures become rows for retry topics and dead letters).
+misses), `named_topics` (topics that may not exist), `native_library` (whether barnabas-native is used), `plain_errors`
+(errors as one sentence), `retries` (a Python function for each record, whose failures become rows for retry topics and
+dead letters).
 
 The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
 it is first used. Spark finds source and sink through the top-level module `pyspark_barnabas`.

@@ -14,6 +14,7 @@ from barnabas.records.compression import Compression
 from barnabas.spark.sink.columns import RowRouter
 from barnabas.spark.sink.digest import RowDigest
 from barnabas.spark.sink.encoder import encode
+from tests.spark.numpy_and_native import WAYS, chosen, installed, needs_native
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROW = {"key": b"k", "value": b"v"}
@@ -96,15 +97,53 @@ def test_the_topic_counts_where_the_column_decides():
     assert digest(both, topic=None) == digest(both[::-1], topic=None)
 
 
-def test_a_value_that_decisions_on_disk_have():
+def added(data: bytes, starts, ends, marks=None) -> int:
+    found = RowDigest()
+    found.add(data, np.array(starts), np.array(ends), marks)
+    return found.value
+
+
+@needs_native
+@given(
+    st.binary(min_size=1, max_size=64),
+    st.lists(st.tuples(st.integers(1, 600), st.integers(0, 2**64 - 1)), min_size=1, max_size=20),
+    st.integers(0, 70),
+    st.booleans(),
+)
+def test_numpy_and_barnabas_native_have_the_same(seed, rows, behind, is_marked):
+    ends = np.cumsum([length for length, _ in rows])
+    starts = ends - [length for length, _ in rows]
+    data = (seed * (int(ends[-1]) // len(seed) + 1))[: ends[-1]] + b"x" * behind
+    marks = np.array([mark for _, mark in rows], np.uint64) if is_marked else None
+    values = []
+    for way in installed():
+        with chosen(way):
+            values.append(added(data, starts, ends, marks))
+    assert values[0] == values[1]
+
+
+@needs_native
+def test_barnabas_native_declines_rows_that_are_not_in_the_data():
+    from barnabas_native import digest as native_digest
+
+    assert native_digest(b"ab", np.array([0]), np.array([2]), None) == added(b"ab", [0], [2])
+    for start, end in [(0, 3), (-1, 1), (1, 1), (2, 1), (-(2**63), 2**63 - 1)]:
+        assert native_digest(b"ab", np.array([0, start]), np.array([1, end]), None) is None
+    with pytest.raises(ValueError, match="as many numbers"):
+        native_digest(b"ab", np.array([0]), np.array([1, 2]), None)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_value_that_decisions_on_disk_have(way):
     """Another value for these rows would take a batch that is repeated after an upgrade for another one."""
     rows = [{"key": b"%d" % i, "value": b"v" * i, "partition": i % 3, "timestamp": i * 10**6} for i in range(200)]
-    assert digest(rows) == 17084061161210207783
-    assert digest([{**row, "topic": "t"} for row in rows], topic=None) == 8103882158326393425
-    assert (
-        digest([{**row, "value": b"long" * (100 + i)} for i, row in enumerate(rows)], max_bytes=5000)
-        == 10619994222394127848
-    )
+    with chosen(way):
+        assert digest(rows) == 17084061161210207783
+        assert digest([{**row, "topic": "t"} for row in rows], topic=None) == 8103882158326393425
+        assert (
+            digest([{**row, "value": b"long" * (100 + i)} for i, row in enumerate(rows)], max_bytes=5000)
+            == 10619994222394127848
+        )
 
 
 def test_rows_at_the_end_of_the_data():

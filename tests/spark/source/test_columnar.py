@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -19,15 +18,22 @@ from barnabas.records.record_batch import HEADER, iter_batches
 from barnabas.spark.source import columnar
 from barnabas.spark.source.columnar import arrow_schema, select_batches, to_arrow
 from barnabas.spark.source.columns import DEFAULT, TYPES
+from tests.spark.numpy_and_native import WAYS, chosen, installed
 
 ALL = tuple(TYPES)
 
 
 def rows(buffer: bytes, start: int = 0, end: int = 2**62, aborted=(), *, columns=ALL) -> list[dict]:
+    """Decode in each way that is installed, and return their common result."""
     view = memoryview(bytes(buffer))
-    chosen = select_batches(view, start, end, aborted)
-    batches = to_arrow(view, chosen.batches, start, end, topic="t", partition=3, columns=columns)
-    return pa.Table.from_batches(list(batches), arrow_schema(columns)).to_pylist()
+    selection = select_batches(view, start, end, aborted)
+    found = []
+    for way in installed():
+        with chosen(way):
+            batches = list(to_arrow(view, selection.batches, start, end, topic="t", partition=3, columns=columns))
+            found.append(pa.Table.from_batches(batches, arrow_schema(columns)))
+    assert all(each.equals(found[0]) for each in found)
+    return found[0].to_pylist()
 
 
 def as_records(found: list[dict]) -> list[tuple]:
@@ -79,8 +85,8 @@ def test_chosen_columns_are_those_of_all_columns(batches, order, count):
         offset += gap
         buffer += build_batch(records, base_offset=offset, compression=codec, log_append_time=append_time)
         offset += len(records)
-    chosen = order[:count]
-    assert rows(buffer, columns=chosen) == [{name: row[name] for name in chosen} for row in rows(buffer)]
+    names = order[:count]
+    assert rows(buffer, columns=names) == [{name: row[name] for name in names} for row in rows(buffer)]
 
 
 def test_columns_are_those_of_sparks_own_source():
@@ -140,16 +146,16 @@ def test_the_next_fetch_begins_after_the_last_offset_not_after_the_count():
     fields = list(HEADER.unpack_from(buffer))
     fields[6] = 7
     HEADER.pack_into(buffer, 0, *fields)
-    chosen = select_batches(memoryview(buffer), 10, 100, check_crcs=False)
-    assert chosen.next_offset == 18
+    selection = select_batches(memoryview(buffer), 10, 100, check_crcs=False)
+    assert selection.next_offset == 18
 
 
 def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch():
     first, second = build_batch([(0, None, b"a", [])]), build_batch([(0, None, b"b", [])], base_offset=1)
     for cut in range(len(second)):
         view = memoryview(bytes(first + second[:cut]))
-        chosen = select_batches(view, 0, 10)
-        assert (chosen.next_offset, len(chosen.batches)) == (1, 1)
+        selection = select_batches(view, 0, 10)
+        assert (selection.next_offset, len(selection.batches)) == (1, 1)
 
 
 def test_without_a_whole_batch_the_offset_stays():
@@ -158,9 +164,9 @@ def test_without_a_whole_batch_the_offset_stays():
 
 def test_batches_past_the_end_are_not_decoded():
     buffer = b"".join(build_batch([(0, None, b"x", [])], base_offset=i) for i in range(5))
-    chosen = select_batches(memoryview(buffer), 1, 3)
-    assert [h.base_offset for _, h in chosen.batches] == [1, 2]
-    assert chosen.next_offset == 3
+    selection = select_batches(memoryview(buffer), 1, 3)
+    assert [h.base_offset for _, h in selection.batches] == [1, 2]
+    assert selection.next_offset == 3
 
 
 def test_a_gap_over_the_end_of_the_range_ends_it():
@@ -209,12 +215,14 @@ def test_a_transaction_aborted_later_does_not_hide_what_came_before():
     assert [r["offset"] for r in rows(buffer, aborted=[(7, 3)])] == [0, 1]
 
 
-def test_a_piece_has_at_most_the_maximum_number_of_rows(monkeypatch):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_piece_has_at_most_the_maximum_number_of_rows(monkeypatch, way):
     monkeypatch.setattr(columnar, "ROWS_PER_PIECE", 4)
     buffer = b"".join(build_batch([(0, None, b"x", [])] * 3, base_offset=3 * i) for i in range(5))
     view = memoryview(buffer)
-    chosen = select_batches(view, 0, 99)
-    pieces = list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
+    selection = select_batches(view, 0, 99)
+    with chosen(way):
+        pieces = list(to_arrow(view, selection.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
     assert [len(p) for p in pieces] == [4, 2, 4, 2, 3]
     assert pa.Table.from_batches(pieces)["offset"].to_pylist() == list(range(15))
 
@@ -247,27 +255,13 @@ def test_records_whose_length_takes_one_to_four_bytes(size):
     assert [r["value"] for r in found] == values
 
 
-def test_varints_of_every_length():
-    numbers = [0, -1, 1, 63, -64, 64, 8191, -8192, 2**31 - 1, -(2**31), 2**62, -(2**63), 2**63 - 1]
-    data, positions = bytearray(), []
-    for number in numbers:
-        positions.append(len(data))
-        zigzag = (number << 1) ^ (number >> 63)
-        zigzag &= 2**64 - 1
-        while zigzag > 127:
-            data.append(zigzag & 127 | 128)
-            zigzag >>= 7
-        data.append(zigzag)
-    values, ends = columnar._varints(np.frombuffer(data, np.uint8), np.array(positions))
-    assert values.tolist() == numbers
-    assert ends.tolist() == [*positions[1:], len(data)]
-
-
-def test_timestamps_that_do_not_fit_are_clipped():
+@pytest.mark.parametrize("way", WAYS)
+def test_timestamps_that_do_not_fit_are_clipped(way):
     buffer = build_batch([(2**62, None, b"x", [])])
     view = memoryview(buffer)
-    chosen = select_batches(view, 0, 9)
-    (piece,) = to_arrow(view, chosen.batches, 0, 9, topic="t", partition=0, columns=DEFAULT)
+    selection = select_batches(view, 0, 9)
+    with chosen(way):
+        (piece,) = to_arrow(view, selection.batches, 0, 9, topic="t", partition=0, columns=DEFAULT)
     assert piece["timestamp"].cast(pa.int64()).to_pylist() == [(2**63 - 1) // 1000 * 1000]
 
 
@@ -279,17 +273,18 @@ def test_a_wrong_checksum_is_rejected_if_checksums_are_checked():
     assert select_batches(memoryview(buffer), 0, 9, check_crcs=False).batches
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("deltas", [(-1, 1), (0, 0), (1, 0)], ids=["before the batch", "twice", "descending"])
-def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas):
+def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas, way):
     """Each record is length, attributes, timestamp delta, offset delta …, all of one byte here."""
     buffer = bytearray(build_batch([(0, None, b"x", [])] * 2, base_offset=5))
     size = (len(buffer) - HEADER.size) // 2
     for i, delta in enumerate(deltas):
         buffer[HEADER.size + i * size + 3] = (delta << 1) ^ (delta >> 7)
     view = memoryview(buffer)
-    chosen = select_batches(view, 0, 99, check_crcs=False)
-    with pytest.raises(CorruptRecord, match="do not ascend"):
-        list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
+    selection = select_batches(view, 0, 99, check_crcs=False)
+    with chosen(way), pytest.raises(CorruptRecord, match="do not ascend"):
+        list(to_arrow(view, selection.batches, 0, 99, topic="t", partition=0, columns=DEFAULT))
 
 
 @given(st.data())
@@ -301,9 +296,16 @@ def test_damaged_records_raise_and_never_read_outside(data):
     for _ in range(data.draw(st.integers(1, 4))):
         buffer[data.draw(st.integers(61, len(buffer) - 1))] = data.draw(st.integers(0, 255))
     view = memoryview(buffer)
-    chosen = select_batches(view, 0, 99, check_crcs=False)
-    try:
-        for piece in to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, columns=ALL):
-            piece.validate(full=True)
-    except RecordError:
-        pass
+    selection = select_batches(view, 0, 99, check_crcs=False)
+    outcomes = []
+    for way in installed():
+        try:
+            with chosen(way):
+                pieces = list(to_arrow(view, selection.batches, 0, 99, topic="t", partition=0, columns=ALL))
+        except RecordError as error:
+            outcomes.append(repr(error))
+        else:
+            for piece in pieces:
+                piece.validate(full=True)
+            outcomes.append(pieces)
+    assert all(outcome == outcomes[0] for outcome in outcomes)

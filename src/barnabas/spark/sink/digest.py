@@ -8,7 +8,7 @@
 A row of `LONG_ROW` bytes or more is hashed by CRC32C. For a short row the call would take longer than to encode it. So
 a short row is cut into blocks of 64 bytes, the last one filled with zeros, and numpy multiplies the words of all blocks
 by eight odd numbers. Each block's and each row's result is mixed, so that two rows which exchange their values do not
-cancel out.
+cancel out. The package barnabas-native does the same in C, if it is installed.
 
 Limits: it finds rows that differ by accident, not rows that an adversary made. The numbers, the blocks and `LONG_ROW`
 are part of the version of a decision: with others, one batch would have two digests.
@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from barnabas.records.checksum import Buffer, crc32c
+from barnabas.spark.native_library import native_library
 
 UInt64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
@@ -58,18 +59,12 @@ class RowDigest:
             starts, ends: where each row's bytes are in `data`; no row is empty.
             marks: what else belongs to each row, None if nothing.
         """
-        lengths = ends - starts
-        hashes = np.empty(len(lengths), np.uint64)
-        is_long = lengths >= LONG_ROW
-        hashes[is_long] = _crcs(data, starts[is_long], ends[is_long])
-        is_short = ~is_long
-        if is_short.any():
-            hashes[is_short] = _hashed_in_blocks(data, starts[is_short], lengths[is_short])
-        with np.errstate(over="ignore"):
-            rows = hashes + lengths.astype(np.uint64)
-            if marks is not None:
-                rows += marks
-            self.value = (self.value + int(mixed(rows).sum(dtype=np.uint64))) & _MASK
+        is_long = ends - starts >= LONG_ROW
+        found = 0
+        for add, chosen in ((_of_long_rows, is_long), (_of_short_rows, ~is_long)):
+            if chosen.any():
+                found += add(data, starts[chosen], ends[chosen], None if marks is None else marks[chosen])
+        self.value = (self.value + found) & _MASK
 
 
 def mixed(values: UInt64Array) -> UInt64Array:
@@ -96,10 +91,27 @@ def column_mark(values: Int64Array, known: np.ndarray[Any, np.dtype[np.bool_]], 
     return np.where(known, marks, np.uint64(0))
 
 
-def _crcs(data: Buffer, starts: Int64Array, ends: Int64Array) -> UInt64Array:
+def _of_long_rows(data: Buffer, starts: Int64Array, ends: Int64Array, marks: UInt64Array | None) -> int:
     view = memoryview(data)
     found = [crc32c(view[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    return mixed(np.array(found, np.uint64))
+    return _sum(mixed(np.array(found, np.uint64)), ends - starts, marks)
+
+
+def _of_short_rows(data: Buffer, starts: Int64Array, ends: Int64Array, marks: UInt64Array | None) -> int:
+    native = native_library()
+    # The package declines rows that are not within the data.
+    found: int | None = None if native is None else native.digest(data, starts, ends, marks)
+    if found is None:
+        found = _sum(_hashed_in_blocks(data, starts, ends - starts), ends - starts, marks)
+    return found
+
+
+def _sum(hashes: UInt64Array, lengths: Int64Array, marks: UInt64Array | None) -> int:
+    with np.errstate(over="ignore"):
+        rows = hashes + lengths.astype(np.uint64)
+        if marks is not None:
+            rows += marks
+        return int(mixed(rows).sum(dtype=np.uint64))
 
 
 def _hashed_in_blocks(data: Buffer, starts: Int64Array, lengths: Int64Array) -> UInt64Array:
