@@ -13,9 +13,12 @@ import pytest
 import barnabas
 from barnabas.arrow import DataLoss, QueryError
 from barnabas.client.admin import Admin, TopicPartition, results
+from barnabas.client.group_offsets import CommittedOffset
 from tests.arrow.conftest import create
 from tests.arrow.consumed import consumed
 from tests.hidden_packages import hide
+
+COMMITTED = CommittedOffset(40)
 
 
 def offsets(servers: str, topic: str = "sales", **more) -> dict[int, list[int]]:
@@ -52,11 +55,8 @@ def test_some_partitions(servers):
 
 
 def test_what_a_group_has_read(servers):
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "shop"})
-    consumer.commit(
-        offsets=[confluent_kafka.TopicPartition("sales", each, 40) for each in range(3)], asynchronous=False
-    )
-    consumer.close()
+    with Admin(servers) as admin:  # it waits until the group's coordinator is there
+        results(admin.alter_group_offsets("shop", {TopicPartition("sales", each): COMMITTED for each in range(3)}))
     assert offsets(servers, to="group:shop") == span(0, 40)
     assert offsets(servers, from_="group:shop") == span(40, 100)
     with pytest.raises(ValueError, match=r"group shpo has no offsets .*did you mean shop"):
