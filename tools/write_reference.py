@@ -72,6 +72,11 @@ SECTIONS: list[Section] = [
         [("", f"client/{module}", name) for module, names in VALUES for name in names],
     ),
     (
+        "Topics as Arrow",
+        "How to use it, also with DuckDB and polars: [reading without Spark](read.md).",
+        [("barnabas.", "arrow/read", "read"), ("barnabas.arrow.", "arrow/records", "Records")],
+    ),
+    (
         "Retries and dead letters",
         "How to use them, and what they guarantee: [retries](retries.md).",
         [

@@ -11,6 +11,7 @@
 - `CannotStart`: the broker cannot start, for example because a directory is in use or broken, or the port is taken.
 - `InjectedFault` is what `fail` and `drop_response_after_write` return: it counts the requests that it met.
 - `KafkaError`: an error of Kafka's protocol, with its `code`.
+- `read` returns the records of topics as Arrow, see `barnabas.arrow`.
 
 Each is imported when it is first used, so that `import barnabas` is cheap.
 """
@@ -21,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.arrow.read import read as read
     from barnabas.config.cannot_start import CannotStart as CannotStart
     from barnabas.config.config import ConfigError as ConfigError
     from barnabas.embedded.broker import Broker as Broker
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from barnabas.embedded.fault_tickets import InjectedFault as InjectedFault
     from barnabas.protocol.errors import KafkaError as KafkaError
 
-__all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError"]
+__all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError", "read"]
 
 _MODULES = {
     "Broker": "barnabas.embedded.broker",
@@ -37,6 +39,7 @@ _MODULES = {
     "ConfigError": "barnabas.config.config",
     "InjectedFault": "barnabas.embedded.fault_tickets",
     "KafkaError": "barnabas.protocol.errors",
+    "read": "barnabas.arrow.read",
 }
 
 

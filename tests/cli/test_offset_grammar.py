@@ -1,6 +1,7 @@
 import pytest
 
-from barnabas.cli.offset_grammar import END, START, Anchor, Point, Range, parse_offsets
+from barnabas.cli.offset_grammar import END, START, Range, parse_offsets
+from barnabas.client.log_points import Anchor, Point
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -51,24 +52,3 @@ def test_no_offsets(texts: tuple[str, ...]) -> None:
 def test_a_time_without_its_sign_is_answered_with_what_to_write(text: str, meant: str) -> None:
     with pytest.raises(ValueError, match=f"is not a valid offset: for a time write {meant}$"):
         parse_offsets((text,), NOW)
-
-
-@pytest.mark.parametrize(
-    ("point", "offset"),
-    [
-        (START, 10),
-        (END, 20),
-        (Point(Anchor.EXACT, 5), 5),
-        (Point(Anchor.START, 3), 13),
-        (Point(Anchor.START, 99), 20),
-        (Point(Anchor.END, 3), 17),
-        (Point(Anchor.END, 99), 10),
-        (Point(Anchor.TIME, 1), 12),
-    ],
-)
-def test_points_in_a_partition_from_10_to_20(point: Point, offset: int) -> None:
-    assert point.resolve(10, 20, 12) == offset
-
-
-def test_a_time_after_all_records_is_the_end() -> None:
-    assert Point(Anchor.TIME, 1).resolve(10, 20, None) == 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.offset_grammar import Anchor, Point
 from barnabas.cli.topic_trim import _offsets, _status
 from barnabas.client.admin import OffsetAndTimestamp, TopicPartition
+from barnabas.client.log_points import Anchor, Point
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 BOUNDS = {T0: (5, 20), T1: (0, 8)}

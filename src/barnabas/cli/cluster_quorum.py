@@ -6,10 +6,10 @@ import click
 
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, session_options
-from barnabas.cli.times import format_time_ms
 from barnabas.client.admin import Admin, ClusterDescription, Quorum, QuorumReplica
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
+from barnabas.words.times import format_time_ms
 
 
 @click.command()

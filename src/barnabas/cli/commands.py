@@ -27,6 +27,7 @@ COMMANDS = {
     "topic": Command("barnabas.cli.topic:topic", "Topics: create, list, describe, alter, …"),
     "produce": Command("barnabas.cli.produce:produce", "Produce records, a line each."),
     "consume": Command("barnabas.cli.consume:consume", "Print the records of topics."),
+    "sql": Command("barnabas.cli.sql:sql", "SQL over topics, with DuckDB."),
     "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, abort, find the stuck."),
     "dlq": Command("barnabas.cli.dlq:dlq", "Dead letters: list, send back, purge."),

@@ -12,12 +12,13 @@ import time
 import click
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.offset_grammar import END, START, Anchor, Point, Range, Span, parse_offsets
+from barnabas.cli.offset_grammar import END, START, Range, Span, parse_offsets
 from barnabas.cli.progress import on_terminal, output_is_a_file, shown
 from barnabas.cli.record_format import printer
 from barnabas.cli.session import Session, complete_topics, session_options_of_consume
 from barnabas.cli.wording import as_typed, counted
 from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
+from barnabas.client.log_points import Anchor, Point
 from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable

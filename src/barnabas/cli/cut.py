@@ -10,11 +10,11 @@ import click
 from barnabas.cli.failure import Failure, Failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_cuts, complete_topics, session_options
-from barnabas.cli.times import format_time_ms, parse_time_ms
 from barnabas.client.admin import EARLIEST, Admin, Cut, TopicPartition, results
 from barnabas.client.cuts import is_valid_cut_name
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
+from barnabas.words.times import format_time_ms, parse_time_ms
 
 _ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
 

@@ -15,10 +15,10 @@ from barnabas.cli.dlq_redrive import redrive
 from barnabas.cli.output import Table
 from barnabas.cli.record_format import Shown, to_json
 from barnabas.cli.session import Session, complete_topics, session_options
-from barnabas.cli.times import format_time_ms
 from barnabas.retries.headers import FailureHeaders
 from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic
 from barnabas.words.printable import printable
+from barnabas.words.times import format_time_ms
 
 _ERRORS_SHOWN = 3
 _LIST_COLUMNS = ("TOPIC", "RECORDS", "NOT-REDRIVEN", "OLDEST", "ERRORS")

@@ -13,7 +13,6 @@ from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
-from barnabas.cli.times import format_time_ms
 from barnabas.cli.wording import counted
 from barnabas.client.admin import (
     Admin,
@@ -25,6 +24,7 @@ from barnabas.client.admin import (
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.words.printable import printable
+from barnabas.words.times import format_time_ms
 
 _STATES = (
     "PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling", "NotReady",

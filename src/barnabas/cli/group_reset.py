@@ -16,13 +16,13 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_groups, session_options
-from barnabas.cli.times import parse_time_ms
 from barnabas.cli.wording import counted
 from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, TopicPartition, result
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.words.durations import parse_duration_ms
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import on_one_line
+from barnabas.words.times import parse_time_ms
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET", "STATUS")
 

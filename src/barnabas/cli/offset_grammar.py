@@ -19,48 +19,11 @@ Points are resolved against each partition's bounds once, before reading: `Point
 from __future__ import annotations
 
 import re
-from enum import Enum
 from typing import NamedTuple
 
-from barnabas.cli.times import parse_time_ms
+from barnabas.client.log_points import Anchor, Point
 from barnabas.words.printable import printable
-
-
-class Anchor(Enum):
-    """The origin of a point's number."""
-
-    START = "start"
-    END = "end"
-    EXACT = "exact"
-    TIME = "time"
-
-
-class Point(NamedTuple):
-    """A place in every partition; `number` is an offset, a distance, or epoch milliseconds."""
-
-    anchor: Anchor
-    number: int = 0
-
-    def resolve(self, start: int, end: int, offset_of_time: int | None = None) -> int:
-        """Return the offset in a partition.
-
-        Args:
-            start: the log start offset.
-            end: the log end offset.
-            offset_of_time: the first offset at or after the point's time; None when all records are older.
-
-        Returns:
-            An offset within the log; an exact one as it is.
-        """
-        match self.anchor:
-            case Anchor.EXACT:
-                return self.number
-            case Anchor.START:
-                return min(start + self.number, end)
-            case Anchor.END:
-                return max(end - self.number, start)
-            case Anchor.TIME:
-                return end if offset_of_time is None else offset_of_time
+from barnabas.words.times import parse_time_ms
 
 
 class Range(NamedTuple):

@@ -34,8 +34,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from barnabas.cli.output import printable_json
-from barnabas.cli.times import format_time_ms
 from barnabas.words.printable import printable
+from barnabas.words.times import format_time_ms
 
 Headers = Sequence[tuple[str, bytes | None]]
 

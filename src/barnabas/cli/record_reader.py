@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from barnabas.cli.record_format import ENCODINGS, Headers, Verb, split_format
-from barnabas.cli.times import parse_time_ms
 from barnabas.words.printable import printable
+from barnabas.words.times import parse_time_ms
 
 _T = TypeVar("_T")
 

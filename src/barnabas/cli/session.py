@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -150,7 +150,14 @@ def session_options_of_consume(function: Callable[..., None]) -> Callable[..., N
     return _with_session(function, "--output", tables=False)
 
 
-def _with_session(function: Callable[..., None], *output: str, tables: bool) -> Callable[..., None]:
+def session_options_of_sql(outputs: Mapping[str, type[Output]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return what adds the common options, with other outputs; `--format` is another name of `--output`."""
+    return lambda function: _with_session(function, "-o", "--output", "--format", tables=True, outputs=outputs)
+
+
+def _with_session(
+    function: Callable[..., None], *output: str, tables: bool, outputs: Mapping[str, type[Output]] = OUTPUTS
+) -> Callable[..., None]:
     @click.option(
         "-b",
         "--bootstrap-server",
@@ -172,7 +179,8 @@ def _with_session(function: Callable[..., None], *output: str, tables: bool) -> 
     )
     @click.option(
         *output,
-        type=click.Choice(list(OUTPUTS)),
+        "output",
+        type=click.Choice(list(outputs)),
         default="table",
         show_default=True,
         help="For people or for programs.",
@@ -188,7 +196,7 @@ def _with_session(function: Callable[..., None], *output: str, tables: bool) -> 
     ) -> None:
         check_utf8(click.get_current_context())
         properties = _read_command_config(command_config) if command_config else {}
-        session = Session(bootstrap, properties, timeout_ms, OUTPUTS[output](wide=wide))
+        session = Session(bootstrap, properties, timeout_ms, outputs[output](wide=wide))
         with explained(session.names):
             function(session=session, **options)
 

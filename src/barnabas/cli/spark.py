@@ -11,7 +11,6 @@ import click
 from barnabas.cli.failure import Failure, Failures, failure_of, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.session import Session, complete_groups, session_options
-from barnabas.cli.times import format_time_ms
 from barnabas.cli.txn import Duration, duration_text
 from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -21,6 +20,7 @@ from barnabas.spark.sink.orphans import OpenSink, open_sinks, query_of
 from barnabas.spark.sink.protocol import SinkDriver
 from barnabas.spark.sink.sink_batch import SinkBatch
 from barnabas.spark.source.commit_mark import parse_mark
+from barnabas.words.times import format_time_ms
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITIONS", "LAG", "LAG-SECONDS", "LAST-COMMIT")
 _SINK_COLUMNS = ("SINK", "TRANSACTIONS", "TOPICS", "SINCE", "OPEN-FOR", "LAST-SIGN")

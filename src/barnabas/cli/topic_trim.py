@@ -8,10 +8,11 @@ import click
 
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
-from barnabas.cli.offset_grammar import Anchor, Point, parse_offsets
+from barnabas.cli.offset_grammar import parse_offsets
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin, OffsetAndTimestamp, TopicPartition
+from barnabas.client.log_points import Anchor, Point
 from barnabas.protocol.errors import KafkaError
 
 

@@ -11,7 +11,6 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, complete_transactional_ids, parse_words, session_options
-from barnabas.cli.times import format_time_ms
 from barnabas.cli.wording import as_typed
 from barnabas.client.admin import (
     LATEST,
@@ -27,6 +26,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.spark.sink.orphans import open_sinks
 from barnabas.words.durations import parse_duration_ms
 from barnabas.words.sink_names import sink_of
+from barnabas.words.times import format_time_ms
 
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 _PARTITION = re.compile(r"(?P<topic>.+):(?P<partition>\d+)")

@@ -12,6 +12,8 @@ The source, in the order a query meets its parts:
 |---|---|
 | `options` | the user's options, checked once and parsed into values |
 | `batch`, `stream` | the readers that Spark calls |
+| `batch_range` | where a batch begins and ends |
+| `option_words` | the names by which errors call options |
 | `offset_reader` | the driver's requests: topics, partitions, offsets, the group's commit |
 | `offsets`, `stored_offset` | where a query begins and ends; an offset of a stream as Spark's checkpoint stores it |
 | `named_positions` | where a consumer group or a cut stands |

@@ -9,6 +9,7 @@ import pytest
 
 import barnabas
 from barnabas.spark.source import batch as source
+from barnabas.spark.source import batch_range
 from barnabas.spark.source.batch import BatchReader, RangePartition
 from barnabas.spark.source.data_loss import DataLoss, LossReports
 from barnabas.spark.source.offset_reader import OffsetReader
@@ -29,7 +30,7 @@ def cluster(monkeypatch) -> FakeCluster:
     seams = {"connect": fake.connect, "clock": lambda: sum(pauses_s), "sleep": pauses_s.append}
     fake.clock = seams["clock"]
     monkeypatch.setattr(source, "OffsetReader", lambda options: OffsetReader(options, **seams))
-    monkeypatch.setattr(source, "LossReports", lambda options: LossReports(options, connect=fake.connect))
+    monkeypatch.setattr(batch_range, "LossReports", lambda options: LossReports(options, connect=fake.connect))
     return fake
 
 

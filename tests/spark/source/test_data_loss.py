@@ -8,7 +8,6 @@ import logging
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.spark.source import data_loss
 from barnabas.spark.source.data_loss import DataLoss, Loss, LossReports
 from barnabas.spark.source.options import parse_batch_options
 from tests.spark.fake_cluster import FakeCluster
@@ -67,7 +66,7 @@ def test_a_task_says_which_query_and_batch_it_belongs_to(cluster, monkeypatch):
         def getLocalProperty(self, name: str) -> str:
             return {"sql.streaming.queryId": "6b4f", "streaming.sql.batchId": "7"}[name]
 
-    monkeypatch.setattr(data_loss, "TaskContext", Context)
+    monkeypatch.setattr("pyspark.TaskContext", Context)
     reports(cluster, lossesTopic="losses").report("gone", [Loss("t", 0, 0, 6)])
     assert [(each["query"], each["batch"]) for each in recorded(cluster)] == [("6b4f", "7")]
 

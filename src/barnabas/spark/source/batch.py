@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from barnabas.spark.plain_errors import plain_errors
-from barnabas.spark.source.data_loss import Loss, LossReports
+from barnabas.spark.source.batch_range import batch_range
 from barnabas.spark.source.offset_reader import Leader, OffsetReader
-from barnabas.spark.source.offsets import ByCut, ByGroup, Position, Specific
+from barnabas.spark.source.offsets import Position
 from barnabas.spark.source.options import SourceOptions
 from barnabas.spark.source.pushed_filters import PushedFilters
 from barnabas.spark.source.ranges import OffsetRange, cut_ranges
@@ -61,17 +61,6 @@ def read_task(options: SourceOptions, task: InputPartition) -> Iterator[pa.Recor
             yield from RangeFetcher(options, task.wanted, task.leader)
 
 
-def _check_order(start: Position, end: Position) -> None:
-    """Raise the error of Spark's own source for a batch that begins after its end."""
-    for (topic, partition), offset in sorted(start.items()):
-        if offset > end[topic, partition]:
-            raise ValueError(
-                f"The resolved start offset {offset} is greater than the resolved end offset {end[topic, partition]} for "
-                f"topic {topic} partition {partition}. Correct startingOffsets or endingOffsets; if they are right, the "
-                "topic was deleted and created again."
-            )
-
-
 class BatchReader(DataSourceReader):
     """Reads between two positions, both fixed when the query is planned."""
 
@@ -83,13 +72,7 @@ class BatchReader(DataSourceReader):
         """Find where the query begins and ends, and split it into tasks."""
         reader = OffsetReader(self._options)
         try:
-            losses = LossReports(self._options)
-            losses.check()
-            topic_partitions = reader.partitions()
-            start = reader.start(topic_partitions)
-            end = self._within_the_log(reader, losses, reader.end(start))
-            _check_order(start, end)
-            start, end = self._narrow(reader, start, end)
+            start, end = self._narrow(reader, *batch_range(reader, self._options))
             tasks: Iterable[InputPartition] = plan_tasks(reader, self._options, start, end)
             return list(tasks)
         finally:
@@ -98,23 +81,6 @@ class BatchReader(DataSourceReader):
     def _narrow(self, reader: OffsetReader, start: Position, end: Position) -> tuple[Position, Position]:
         """Return the part of the batch that filters leave; here all of it."""
         return start, end
-
-    def _within_the_log(self, reader: OffsetReader, losses: LossReports, end: Position) -> Position:
-        """Return the ends of the batch; an offset that was given and that the log does not reach is data loss."""
-        if not isinstance(self._options.ending, Specific | ByGroup | ByCut):
-            return end
-        latest = reader.settled(
-            lambda: reader.high_watermarks(end),
-            lambda found: all(found[each] >= offset for each, offset in end.items()),
-        )
-        for (topic, partition), offset in sorted(end.items()):
-            if offset > latest[topic, partition]:
-                losses.report(
-                    f"Could not read records in offset [{latest[topic, partition]}, {offset}) for topic partition "
-                    f"{topic}-{partition}: it ends before endingOffsets",
-                    [Loss(topic, partition, latest[topic, partition], offset)],
-                )
-        return {each: min(offset, latest[each]) for each, offset in end.items()}
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield one task's rows."""

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from pyspark import TaskContext
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
@@ -36,12 +35,6 @@ from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.source.options import SourceOptions
 
 logger = logging.getLogger("barnabas.spark")
-
-_ADVICE = (
-    "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
-    "Kafka or the topic may have been deleted before all the data in the topic was processed. If you don't want your "
-    'streaming query to fail on such cases, set the source option "failOnDataLoss" to "false".'
-)
 
 
 class DataLoss(QueryError):
@@ -111,11 +104,12 @@ class LossReports:
             KafkaError: they could not be recorded.
         """
         if self._options.fail_on_data_loss:
-            raise DataLoss(f"{what or reason}. {_ADVICE}")
+            raise DataLoss(f"{what or reason}. {self._options.words.gone}")
         new = [loss for loss in losses if (reason, loss) not in self._reported]
         if losses and not new:
             return
-        logger.warning("%s; continuing without them, because failOnDataLoss is false", what or reason)
+        skips = self._options.words.skips
+        logger.warning("%s; continuing without them, because %s", what or reason, skips)
         if self._options.losses_topic is not None and new:
             self._write(self._options.losses_topic, reason, new)
         self._reported.update((reason, loss) for loss in new)
@@ -161,5 +155,7 @@ def _value(reason: str, loss: Loss, now_ns: int) -> bytes:
 
 
 def _task_property(name: str) -> str | None:
-    context = TaskContext.get()
+    # Only a process of Spark's has a task, and it has imported pyspark. `barnabas.read` does without.
+    pyspark = sys.modules.get("pyspark")
+    context = None if pyspark is None else pyspark.TaskContext.get()
     return None if context is None else context.getLocalProperty(name)

@@ -53,7 +53,6 @@ _TOPIC_IS_ANOTHER = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
 )
 _RETRY_PAUSE_S = 0.1
-_OPEN_TRANSACTION = "; `barnabas txn doctor` says whose it is, and kafka.isolation.level=read_uncommitted does not wait"
 
 
 class NoProgress(QueryError):
@@ -181,7 +180,7 @@ class RangeFetcher:
         if selection.next_offset == first:
             self._wait_for_records(
                 "the transaction is still open" if fetched.waits_for_commit else "no records arrived",
-                _OPEN_TRANSACTION if fetched.waits_for_commit else "",
+                self._about_transactions() if fetched.waits_for_commit else "",
             )
             return
         self._offset = selection.next_offset
@@ -294,8 +293,11 @@ class RangeFetcher:
     def _no_progress(self, why: str, advice: str = "") -> NoProgress:
         return NoProgress(
             f"Cannot read offset {self._offset} of {self._name} (before {self._wanted.end}): "
-            f"{why} for {self._options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs){advice}"
+            f"{why} for {self._options.poll_timeout_ms} ms ({self._options.words.patience}){advice}"
         )
+
+    def _about_transactions(self) -> str:
+        return f"; `barnabas txn doctor` says whose it is, and {self._options.words.uncommitted} does not wait"
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

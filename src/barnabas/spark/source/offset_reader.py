@@ -192,7 +192,9 @@ class OffsetReader:
                 at or after its timestamp and the strategy is `error`; or the cluster does not know the group or the cut.
         """
         wanted = list(partitions)
-        found = self._at(self._options.starting, wanted, "startingOffsets", moments=IsolationLevel.READ_UNCOMMITTED)
+        found = self._at(
+            self._options.starting, wanted, self._options.words.starting, moments=IsolationLevel.READ_UNCOMMITTED
+        )
         late = [each for each in wanted if each not in found]
         if late and self._options.timestamp_strategy is TimestampStrategy.ERROR:
             names = ", ".join(f"{topic}-{partition}" for topic, partition in late)
@@ -204,7 +206,7 @@ class OffsetReader:
 
     def end(self, start: Position) -> Position:
         """Return where a batch ends that begins at `start`: at a partition's end if it has no record at or after the timestamp."""
-        found = self._at(self._options.ending, list(start), "endingOffsets", start)
+        found = self._at(self._options.ending, list(start), self._options.words.ending, start)
         return {**found, **self.latest((each for each in start if each not in found), start)}
 
     def _at(

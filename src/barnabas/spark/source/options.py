@@ -40,6 +40,7 @@ from barnabas.spark.source.offsets import (
     timestamp_ms,
     timestamps_from_json,
 )
+from barnabas.spark.source.option_words import SPARK, OptionWords
 
 _STRATEGIES = ("subscribe", "subscribepattern", "assign")
 _STRATEGY_NAMES = "subscribe, subscribePattern, assign"
@@ -143,6 +144,7 @@ class SourceOptions:
     fetch_offset_retry_interval_ms: int
     api_timeout_ms: int
     consumer: ConsumerSettings
+    words: OptionWords = SPARK
 
 
 def schema_of(options: Mapping[str, str]) -> str:

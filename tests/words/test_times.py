@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.cli.times import format_time_ms, parse_time_ms
+from barnabas.words.times import format_time_ms, parse_time_ms
 
 NOW = 1_800_000_000_000
 
