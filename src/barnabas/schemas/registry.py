@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote
 
@@ -71,6 +72,15 @@ class SchemaRegistry:
     def name(self) -> str:
         """Its address, for messages."""
         return f"the schema registry {self.settings.urls[0]}"
+
+    def check(self) -> None:
+        """Ask for a schema, which may exist or not: this needs no more rights than decoding does.
+
+        Raises:
+            RegistryError: the registry does not serve the request.
+        """
+        with suppress(SchemaNotFound):
+            self.by_id(1)
 
     def by_id(self, schema_id: int) -> Schema:
         """Return a schema.
