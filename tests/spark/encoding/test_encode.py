@@ -83,13 +83,18 @@ class TestWithSpark:
         try:
             with running_registry() as registry:
                 source = {"url": registry.url, "max.retries": 0}
-                df = spark.sql(f"select * from {rows} as t(id, note, at)")
+                df = spark.sql(f"select * from {rows} as t(id, note, at)").coalesce(
+                    1
+                )  # one Python worker for each function
                 schemas: dict[str, Any] = {"avro": AVRO, "json": JSON, "protobuf": PROTOBUF}
                 for name, schema in schemas.items():
                     names = {"into": name, "error": f"{name}_error"}
                     df = encode(
                         df, ["id", "note", "at"], name, schema, schemas=source, topic=name, auto_register=True, **names
                     )
+                asked = [each for each in registry.requests if each.startswith("POST")]
+                assert len(asked) == 3  # by the driver, before the first row
+                df = spark.createDataFrame(df.collect(), df.schema).coalesce(1)
                 for name in schemas:
                     df = decode(
                         df, name, name, framing="confluent", schemas=source, subject=f"{name}-value", into=f"{name}_row",
@@ -97,8 +102,6 @@ class TestWithSpark:
                     )  # fmt: skip
                 found = [row.asDict(recursive=True) for row in df.collect()]
                 assert sorted(registry.subjects) == ["avro-value", "json-value", "protobuf-value"]
-                asked = [each for each in registry.requests if each.startswith("POST")]
-                assert len(asked) == 3  # by the driver, before the first row
         finally:
             spark.conf.set("spark.sql.session.timeZone", zone)
         good, null, bad = found
@@ -118,7 +121,7 @@ class TestWithSpark:
             registry.add("orders-value", {**AVRO, "fields": AVRO["fields"][:1]})
             frames = ["00000000012A", "000000000954", "0000000001", None]
             values = ", ".join(f"(unhex('{each}'))" if each else "(null)" for each in frames)
-            df = spark.sql(f"select * from values {values} as t(value)")
+            df = spark.sql(f"select * from values {values} as t(value)").coalesce(1)
             arguments: Any = {
                 "format": "avro",
                 "framing": "confluent",

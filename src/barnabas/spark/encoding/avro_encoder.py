@@ -17,8 +17,7 @@ from barnabas.spark.decoding.confluent_frame import frame
 from barnabas.spark.decoding.given_schema import GivenSchema
 from barnabas.spark.decoding.row_decoder import BadValue
 from barnabas.spark.encoding.fitting_columns import check_columns
-from barnabas.spark.encoding.row_encoder import Encoder
-from barnabas.spark.encoding.row_format import RowFormat
+from barnabas.spark.encoding.row_encoder import Encoder, RowFormat
 from barnabas.spark.encoding.schema_ids import SubjectNaming, schema_id
 
 __all__ = ["avro_encoder", "row_format"]

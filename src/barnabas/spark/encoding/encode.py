@@ -101,7 +101,7 @@ def encode(
         found = import_module(_FORMATS[format]).row_format(kind, given, naming, known, register=auto_register)
     both = F.col(_BOTH)
     kept = [F.col(_quoted(name)) for name in df.columns]
-    encoded = df.withColumn(_BOTH, encoded_column(rows, found.prefix, found.make))
+    encoded = df.withColumn(_BOTH, encoded_column(rows, found))
     return encoded.select(*kept, both["encoded"].alias(into), both["error"].alias(error))
 
 

@@ -22,8 +22,7 @@ from barnabas.spark.decoding.given_schema import GivenSchema
 from barnabas.spark.decoding.json_checks import invalid
 from barnabas.spark.decoding.json_schemas import JsonSchema, json_schema_of, object_of, validator
 from barnabas.spark.decoding.row_decoder import BadValue
-from barnabas.spark.encoding.row_encoder import Encoder
-from barnabas.spark.encoding.row_format import RowFormat
+from barnabas.spark.encoding.row_encoder import Encoder, RowFormat
 from barnabas.spark.encoding.schema_ids import SubjectNaming, schema_id
 from barnabas.words.nearest import did_you_mean
 

@@ -24,8 +24,7 @@ from barnabas.spark.decoding.protobuf_decoder import given_descriptors
 from barnabas.spark.decoding.protobuf_types import is_map, is_timestamp, message_type
 from barnabas.spark.decoding.row_decoder import BadValue
 from barnabas.spark.encoding.fitting_columns import check_columns
-from barnabas.spark.encoding.row_encoder import Encoder
-from barnabas.spark.encoding.row_format import RowFormat
+from barnabas.spark.encoding.row_encoder import Encoder, RowFormat
 from barnabas.spark.encoding.schema_ids import SubjectNaming, reference, schema_id
 
 __all__ = ["protobuf_encoder", "row_format"]

@@ -1,4 +1,4 @@
-"""Encodes a struct column on executors, row by row: each row becomes bytes, or an error beside them.
+"""Encodes a struct column on executors, row by row: each row becomes bytes, or an error in its place.
 
     struct ──► struct<encoded: binary, error: string> ──► encoded, error
 
@@ -9,7 +9,7 @@ continues.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -19,21 +19,30 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from barnabas.spark.decoding.row_decoder import BadValue, shortened
 from barnabas.spark.plain_errors import plain_errors
 
-__all__ = ["Encoder", "encode_array", "encoded_column"]
+__all__ = ["Encoder", "RowFormat", "encode_array", "encoded_column"]
 
 Encoder: TypeAlias = Callable[[dict[str, Any]], bytes]
 """Returns the bytes of a row, whose maps are dicts; raises BadValue."""
 
+
+class RowFormat(NamedTuple):
+    """How rows become bytes, once the schema is known.
+
+    Attributes:
+        prefix: in front of each row's bytes; empty if they are not framed.
+        make: makes the encoder, once for each task.
+    """
+
+    prefix: bytes
+    make: Callable[[], Encoder]
+
+
 _RETURNED = StructType([StructField("encoded", BinaryType()), StructField("error", StringType())])
 
 
-def encoded_column(column: Column, prefix: bytes, make: Callable[[], Encoder]) -> Column:
-    """Return the column of structs of bytes and error.
-
-    Args:
-        prefix: is put in front of each row's bytes.
-        make: makes the encoder, once for each task.
-    """
+def encoded_column(column: Column, rows: RowFormat) -> Column:
+    """Return the column of structs of bytes and error."""
+    prefix, make = rows
 
     def encode_batches(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         with plain_errors():
@@ -62,11 +71,9 @@ def encode_array(rows: pa.Array, prefix: bytes, encoder: Encoder) -> pa.StructAr
 def _encode(row: pa.StructScalar, encoder: Encoder) -> tuple[bytes | None, str | None]:
     try:
         value = row.as_py(maps_as_pydicts="strict")
+    except (KeyError, OverflowError, ValueError):
+        return None, "the row has a map with a key twice, or a time outside the years 1 to 9999"
+    try:
         return (None, None) if value is None else (encoder(value), None)
     except BadValue as error:
         return None, shortened(str(error))
-    except (
-        KeyError,
-        OverflowError,
-    ) as error:  # of Arrow: a map that has a key twice, a time that Python has no value for
-        return None, shortened(f"the row has a value that cannot be encoded: {error}")
