@@ -93,6 +93,8 @@ SECTIONS: list[Section] = [
             ("barnabas.spark.", "spark/queries/start", "start"),
             ("barnabas.spark.", "spark/queries/query_listener", "serve_metrics"),
             ("barnabas.spark.", "spark/decoding/decode", "decode"),
+            ("barnabas.spark.", "spark/encoding/encode", "encode"),
+            ("barnabas.schemas.pull.", "schemas/pull", "pull"),
             ("barnabas.spark.retries.", "spark/retries", "read"),
             ("barnabas.spark.retries.", "spark/retries", "attempt"),
             ("barnabas.spark.lake.", "spark/lake/delta_table", "delta_writer"),

@@ -1,8 +1,9 @@
 """Spark's data source and sink for barnabas and Apache Kafka: `format("barnabas")`, no jar.
 
-    from barnabas.spark import decode, serve_metrics, start
+    from barnabas.spark import decode, encode, serve_metrics, start
 
 - `decode(df, …)` makes a typed column of JSON, Avro or Protobuf, and keeps the error of each bad row.
+- `encode(df, …)` makes a column of bytes of typed columns, for topics that other programs read.
 - `start(writer)` starts a streaming query, and waits for the Python process of its source.
 - `serve_metrics(spark, port)` serves the metrics of the session's queries for Prometheus.
 
@@ -40,11 +41,11 @@ The sink, in the order a row meets its parts:
 | `protocol` | the driver's part: which transactions count, and what a crash leaves |
 | `decisions` | the record of the last batch, in `__barnabas_sink` |
 
-`decoding/` has `decode` and the formats, `lake/` a topic as a Delta table and its audit, `queries/` the start and the
-metrics of queries. Beside these folders: `given_options` and `option_names` (options as a user gives them, near
-misses), `named_topics` (topics that may not exist), `native_library` (whether barnabas-native is used), `plain_errors`
-(errors as one sentence), `retries` (a Python function for each record, whose failures become rows for retry topics and
-dead letters).
+`decoding/` has `decode` and the formats, `encoding/` has `encode`, `lake/` a topic as a Delta table and its audit,
+`queries/` the start and the metrics of queries. Beside these folders: `given_options` and `option_names` (options as
+a user gives them, near misses), `named_topics` (topics that may not exist), `native_library` (whether barnabas-native
+is used), `plain_errors` (errors as one sentence), `retries` (a Python function for each record, whose failures become
+rows for retry topics and dead letters).
 
 The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
 it is first used. Spark finds source and sink through the top-level module `pyspark_barnabas`.
@@ -57,13 +58,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.spark.decoding.decode import decode as decode
+    from barnabas.spark.encoding.encode import encode as encode
     from barnabas.spark.queries.query_listener import serve_metrics as serve_metrics
     from barnabas.spark.queries.start import start as start
 
-__all__ = ["decode", "serve_metrics", "start"]
+__all__ = ["decode", "encode", "serve_metrics", "start"]
 
 _MODULES = {
     "decode": "barnabas.spark.decoding.decode",
+    "encode": "barnabas.spark.encoding.encode",
     "serve_metrics": "barnabas.spark.queries.query_listener",
     "start": "barnabas.spark.queries.start",
 }

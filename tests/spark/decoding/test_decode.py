@@ -24,11 +24,12 @@ from tests.spark.session import SPARK
         ({"column": "valeu"}, "there is no column 'valeu'; did you mean value?"),
         ({"into": "key", "schema": "a int"}, "there is already a column 'key'"),
         ({"into": "a", "error": "a", "schema": "a int"}, "there is already a column 'a'"),
-        ({}, "decode needs schema="),
+        ({}, "decode needs schema= or subject="),
+        ({"subject": "s"}, "subject= needs schemas="),
         ({"schema": "a int", "message": "M"}, "message= is for format protobuf"),
-        ({"schema": "a int", "schemas": "s"}, "schemas= is for format avro with framing confluent"),
-        ({"schema": "{}", "format": "avro", "schemas": "s"}, "schemas= is for format avro with framing confluent"),
-        ({"schema": "{}", "format": "avro", "framing": "confluent"}, "framing confluent needs schemas=FOLDER"),
+        ({"schema": "a int", "schemas": "s"}, "schemas= is for framing confluent"),
+        ({"schema": "{}", "format": "avro", "schemas": "s"}, "schemas= is for framing confluent"),
+        ({"schema": "{}", "format": "avro", "framing": "confluent"}, "framing confluent needs schemas="),
     ],
     ids=str,
 )
@@ -121,7 +122,7 @@ class TestWithSpark:
         topics.produce(topic, [*OLD.records(id=1, note="x"), *BAD])
         assert outcomes(run(OLD)) == [{"id": 1, "note": "x"}] * 3 + [
             "the value is not JSON",
-            "the value is not of the schema: it ends too early",
+            "the value is not of the schema: it ends too early (schema 1)",
             "the value has no message indexes behind the schema id",
         ]
         # The producers follow one by one: the old schema is still in use after the new one.
@@ -131,7 +132,7 @@ class TestWithSpark:
             {"id": 3, "country": "??"},
             {"id": 3, "country": ""},
             "the value is not JSON",
-            "the value is not of the schema: it ends too early",
+            "the value is not of the schema: it ends too early (schema 1)",
             "the value has no message indexes behind the schema id",
         ]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from barnabas.schemas.errors import RegistryNotAvailable
+from barnabas.schemas.known_schemas import KnownSchemas
+from barnabas.schemas.schema import AVRO, JSON, Schema
+from barnabas.schemas.source import source_of
 from barnabas.spark.decoding.given_schema import GivenSchema
 
 
@@ -23,27 +25,16 @@ def test_a_file_is_its_content(tmp_path):
         GivenSchema(tmp_path / "absent.avsc").value()
 
 
-def folder(tmp_path: Path, **files: str) -> GivenSchema:
-    for name, text in files.items():
-        (tmp_path / name.replace("__", "-").replace("_", ".")).write_text(text)
-    return GivenSchema("x", framed=True, folder=tmp_path)
+def test_a_subject():
+    known = KnownSchemas("folder", {1: Schema('"int"'), 2: Schema('"long"')}, {"orders": {1: 1, 2: 2}})
+    assert GivenSchema(None, source=known, subject="orders").registered(AVRO).schema_id == 2
+    assert GivenSchema(None, source=known, subject="orders", version=1).registered(AVRO).schema_id == 1
+    with pytest.raises(ValueError, match="the schema of subject orders is of type AVRO, not JSON"):
+        GivenSchema(None, source=known, subject="orders").registered(JSON)
 
 
-def test_a_folder_has_schemas_by_id(tmp_path):
-    given = folder(tmp_path, **{"17_avsc": '"int"', "018__orders_avsc": '{"type": "long"}', "README_md": "!"})
-    assert given.writers() == {17: "int", 18: {"type": "long"}}
-    assert GivenSchema("x").writers() is None
-
-
-@pytest.mark.parametrize(
-    ("files", "error"),
-    [
-        ({}, "has no schemas: it needs a file for each schema id"),
-        ({"orders_avsc": "1"}, "orders.avsc has no id: name it for its id"),
-        ({"7_avsc": "1", "7__b_avsc": "2"}, "has two schemas of id 7"),
-        ({"7_avsc": "{"}, r"7\.avsc is not JSON"),
-    ],
-)
-def test_a_folder_that_is_not_one_of_schemas(tmp_path, files, error):
-    with pytest.raises(ValueError, match=error):
-        folder(tmp_path, **files).writers()
+def test_a_registry_that_does_not_answer_is_found_early():
+    given = GivenSchema("x", source=source_of({"url": "http://127.0.0.1:1", "max.retries": 0}))
+    with pytest.raises(RegistryNotAvailable, match=r"127\.0\.0\.1:1: connection refused"):
+        given.check_source()
+    GivenSchema("x", source=KnownSchemas("folder", {})).check_source()

@@ -8,21 +8,23 @@ type, whichever version of the schema wrote a record.
 from __future__ import annotations
 
 import io
-import json
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import fastavro
 from fastavro.read import SchemaResolutionError
-from fastavro.schema import SchemaParseException, UnknownType, parse_schema
 from pyspark.sql import Column
 from pyspark.sql.types import DataType
 
+from barnabas.schemas.schema import AVRO, Schema
+from barnabas.schemas.source import SchemaSource
+from barnabas.spark.decoding.avro_resolution import unreadable
+from barnabas.spark.decoding.avro_schemas import AvroSchema, ParsedAvro, as_json, avro_schema_of, parsed_avro
 from barnabas.spark.decoding.avro_types import converter, spark_type
 from barnabas.spark.decoding.confluent_frame import split_frame
 from barnabas.spark.decoding.given_schema import GivenSchema
 from barnabas.spark.decoding.row_decoder import BadValue, DecodedColumn, Decoder, decoded_column
+from barnabas.spark.decoding.writer_schemas import WriterSchemas
 
 __all__ = ["avro_decoder", "avro_type", "column"]
 
@@ -31,52 +33,72 @@ def column(value: Column, given: GivenSchema) -> DecodedColumn:
     """Return how a column of bytes is decoded.
 
     Raises:
-        ValueError: a schema is not valid.
+        ValueError: a schema is not valid, or the newest schema of the subject cannot be read as the given one.
     """
-    schema, writers = _json(given.value()), given.writers()
+    if given.schema is None:
+        schema = avro_schema_of(given.schemas(), given.registered(AVRO).schema)
+    else:
+        schema = AvroSchema(as_json(given.value()))
     kind = avro_type(schema)
-    make = partial(avro_decoder, schema, writers)
+    if given.schema is not None and given.subject is not None:
+        _check_newest(given, schema)
+    make = partial(avro_decoder, schema, given.source)
     make()  # so that an error of a schema is raised here, and not on an executor
     return decoded_column(value, kind, make)
 
 
-def avro_type(schema: Any) -> DataType:
+def avro_type(schema: AvroSchema) -> DataType:
     """Return Spark's type of a schema.
 
     Raises:
         ValueError: the schema is not a valid Avro schema, or Spark has no type for it.
     """
-    parsed, names = _parsed(schema, "the schema")
-    return spark_type(parsed, names)
+    return spark_type(*parsed_avro(schema, "the schema"))
 
 
-def avro_decoder(schema: Any, writers: Mapping[int, Any] | None) -> Decoder:
+def avro_decoder(schema: AvroSchema, source: SchemaSource | None) -> Decoder:
     """Return the decoder of values.
 
     Args:
         schema: the reader's schema.
-        writers: the schemas by id; None if values have no id.
+        source: the schemas by id; None if values have no id.
 
     Raises:
         ValueError: a schema is not a valid Avro schema.
     """
-    reader, names = _parsed(schema, "the schema")
+    reader, names = parsed_avro(schema, "the schema")
     convert = converter(reader, names) or (lambda value: value)
-    parsed = {number: _parsed(each, f"schema {number}")[0] for number, each in (writers or {}).items()}
+    if source is None:
+        return lambda value: convert(_read(value, reader, None))
+    writers = WriterSchemas(source, AVRO, _parsed)
+    writers.parse_known()
 
     def decode(value: bytes) -> Any:
-        if writers is None:
-            return convert(_read(value, reader, None))
         schema_id, rest = split_frame(value)
-        if schema_id not in parsed:
-            raise BadValue(f"schema {schema_id} is not among the schemas")
+        writer = writers.of_id(schema_id)
         try:
-            return convert(_read(rest, parsed[schema_id], reader))
+            return convert(_read(rest, writer.schema, reader))
         except SchemaResolutionError as error:
             reason = str(error).partition("{")[0].strip().rstrip(":")
             raise BadValue(f"schema {schema_id} cannot be read as the schema: {reason}") from None
+        except BadValue as error:
+            raise BadValue(f"{error} (schema {schema_id})") from None
 
     return decode
+
+
+def _parsed(source: SchemaSource, schema: Schema, what: str) -> ParsedAvro:
+    return parsed_avro(avro_schema_of(source, schema), what)
+
+
+def _check_newest(given: GivenSchema, schema: AvroSchema) -> None:
+    newest = given.registered(AVRO)
+    writer = parsed_avro(avro_schema_of(given.schemas(), newest.schema), f"schema {newest.schema_id}")
+    if why := unreadable(writer, parsed_avro(schema, "the schema")):
+        raise ValueError(
+            f"version {newest.version} of subject {newest.subject} (schema {newest.schema_id}) cannot be read as the schema: {why}. "
+            "Give decode a newer schema, or leave out subject= to have such rows as bad rows"
+        )
 
 
 def _read(value: bytes, writer: Any, reader: Any) -> Any:
@@ -92,22 +114,3 @@ def _read(value: bytes, writer: Any, reader: Any) -> Any:
     if rest := len(value) - stream.tell():
         raise BadValue(f"the value is not of the schema: {rest} bytes are left")
     return found
-
-
-def _parsed(schema: Any, what: str) -> tuple[Any, dict[str, Any]]:
-    names: dict[str, Any] = {}
-    try:
-        return parse_schema(schema, names), names
-    except UnknownType as error:
-        raise ValueError(f"{what} is not a valid Avro schema: unknown type {error.name}") from None
-    except SchemaParseException as error:
-        raise ValueError(f"{what} is not a valid Avro schema: {error}") from None
-
-
-def _json(schema: Any) -> Any:
-    if not isinstance(schema, str | bytes):
-        return schema
-    try:
-        return json.loads(schema)
-    except ValueError:
-        raise ValueError("the schema is neither JSON nor the path of a file") from None

@@ -14,11 +14,23 @@ import struct
 
 from barnabas.spark.decoding.row_decoder import BadValue
 
-__all__ = ["FRAME_BYTES", "split_frame", "split_message_indexes"]
+__all__ = ["FRAME_BYTES", "frame", "message_indexes", "split_frame", "split_message_indexes"]
 
 FRAME_BYTES = 5
 _FRAME = struct.Struct(">bi")
 _VARINT_BYTES = 5
+
+
+def frame(schema_id: int) -> bytes:
+    """Return what is in front of each value of a schema."""
+    return _FRAME.pack(0, schema_id)
+
+
+def message_indexes(path: tuple[int, ...]) -> bytes:
+    """Return the path of a message, as it is behind the schema id."""
+    if path == (0,):
+        return b"\0"
+    return b"".join(_zigzag(each) for each in (len(path), *path))
 
 
 def split_frame(value: bytes) -> tuple[int, bytes]:
@@ -44,6 +56,14 @@ def split_message_indexes(value: bytes) -> tuple[tuple[int, ...], bytes]:
         index, position = _varint(value, position)
         path.append(index)
     return tuple(path) or (0,), value[position:]
+
+
+def _zigzag(number: int) -> bytes:
+    left, found = number << 1, bytearray()
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*found, left])
 
 
 def _varint(value: bytes, position: int) -> tuple[int, int]:

@@ -8,18 +8,20 @@
 | avro | `fastavro` | a schema as JSON or dict, or a file of it (.avsc) |
 | protobuf | `protobuf` | a descriptor set, or a file of it |
 
-The type of the decoded column comes from the schema that is given here, and not from the records. So a query keeps its
-types while the schema of its topic evolves, until it is restarted with another schema.
+Instead of a schema, a subject of a registry or of a folder can be given. The type of the decoded column comes from there, and not from
+the records. So a query keeps its types while the schema of its topic evolves, until it is restarted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from barnabas.schemas.source import source_of
 from barnabas.spark.decoding.given_schema import GivenSchema
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.requirements import needed_by
@@ -47,7 +49,9 @@ def decode(
     *,
     message: str | None = None,
     framing: str = "plain",
-    schemas: str | Path | None = None,
+    schemas: str | Path | Mapping[str, Any] | None = None,
+    subject: str | None = None,
+    version: int | str = "latest",
     into: str = "decoded",
     error: str = "error",
 ) -> DataFrame:
@@ -61,20 +65,27 @@ def decode(
             file is read from it.
         message: protobuf: the message's full name; None for the first of the compiled file.
         framing: plain, or confluent: a zero byte and four bytes of schema id are in front of each value.
-        schemas: avro with framing confluent: the folder of the writers' schemas, a file ID.avsc for each id.
+        schemas: framing confluent: where the writers' schemas are: the address of a schema registry, its options, or a folder.
+        subject: the subject of `schemas` whose schema the column has. With schema= as well, its newest schema must be readable as
+            that one.
+        version: of the subject: a number, or latest.
         into: the name of the decoded column. It is null if the value is null, or if it cannot be decoded.
         error: the name of the column of errors. It is null if the value is null, or if it was decoded.
 
     Raises:
         ValueError: an argument or a schema is not valid.
+        RegistryError: the schema registry does not answer, or rejects the credentials.
         NotInstalled: the library of the format is not installed.
     """
     _check(df, column, format, framing, into, error)
-    given = GivenSchema(schema, framing == "confluent", message, None if schemas is None else Path(schemas))
-    _check_schema(given, format)
+    framed = framing == "confluent"
+    _check_schema(format, schema, message, framed, schemas, subject)
+    source = None if schemas is None else source_of(schemas)
+    given = GivenSchema(schema, framed, message, source, subject, version)
+    given.check_source()
     with needed_by("decode", "schemas"):
         module = import_module(_FORMATS[format])
-    found = module.column(F.col(_quoted(column)).cast("binary"), given)
+        found = module.column(F.col(_quoted(column)).cast("binary"), given)
     decoded, why = found.split(F.col(_BOTH))
     kept = [F.col(_quoted(name)) for name in df.columns]
     return df.withColumn(_BOTH, found.both).select(*kept, decoded.alias(into), why.alias(error))
@@ -91,15 +102,21 @@ def _check(df: DataFrame, column: str, format: str, framing: str, into: str, err
             raise ValueError(f"there is already a column '{name}': choose another name with into= and error=")
 
 
-def _check_schema(given: GivenSchema, format: str) -> None:
-    if given.schema is None:
-        raise ValueError("decode needs schema=, the schema of the column that it makes")
-    if given.message is not None and format != "protobuf":
+def _check_schema(
+    format: str, schema: Any, message: str | None, framed: bool, schemas: Any, subject: str | None
+) -> None:
+    if subject is not None and schemas is None:
+        raise ValueError("subject= needs schemas=, the registry or the folder that has the subject")
+    if schema is None and subject is None:
+        raise ValueError("decode needs schema= or subject=, the schema of the column that it makes")
+    if message is not None and format != "protobuf":
         raise ValueError("message= is for format protobuf")
-    if given.folder is not None and not (format == "avro" and given.framed):
-        raise ValueError("schemas= is for format avro with framing confluent")
-    if format == "avro" and given.framed and given.folder is None:
-        raise ValueError("framing confluent needs schemas=FOLDER: Avro is read with the schema that wrote it")
+    if schemas is not None and not framed:
+        raise ValueError("schemas= is for framing confluent")
+    if format == "avro" and framed and schemas is None:
+        raise ValueError(
+            "framing confluent needs schemas=, a registry or a folder: Avro is read with the schema that wrote it"
+        )
 
 
 def _quoted(name: str) -> str:

@@ -1,22 +1,16 @@
-"""The schema that a caller of `decode` gives: a value or a file, and a folder of schemas by id.
-
-    schemas/17.avsc
-    schemas/18-orders.avsc      what follows the id is for people
-
-`curl REGISTRY/schemas/ids/17/schema > schemas/17.avsc` saves a schema of a registry.
-"""
+"""The schema that a caller of `decode` or `encode` gives: a value, a file or a subject; and where other schemas are."""
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GivenSchema"]
+from barnabas.schemas.registry import SchemaRegistry
+from barnabas.schemas.schema import RegisteredSchema
+from barnabas.schemas.source import SchemaSource
 
-_NAME = re.compile(r"(\d+)(?:\D.*)?")
+__all__ = ["GivenSchema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +18,20 @@ class GivenSchema:
     """A schema, and how values refer to it.
 
     Attributes:
-        schema: a value of the format, or the path of a file that holds one.
+        schema: a value of the format, or the path of a file that holds one; None for the subject's.
         framed: Confluent's frame is in front of each value.
         message: Protobuf: the name of the message; None for the first.
-        folder: Avro: the folder of the writers' schemas; None if values have no schema id.
+        source: has the schemas that wrote the values; None if they are not looked up.
+        subject: the name of a subject of the source.
+        version: its version, by number or as `latest`.
     """
 
     schema: Any
     framed: bool = False
     message: str | None = None
-    folder: Path | None = None
+    source: SchemaSource | None = None
+    subject: str | None = None
+    version: int | str = "latest"
 
     def value(self) -> Any:
         """Return the schema; if it is the path of a file, the file's content as bytes.
@@ -45,29 +43,27 @@ class GivenSchema:
             return _read(Path(self.schema))
         return self.schema
 
-    def writers(self) -> dict[int, Any] | None:
-        """Return the Avro schemas of the folder by their ids; None if there is no folder.
+    def schemas(self) -> SchemaSource:
+        """Return the source, which the caller has checked to be there."""
+        assert self.source is not None
+        return self.source
+
+    def registered(self, kind: str) -> RegisteredSchema:
+        """Return the version of the subject.
 
         Raises:
-            ValueError: the folder has no schemas, or two of one id, or one that cannot be read.
+            SchemaError: there is none, or it is of another kind.
         """
-        if self.folder is None:
-            return None
-        found: dict[int, Any] = {}
-        for path in sorted(self.folder.glob("*.avsc")):
-            match = _NAME.fullmatch(path.stem)
-            if match is None:
-                raise ValueError(f"the schema {path} has no id: name it for its id, for example 17.avsc")
-            number = int(match[1])
-            if number in found:
-                raise ValueError(f"{self.folder} has two schemas of id {number}")
-            try:
-                found[number] = json.loads(_read(path))
-            except ValueError:
-                raise ValueError(f"the schema {path} is not JSON") from None
-        if not found:
-            raise ValueError(f"{self.folder} has no schemas: it needs a file for each schema id, for example 17.avsc")
+        assert self.subject is not None
+        found = self.schemas().version(self.subject, self.version)
+        if found.schema.kind != kind:
+            raise ValueError(f"the schema of subject {self.subject} is of type {found.schema.kind}, not {kind}")
         return found
+
+    def check_source(self) -> None:
+        """Raise a RegistryError if there is a registry that does not serve requests."""
+        if isinstance(self.source, SchemaRegistry):
+            self.source.check()
 
 
 def _read(path: Path) -> bytes:

@@ -1,8 +1,8 @@
 """Decodes Protobuf by a descriptor set, alone or behind a schema id.
 
-`protoc --include_imports --descriptor_set_out=orders.desc orders.proto` makes the set. A message needs no writer's
-schema: fields are found by their numbers, unknown ones are skipped, and integers are widened. The schema id is not
-looked up, but its message indexes must name the message that the column has.
+`protoc --include_imports --descriptor_set_out=orders.desc orders.proto` makes the set, or a registry has it. A message needs no writer's
+schema: fields are found by their numbers, unknown ones are skipped, and integers are widened. The message indexes behind the id must name
+the message that the column has: in the writer's file if there is a source of schemas, and otherwise in the reader's.
 """
 
 from __future__ import annotations
@@ -10,24 +10,21 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from google.protobuf import any_pb2, duration_pb2, struct_pb2, timestamp_pb2, wrappers_pb2
-from google.protobuf.descriptor import Descriptor
-from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
-from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from pyspark.sql import Column
 from pyspark.sql.types import DataType
 
+from barnabas.schemas.schema import PROTOBUF
+from barnabas.schemas.source import SchemaSource
 from barnabas.spark.decoding.confluent_frame import split_frame, split_message_indexes
+from barnabas.spark.decoding.descriptor_sets import descriptor_set_of, find_message, message_at, path_of
 from barnabas.spark.decoding.given_schema import GivenSchema
 from barnabas.spark.decoding.protobuf_types import message_type, message_value
 from barnabas.spark.decoding.row_decoder import BadValue, DecodedColumn, Decoder, decoded_column
-from barnabas.words.nearest import did_you_mean
+from barnabas.spark.decoding.writer_schemas import WriterSchemas
 
-__all__ = ["column", "protobuf_decoder", "protobuf_type"]
-
-_WELL_KNOWN = (any_pb2, duration_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
+__all__ = ["column", "given_descriptors", "protobuf_decoder", "protobuf_type"]
 
 
 def column(value: Column, given: GivenSchema) -> DecodedColumn:
@@ -36,11 +33,26 @@ def column(value: Column, given: GivenSchema) -> DecodedColumn:
     Raises:
         ValueError: the schema is not valid.
     """
+    descriptors = given_descriptors(given)
+    kind = protobuf_type(descriptors, given.message)
+    make = partial(protobuf_decoder, descriptors, given.message, framed=given.framed, source=given.source)
+    make()  # so that an error of a schema is raised here, and not on an executor
+    return decoded_column(value, kind, make)
+
+
+def given_descriptors(given: GivenSchema) -> bytes:
+    """Return the descriptor set that a caller gives.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if given.schema is None:
+        registered = given.registered(PROTOBUF)
+        return descriptor_set_of(given.schemas(), registered.schema, f"schema {registered.schema_id}")
     descriptors = given.value()
     if not isinstance(descriptors, bytes):
         raise ValueError("the schema of format protobuf is a descriptor set as bytes, or the path of its file")
-    kind = protobuf_type(descriptors, given.message)
-    return decoded_column(value, kind, partial(protobuf_decoder, descriptors, given.message, framed=given.framed))
+    return descriptors
 
 
 def protobuf_type(descriptors: bytes, message: str | None) -> DataType:
@@ -53,77 +65,49 @@ def protobuf_type(descriptors: bytes, message: str | None) -> DataType:
     Raises:
         ValueError: the descriptor set is not valid or has no such message, or Spark has no type for the message.
     """
-    return message_type(_find(descriptors, message))
+    return message_type(find_message(descriptors, message))
 
 
-def protobuf_decoder(descriptors: bytes, message: str | None, *, framed: bool) -> Decoder:
+def protobuf_decoder(
+    descriptors: bytes, message: str | None, *, framed: bool, source: SchemaSource | None = None
+) -> Decoder:
     """Return the decoder of values; arguments and errors as in `protobuf_type`.
 
     Args:
         framed: a schema id and message indexes are in front of each value.
+        source: has the writers' schemas; None if they are not looked up.
     """
-    descriptor = _find(descriptors, message)
+    descriptor = find_message(descriptors, message)
     message_class = GetMessageClass(descriptor)
-    path = _path(descriptor)
+    name, path = descriptor.full_name, path_of(descriptor)
+    writers = None if source is None else WriterSchemas(source, PROTOBUF, descriptor_set_of)
+    if writers is not None:
+        writers.parse_known()
+    names: dict[tuple[int, tuple[int, ...]], str] = {}
+
+    def written_as(schema_id: int, at: tuple[int, ...]) -> str | None:
+        """Return the name of the message that the indexes name; None if it is another one, whose name is not known."""
+        if writers is None:
+            return name if at == path else None
+        if (schema_id, at) not in names:
+            try:
+                names[schema_id, at] = message_at(writers.of_id(schema_id), at).full_name
+            except ValueError as error:
+                raise BadValue(f"schema {schema_id}: {error}") from None
+        return names[schema_id, at]
 
     def decode(value: bytes) -> Any:
+        of_schema = ""
         if framed:
-            found, value = split_message_indexes(split_frame(value)[1])
-            if found != path:
-                raise BadValue(f"the value is another message of its file than {descriptor.full_name}")
+            schema_id, rest = split_frame(value)
+            at, value = split_message_indexes(rest)
+            of_schema = f" (schema {schema_id})"
+            if (found := written_as(schema_id, at)) != name:
+                other = f"another message of its file than {name}" if found is None else f"message {found}, not {name}"
+                raise BadValue(f"the value is {other}{of_schema}")
         try:
             return message_value(message_class.FromString(value))
         except DecodeError:
-            raise BadValue(f"the value is not a message {descriptor.full_name}") from None
+            raise BadValue(f"the value is not a message {name}{of_schema}") from None
 
     return decode
-
-
-def _find(descriptors: bytes, message: str | None) -> Descriptor:
-    try:
-        files = FileDescriptorSet.FromString(descriptors).file
-    except DecodeError:
-        files = []
-    if not files:
-        raise ValueError("the schema is not a valid descriptor set: make it with protoc --descriptor_set_out")
-    pool = _pool(list(files))
-    found: dict[str, Descriptor] = {}
-    for file in files:
-        for each in pool.FindFileByName(file.name).message_types_by_name.values():
-            _add(found, each)
-    if message is None:
-        first = list(pool.FindFileByName(files[-1].name).message_types_by_name.values())
-        if not first:
-            raise ValueError(f"{files[-1].name} has no message: name one with message=")
-        return first[0]
-    if message not in found:
-        raise ValueError(f"the descriptor set has no message {message}{did_you_mean(message, found)}")
-    return found[message]
-
-
-def _pool(files: list[FileDescriptorProto]) -> DescriptorPool:
-    pool = DescriptorPool()
-    known = {file.name for file in files}
-    for module in _WELL_KNOWN:
-        if module.DESCRIPTOR.name not in known:
-            pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
-            known.add(module.DESCRIPTOR.name)
-    for file in files:
-        if missing := [each for each in file.dependency if each not in known]:
-            raise ValueError(f"the descriptor set has no {missing[0]}: make it with protoc --include_imports")
-        pool.AddSerializedFile(file.SerializeToString())
-    return pool
-
-
-def _add(found: dict[str, Descriptor], message: Descriptor) -> None:
-    found[message.full_name] = message
-    for nested in message.nested_types:
-        _add(found, nested)
-
-
-def _path(message: Descriptor) -> tuple[int, ...]:
-    """Return the message indexes of a message: its place among its neighbours, behind that of its container."""
-    container = message.containing_type
-    if container is not None:
-        return (*_path(container), [each.name for each in container.nested_types].index(message.name))
-    return (list(message.file.message_types_by_name).index(message.name),)

@@ -22,7 +22,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pyspark.sql import types
 
-__all__ = ["message_type", "message_value"]
+__all__ = ["is_map", "is_timestamp", "message_type", "message_value"]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _TIMESTAMP = "google.protobuf.Timestamp"
@@ -55,7 +55,7 @@ def message_type(descriptor: Descriptor, within: tuple[str, ...] = ()) -> types.
 
 
 def _field_type(field: FieldDescriptor, within: tuple[str, ...]) -> types.DataType:
-    if _is_map(field):
+    if is_map(field):
         key, value = (_single_type(field.message_type.fields_by_name[name], within) for name in ("key", "value"))
         return types.MapType(key, value)
     single = _single_type(field, within)
@@ -64,8 +64,7 @@ def _field_type(field: FieldDescriptor, within: tuple[str, ...]) -> types.DataTy
 
 def _single_type(field: FieldDescriptor, within: tuple[str, ...]) -> types.DataType:
     if field.message_type is not None:
-        is_timestamp = field.message_type.full_name == _TIMESTAMP
-        return types.TimestampType() if is_timestamp else message_type(field.message_type, within)
+        return types.TimestampType() if is_timestamp(field.message_type) else message_type(field.message_type, within)
     return types.BinaryType() if field.type == FieldDescriptor.TYPE_BYTES else _SCALARS[field.cpp_type]
 
 
@@ -78,7 +77,7 @@ def _field_value(message: Any, field: FieldDescriptor) -> Any:
     if field.has_presence and not message.HasField(field.name):
         return None
     value = getattr(message, field.name)
-    if _is_map(field):
+    if is_map(field):
         of_value = field.message_type.fields_by_name["value"]
         return [(key, _single_value(each, of_value)) for key, each in value.items()]
     if field.is_repeated:
@@ -88,7 +87,7 @@ def _field_value(message: Any, field: FieldDescriptor) -> Any:
 
 def _single_value(value: Any, field: FieldDescriptor) -> Any:
     if field.message_type is not None:
-        if field.message_type.full_name == _TIMESTAMP:
+        if is_timestamp(field.message_type):
             return _EPOCH + datetime.timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
         return message_value(value)
     if field.enum_type is not None:
@@ -97,5 +96,11 @@ def _single_value(value: Any, field: FieldDescriptor) -> Any:
     return value
 
 
-def _is_map(field: FieldDescriptor) -> bool:
+def is_map(field: FieldDescriptor) -> bool:
+    """Return whether a repeated field is a map."""
     return field.message_type is not None and field.message_type.GetOptions().map_entry
+
+
+def is_timestamp(descriptor: Descriptor) -> bool:
+    """Return whether a message is a point in time, which Spark has a type for."""
+    return bool(descriptor.full_name == _TIMESTAMP)

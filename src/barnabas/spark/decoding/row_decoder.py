@@ -17,7 +17,9 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-__all__ = ["BadValue", "DecodedColumn", "Decoder", "decode_array", "decoded_column"]
+from barnabas.spark.plain_errors import plain_errors
+
+__all__ = ["BadValue", "DecodedColumn", "Decoder", "decode_array", "decoded_column", "shortened"]
 
 Decoder: TypeAlias = Callable[[bytes], Any]
 """Returns a row's value as Arrow takes it; raises BadValue."""
@@ -51,10 +53,11 @@ def decoded_column(column: Column, kind: DataType, make: Callable[[], Decoder]) 
     returned = StructType([StructField("decoded", kind), StructField("error", StringType())])
 
     def decode_batches(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        decoder = make()
-        arrow_type = to_arrow_type(kind)
-        for batch in batches:
-            yield decode_array(batch, arrow_type, decoder)
+        with plain_errors():
+            decoder = make()
+            arrow_type = to_arrow_type(kind, timezone="UTC")  # of values; Spark turns them into the session's
+            for batch in batches:
+                yield decode_array(batch, arrow_type, decoder)
 
     # Spark reads the kind of function from its hints, which are text here.
     decode_batches.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
@@ -84,7 +87,7 @@ def _decode(value: bytes | None, decoder: Decoder) -> tuple[Any, str | None]:
     try:
         return decoder(value), None
     except BadValue as error:
-        return None, _shortened(str(error))
+        return None, shortened(str(error))
     except OverflowError:
         return None, "the value has a date or a number that Spark has no value for"
 
@@ -96,9 +99,10 @@ def _fitting(decoded: list[Any], errors: list[str | None], kind: pa.DataType) ->
             pa.array([value], kind)
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             decoded[index] = None
-            errors[index] = _shortened(f"a value does not fit its column: {error}")
+            errors[index] = shortened(f"a value does not fit its column: {error}")
     return pa.array(decoded, kind)
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return an error's text, cut to what a column of errors should have."""
     return text if len(text) <= _LONGEST_ERROR else text[: _LONGEST_ERROR - 1] + "…"
