@@ -1,7 +1,7 @@
 """A query fails of the user's bug again and again, while another producer writes into the same topic.
 
-A reader of committed records gets those of the other producer within seconds: at each failure the sink aborts what tasks
-left open, also a transaction that a task begins after the failure of another one, while Spark is about to kill it.
+A reader of committed records gets those of the other producer within seconds. The tasks here learn of the failure and
+end their transactions themselves: nothing is proved about workers that are killed, whose transactions the driver must end.
 """
 
 from __future__ import annotations
