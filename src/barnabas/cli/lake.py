@@ -14,7 +14,7 @@ from barnabas.client.bootstrap import format_address
 from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
-    from barnabas.spark.lake.audit import PartitionAudit
+    from barnabas.spark.tables.audit import PartitionAudit
 
 _SHOWN = 3
 """Ranges of wrong offsets that a line shows; JSON has all."""
@@ -41,7 +41,7 @@ def audit(session: Session, topic: str, delta: str | None, parquet: str | None, 
         raise click.UsageError("Name one table: --delta PATH or --parquet PATH.")
     try:
         with needed_by("the audit", "lake"):
-            from barnabas.spark.lake import audit as lake_audit
+            from barnabas.spark.tables import audit as lake_audit
 
             table = lake_audit.delta_table(delta) if delta is not None else lake_audit.parquet_files(parquet or "")
         found = list(lake_audit.audit(_with_port(session), topic, table, from_first=from_first, to_end=to_end))
