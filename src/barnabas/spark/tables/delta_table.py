@@ -230,8 +230,9 @@ class DeltaFiles(FileTarget):
     def try_to_write(self) -> None:
         """Raise OSError if the store does not let the query write here; it may let it read all the same."""
         store, name = self._store(), f"_barnabas-{uuid4()}"
+        # deltalake's stream takes what Parquet's writer gives it, and not what `NativeFile.write` does.
         with store.open_output_stream(name) as stream:
-            stream.write(b"may a query write here?")
+            pq.write_table(self.schema.empty_table(), stream)
         store.delete_file(name)
 
     def entry(self, path: str, size: int, values: Values, footer: pq.FileMetaData) -> bytes:
