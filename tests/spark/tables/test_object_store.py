@@ -33,9 +33,7 @@ _KEYS = ("them", "secret")
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
     """Return the address of a store with the bucket `lake`; it is a process of its own, as deltalake holds the interpreter's lock."""
-    server = subprocess.Popen(
-        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    server = subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
     import boto3
@@ -98,5 +96,8 @@ def test_a_file_of_several_parts(store: str, tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_bucket_that_is_absent(store: str, tmp_path: Path, kind: str) -> None:
-    with pytest.raises(ValueError, match=r"the store of .* does not let the query read and write there: .*(NoSuchBucket|NO_SUCH_BUCKET)"):
+    with pytest.raises(
+        ValueError,
+        match=r"the store of .* does not let the query read and write there: .*(NoSuchBucket|NO_SUCH_BUCKET)",
+    ):
         append(open_in(kind, store, tmp_path, "nowhere"), rows(0), 0)

@@ -12,12 +12,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.spark.tables.delta_table import Delta as Delta
     from barnabas.spark.tables.delta_table import delta_writer as delta_writer
+    from barnabas.spark.tables.iceberg_table import Iceberg as Iceberg
     from barnabas.spark.tables.iceberg_table import iceberg_writer as iceberg_writer
+    from barnabas.spark.tables.upkeep import compact as compact
+    from barnabas.spark.tables.upkeep import vacuum as vacuum
 
-__all__ = ["delta_writer", "iceberg_writer"]
+__all__ = ["Delta", "Iceberg", "compact", "delta_writer", "iceberg_writer", "vacuum"]
 
-_HOMES = {"delta_writer": "delta_table", "iceberg_writer": "iceberg_table"}
+_HOMES = {
+    "delta_writer": "delta_table",
+    "iceberg_writer": "iceberg_table",
+    "Delta": "delta_table",
+    "Iceberg": "iceberg_table",
+    "compact": "upkeep",
+    "vacuum": "upkeep",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -15,13 +15,13 @@ the order of addition, and maps and variants, which Spark does not hash. Their r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType, VariantType
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 _MODULUS = 1 << 64
-_NOT_HASHED = (FloatType, DoubleType, MapType, VariantType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,9 @@ class BatchProof:
 
 def proof_of(batch: DataFrame) -> BatchProof:
     """Read a batch, and return its proof."""
+    # A table's upkeep and its audit know proofs, and do without Spark.
+    from pyspark.sql import functions as F
+
     # Exact: the sum of two or more hashes needs not fit into a long, which is an error in Spark.
     total = F.sum(row_digest(batch).cast("decimal(20,0)"))
     (found,) = batch.select(F.count("*"), total).collect()
@@ -53,6 +56,8 @@ def proof_of(batch: DataFrame) -> BatchProof:
 
 def row_digest(batch: DataFrame) -> Column:
     """Return the column of each row's hash."""
+    from pyspark.sql import functions as F
+
     hashed = [F.col(_quoted(each.name)) for each in batch.schema.fields if _is_hashed(each.dataType)]
     return F.xxhash64(*hashed) if hashed else F.lit(0).cast("long")
 
@@ -62,8 +67,10 @@ def _quoted(name: str) -> str:
 
 
 def _is_hashed(kind: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType, VariantType
+
     if isinstance(kind, StructType):
         return all(_is_hashed(each.dataType) for each in kind.fields)
     if isinstance(kind, ArrayType):
         return _is_hashed(kind.elementType)
-    return not isinstance(kind, _NOT_HASHED)
+    return not isinstance(kind, (FloatType, DoubleType, MapType, VariantType))

@@ -131,7 +131,7 @@ class Delta(BatchTable):
     def prepare(self, schema: pa.Schema) -> DeltaFiles:
         if self.table is None:
             self._create(schema)
-        table = self._table()
+        table = self.opened()
         check_properties(self.name, table)
         partition_by = tuple(table.metadata().partition_columns)
         check_same_partitions(self.name, partition_by, self.partition_by)
@@ -139,7 +139,7 @@ class Delta(BatchTable):
         check_partition_columns(self.name, schema, partition_by)
         properties = delta_statistics.properties(schema, partition_by)
         if not properties.items() <= table.metadata().configuration.items():
-            self._table().alter.set_table_properties(properties)
+            self.opened().alter.set_table_properties(properties)
         in_files = pa.schema([each for each in schema if each.name not in partition_by])
         target = DeltaFiles(self.place, self.options, in_files, partition_by)
         if not self.is_local:
@@ -164,12 +164,12 @@ class Delta(BatchTable):
             self.refresh()  # another driver may have created it
 
     def _add_columns(self, schema: pa.Schema) -> None:
-        there, ours = self._table().schema(), Schema.from_arrow(schema)
+        there, ours = self.opened().schema(), Schema.from_arrow(schema)
         types = {each.name: _type(each) for each in ours.fields}
         columns = {each.name: Column(_type(each), each.nullable) for each in there.fields}
         new = new_columns(self.name, columns, types)
         if new:
-            self._table().alter.add_columns([each for each in ours.fields if each.name in new])
+            self.opened().alter.add_columns([each for each in ours.fields if each.name in new])
             self.refresh()
 
     def commit(self, files: Sequence[DataFile], query_id: str, batch_id: int, proof: BatchProof) -> None:
@@ -183,7 +183,7 @@ class Delta(BatchTable):
             Transaction(f"{query_id}~rows", proof.rows),
             Transaction(f"{query_id}~digest", proof.signed_digest),
         ]
-        table = self._table()
+        table = self.opened()
         try:
             table.create_write_transaction(
                 actions,
@@ -196,7 +196,7 @@ class Delta(BatchTable):
             raise CommitConflict(str(error)) from error
 
     def names(self, files: Sequence[DataFile]) -> bool:
-        there = {uri.rsplit("/", 1)[-1] for uri in self._table().file_uris()}
+        there = {uri.rsplit("/", 1)[-1] for uri in self.opened().file_uris()}
         return any(each.path in there for each in files)
 
     def delete(self, files: Sequence[DataFile]) -> None:
@@ -204,8 +204,14 @@ class Delta(BatchTable):
         for each in files:
             store.delete_file(each.path)
 
-    def _table(self) -> DeltaTable:
-        assert self.table is not None, "a table is refreshed or prepared first"
+    def opened(self) -> DeltaTable:
+        """Return the table as it was read last.
+
+        Raises:
+            ValueError: there was none.
+        """
+        if self.table is None:
+            raise ValueError(f"{self.name} is not a Delta table")
         return self.table
 
 

@@ -28,6 +28,7 @@ from pyiceberg.partitioning import PartitionFieldValue, PartitionKey, PartitionS
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.locations import load_location_provider
+from pyiceberg.typedef import Record
 
 from barnabas.spark.tables.data_files import FileTarget, Values
 
@@ -67,17 +68,21 @@ class IcebergFiles(FileTarget):
         self.io.delete(place)
 
     def entry(self, path: str, size: int, values: Values, footer: pq.FileMetaData) -> bytes:
+        fields = [PartitionFieldValue(*each) for each in zip(self.spec.fields, values, strict=True)]
+        return pickle.dumps(self.describe(path, size, PartitionKey(fields, self.spec, self.columns).partition, footer))
+
+    def describe(self, path: str, size: int, partition: Record, footer: pq.FileMetaData) -> ManifestFile:
+        """Return what a manifest says of a file."""
         statistics = data_file_statistics_from_parquet_metadata(
             parquet_metadata=footer,
             stats_columns=compute_statistics_plan(self.columns, self.properties),
             parquet_column_mapping=parquet_path_to_id_mapping(self.columns),
         )
-        fields = [PartitionFieldValue(*each) for each in zip(self.spec.fields, values, strict=True)]
-        file = ManifestFile.from_args(
+        return ManifestFile.from_args(
             content=DataFileContent.DATA,
             file_path=path,
             file_format=FileFormat.PARQUET,
-            partition=PartitionKey(fields, self.spec, self.columns).partition,
+            partition=partition,
             file_size_in_bytes=size,
             sort_order_id=None,
             spec_id=self.spec.spec_id,
@@ -85,7 +90,6 @@ class IcebergFiles(FileTarget):
             key_metadata=None,
             **statistics.to_serialized_dict(),
         )
-        return pickle.dumps(file)
 
 
 def manifest_file(entry: bytes) -> ManifestFile:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.transforms import IdentityTransform
@@ -35,6 +35,7 @@ from barnabas.spark.tables.batch_proof import BatchProof
 from barnabas.spark.tables.batch_writer import BatchTable, CommitConflict, WrittenBatch, batch_function
 from barnabas.spark.tables.columns import check_partition_columns, check_same_partitions, new_columns
 from barnabas.spark.tables.data_files import DataFile
+from barnabas.spark.tables.iceberg_catalog import open_catalog
 from barnabas.spark.tables.iceberg_files import IcebergFiles, manifest_file
 from barnabas.spark.tables.iceberg_types import columns_of, type_name
 from barnabas.spark.tables.store_errors import reached
@@ -77,15 +78,6 @@ def iceberg_writer(
     )
 
 
-def open_catalog(catalog: str | Mapping[str, str]) -> Catalog:
-    """Return a catalogue, by its properties or by its name in pyiceberg's configuration."""
-    if isinstance(catalog, str):
-        return load_catalog(catalog)
-    return load_catalog(
-        catalog.get("name", "barnabas"), **{name: value for name, value in catalog.items() if name != "name"}
-    )
-
-
 @dataclass
 class Iceberg(BatchTable):
     """An Iceberg table, which need not exist yet."""
@@ -123,7 +115,7 @@ class Iceberg(BatchTable):
     def prepare(self, schema: pa.Schema) -> IcebergFiles:
         if self.table is None:
             self._create(schema)
-        table = self._table()
+        table = self.opened()
         for each in table.spec().fields:
             if not isinstance(each.transform, IdentityTransform):
                 raise ValueError(
@@ -134,7 +126,7 @@ class Iceberg(BatchTable):
         check_same_partitions(self.name, partition_by, self.partition_wanted)
         self._add_columns(schema)
         check_partition_columns(self.name, schema, partition_by)
-        target = IcebergFiles.of(self._table())
+        target = IcebergFiles.of(self.opened())
         if not target.location.startswith(("file:", "/")):
             with reached(self.name):
                 target.try_to_write()
@@ -156,10 +148,10 @@ class Iceberg(BatchTable):
             self.refresh()
 
     def _add_columns(self, schema: pa.Schema) -> None:
-        there = columns_of(self._table().schema())
+        there = columns_of(self.opened().schema())
         new = new_columns(self.name, there, {each.name: type_name(each.type) for each in schema})
         if new:
-            with self._table().update_schema() as change:
+            with self.opened().update_schema() as change:
                 change.union_by_name(pa.schema([schema.field(name) for name in new]))
             self.refresh()
 
@@ -178,7 +170,7 @@ class Iceberg(BatchTable):
         raise CommitConflict(f"{self.name} was changed by others during each of {_ATTEMPTS} attempts to commit")
 
     def _commit_once(self, files: Sequence[DataFile], query_id: str, what: Mapping[str, object]) -> None:
-        table = self._table()
+        table = self.opened()
         # Of this copy of the properties only: the table's own stay as they are.
         table.metadata.properties[TableProperties.COMMIT_NUM_RETRIES] = "0"
         summary = {"barnabas.query": query_id} | {f"barnabas.{name}": str(value) for name, value in what.items()}
@@ -190,12 +182,18 @@ class Iceberg(BatchTable):
 
     def names(self, files: Sequence[DataFile]) -> bool:
         ours = {each.path for each in files}
-        return any(task.file.file_path in ours for task in self._table().scan().plan_files())
+        return any(task.file.file_path in ours for task in self.opened().scan().plan_files())
 
     def delete(self, files: Sequence[DataFile]) -> None:
         for each in files:
-            self._table().io.delete(each.path)
+            self.opened().io.delete(each.path)
 
-    def _table(self) -> Table:
-        assert self.table is not None, "a table is refreshed or prepared first"
+    def opened(self) -> Table:
+        """Return the table as it was read last.
+
+        Raises:
+            ValueError: there was none.
+        """
+        if self.table is None:
+            raise ValueError(f"there is no {self.name}")
         return self.table
