@@ -97,7 +97,8 @@ SECTIONS: list[Section] = [
             ("barnabas.schemas.pull.", "schemas/pull", "pull"),
             ("barnabas.spark.retries.", "spark/retries", "read"),
             ("barnabas.spark.retries.", "spark/retries", "attempt"),
-            ("barnabas.spark.lake.", "spark/lake/delta_table", "delta_writer"),
+            ("barnabas.spark.tables.", "spark/tables/delta_table", "delta_writer"),
+            ("barnabas.spark.tables.", "spark/tables/iceberg_table", "iceberg_writer"),
         ],
     ),
 ]

@@ -16,6 +16,7 @@ import barnabas
 from barnabas.cli.lake import in_words, ranges
 from barnabas.client.admin import Admin, NewTopic, results
 from barnabas.main import command_group
+from tests.spark.tables.appending import KINDS, append, catalog_in, open_table
 
 
 def test_ranges_in_words() -> None:
@@ -104,8 +105,45 @@ def test_statistics_of_another_writer_do_not_hide_rows(tmp_path: Path) -> None:
     assert result.output.splitlines()[-1] == "valid: each of 2 committed records of orders is in the table once"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_upkeep_of_a_table_and_its_audit(kind: str, tmp_path: Path) -> None:
+    """An Iceberg table's two files become one, and the audit finds each record."""
+    table = ["--delta", str(tmp_path / "table")]
+    if kind == "iceberg":
+        table = ["--iceberg", "shop.orders"]
+        table += [word for pair in catalog_in(tmp_path).items() for word in ("--catalog", "=".join(pair))]
+    for batch in (0, 1):
+        rows = pa.table({"topic": ["orders"], "partition": pa.array([0], pa.int32()), "offset": [batch]})
+        assert append(open_table(kind, tmp_path), rows, batch)
+    if kind == "iceberg":
+        assert run("lake", "compact", *table).output == "put 2 files together into 1\n"
+        assert run("lake", "compact", *table).output == "no small files\n"
+    assert run("lake", "vacuum", *table).output == "deleted 0 files\n"
+    with barnabas.Broker() as broker, Admin(broker.bootstrap_servers) as admin:
+        results(admin.create_topics([NewTopic("orders", 1)]))
+        CliRunner().invoke(command_group(), ["produce", "orders", "-b", broker.bootstrap_servers], input="a\nb\n")
+        result = run("lake", "audit", "orders", *table, "-b", broker.bootstrap_servers)
+    assert result.output.splitlines()[-1] == "valid: each of 2 committed records of orders is in the table once"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compact"], "name one table: --delta PATH or --iceberg TABLE"),
+        (["vacuum", "--iceberg", "a.b"], "name the table's catalogue: --catalog NAME, or --catalog KEY=VALUE"),
+        (["vacuum", "--delta", "/dev/null/none", "--older-than", "5m"], "give an hour or more"),
+        (["compact", "--delta", "/dev/null/none"], "/dev/null/none"),
+    ],
+)
+def test_what_the_upkeep_rejects(words: list[str], message: str) -> None:
+    result = run("lake", *words)
+    assert result.exit_code in (1, 2)
+    assert message in result.output
+
+
 @pytest.mark.parametrize("tables", [[], ["--delta", "a", "--parquet", "b"]])
 def test_one_table(tables: list[str]) -> None:
     result = run("lake", "audit", "orders", *tables)
     assert result.exit_code == 2
-    assert "name one table: --delta PATH or --parquet PATH" in result.output
+    assert "name one table: --delta PATH, --iceberg TABLE or --parquet PATH" in result.output

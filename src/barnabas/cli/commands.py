@@ -38,7 +38,7 @@ COMMANDS = {
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
     "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),
     "verify": Command("barnabas.cli.verify:verify", "Check that no record is lost or doubled."),
-    "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit."),
+    "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit, compact, vacuum."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 

@@ -1,7 +1,14 @@
-"""`barnabas lake audit`: has a table each committed record of a topic once? The exit code is 0 if so, 1 otherwise."""
+"""`barnabas lake`: tables that are written from topics.
+
+`audit` asks whether a table has each committed record of a topic once; the exit code is 0 if so, 1 otherwise. `compact` and `vacuum` are
+the upkeep of a table that a query writes for a long time; they need no cluster.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -9,12 +16,15 @@ import click
 
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
+from barnabas.cli.txn import Duration
 from barnabas.client.bootstrap import format_address
+from barnabas.spark import tables
+from barnabas.spark.tables.iceberg_catalog import catalog_of, open_catalog
 from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
-    from barnabas.spark.lake.audit import PartitionAudit
+    from barnabas.spark.tables.audit import PartitionAudit
 
 _SHOWN = 3
 """Ranges of wrong offsets that a line shows; JSON has all."""
@@ -22,32 +32,117 @@ _SHOWN = 3
 
 @click.group()
 def lake() -> None:
-    """Tables that are written from topics: audit."""
+    """Tables that are written from topics: audit, compact, vacuum."""
+
+
+_delta = click.option("--delta", metavar="PATH", help="The Delta table.")
+_iceberg = click.option("--iceberg", metavar="TABLE", help="The Iceberg table, with its namespace.")
+_catalog = click.option(
+    "--catalog",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A property of the Iceberg table's catalogue, repeat; or its name in pyiceberg's configuration.",
+)
+_storage = click.option(
+    "--storage", metavar="KEY=VALUE", multiple=True, help="An option of the Delta table's object store; repeat."
+)
 
 
 @lake.command()
 @click.argument("topic", shell_complete=complete_topics)
-@click.option("--delta", metavar="PATH", help="The Delta table.")
+@_delta
+@_iceberg
+@_catalog
+@_storage
 @click.option("--parquet", metavar="PATH", help="The folder of Parquet files, or of a streaming query's file sink.")
 @click.option("--from-first", is_flag=True, help="Begin at the table's first record of each partition.")
 @click.option("--to-end", is_flag=True, help="The table must reach the end of the topic.")
 @session_options
-def audit(session: Session, topic: str, delta: str | None, parquet: str | None, from_first: bool, to_end: bool) -> None:
+def audit(
+    session: Session,
+    topic: str,
+    delta: str | None,
+    iceberg: str | None,
+    catalog: tuple[str, ...],
+    storage: tuple[str, ...],
+    parquet: str | None,
+    from_first: bool,
+    to_end: bool,
+) -> None:
     """Check that a table has each committed record of TOPIC once, and no other.
 
     The table keeps the columns topic, partition and offset.
     """
-    if (delta is None) == (parquet is None):
-        raise click.UsageError("Name one table: --delta PATH or --parquet PATH.")
+    if [delta, iceberg, parquet].count(None) != 2:
+        raise click.UsageError("Name one table: --delta PATH, --iceberg TABLE or --parquet PATH.")
     try:
         with needed_by("the audit", "lake"):
-            from barnabas.spark.lake import audit as lake_audit
+            from barnabas.spark.tables import audit as lake_audit
 
-            table = lake_audit.delta_table(delta) if delta is not None else lake_audit.parquet_files(parquet or "")
+            table: lake_audit.Rows
+            if delta is not None:
+                table = lake_audit.delta_table(delta, parse_pairs(storage, "--storage"))
+            elif iceberg is not None:
+                table = lake_audit.iceberg_table(iceberg, catalog_of(catalog))
+            else:
+                table = lake_audit.parquet_files(parquet or "")
         found = list(lake_audit.audit(_with_port(session), topic, table, from_first=from_first, to_end=to_end))
     except ValueError as error:
         raise Failure(str(error)) from None
     _report(session, topic, found)
+
+
+@lake.command()
+@_delta
+@_iceberg
+@_catalog
+@_storage
+@click.option("--target-mb", type=click.IntRange(min=1), default=128, show_default=True, help="Size of the new files.")
+def compact(
+    delta: str | None, iceberg: str | None, catalog: tuple[str, ...], storage: tuple[str, ...], target_mb: int
+) -> None:
+    """Put a table's small files together; a query may write meanwhile."""
+    with _failures():
+        found = tables.compact(_table(delta, iceberg, catalog, storage), target_mb << 20)
+    click.echo(f"put {found.before} files together into {found.after}" if found.before else "no small files")
+
+
+@lake.command()
+@_delta
+@_iceberg
+@_catalog
+@_storage
+@click.option("--older-than", type=Duration(), default="7d", show_default=True, help="Keep what the table was since.")
+def vacuum(
+    delta: str | None, iceberg: str | None, catalog: tuple[str, ...], storage: tuple[str, ...], older_than: int
+) -> None:
+    """Delete files that a table no longer needs, those of killed tasks among them.
+
+    The table can then no longer be read as it was before that time. A batch must not take that long.
+    """
+    with _failures():
+        table = _table(delta, iceberg, catalog, storage)
+        count = tables.vacuum(table, timedelta(milliseconds=older_than), datetime.now(UTC))
+    click.echo(f"deleted {count} files")
+
+
+def _table(
+    delta: str | None, iceberg: str | None, catalog: tuple[str, ...], storage: tuple[str, ...]
+) -> tables.Delta | tables.Iceberg:
+    if (delta is None) == (iceberg is None):
+        raise click.UsageError("Name one table: --delta PATH or --iceberg TABLE.")
+    if delta is not None:
+        return tables.Delta.at(delta, None, parse_pairs(storage, "--storage"))
+    return tables.Iceberg(iceberg or "", open_catalog(catalog_of(catalog)))
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        with needed_by("a table's upkeep", "lake"):
+            yield
+    except ValueError as error:
+        raise Failure(str(error)) from None
 
 
 def _with_port(session: Session) -> str:

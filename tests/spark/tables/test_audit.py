@@ -17,7 +17,7 @@ from deltalake import write_deltalake
 
 import barnabas
 from barnabas.client.admin import Admin, NewTopic, results
-from barnabas.spark.lake.audit import audit, compare, delta_table, parquet_files, table_offsets
+from barnabas.spark.tables.audit import audit, compare, delta_table, parquet_files, table_offsets
 
 
 def found(committed: list[int], table: list[int], log_start: int = 0, **options: bool) -> dict[str, Any]:

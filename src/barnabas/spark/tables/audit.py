@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -33,8 +34,13 @@ from barnabas.spark.source.fetcher import RangeFetcher
 from barnabas.spark.source.offset_reader import Leader, OffsetReader
 from barnabas.spark.source.options import IsolationLevel, SourceOptions, parse_batch_options
 from barnabas.spark.source.ranges import OffsetRange
+from barnabas.spark.tables.iceberg_catalog import open_catalog
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 Offsets = npt.NDArray[np.int64]
+Rows: TypeAlias = "ds.Dataset | IcebergRows"
 
 _COLUMNS = ("topic", "partition", "offset")
 _NONE: Offsets = np.empty(0, np.int64)
@@ -103,7 +109,7 @@ def compare(
 
 
 def audit(
-    bootstrap: str, topic: str, table: ds.Dataset, *, from_first: bool = False, to_end: bool = False
+    bootstrap: str, topic: str, table: Rows, *, from_first: bool = False, to_end: bool = False
 ) -> Iterator[PartitionAudit]:
     """Yield the findings of each partition of a topic; the arguments are those of `compare`.
 
@@ -145,7 +151,7 @@ def _log_offsets(options: SourceOptions, wanted: OffsetRange, leader: Leader) ->
     return np.concatenate(found) if found else _NONE
 
 
-def table_offsets(table: ds.Dataset, topic: str) -> dict[int, Offsets]:
+def table_offsets(table: Rows, topic: str) -> dict[int, Offsets]:
     """Return the offsets of a topic's rows in a table, by partition.
 
     Raises:
@@ -169,7 +175,7 @@ def table_offsets(table: ds.Dataset, topic: str) -> dict[int, Offsets]:
     return {partition: np.concatenate(parts) for partition, parts in found.items()}
 
 
-def delta_table(path: str) -> ds.Dataset:
+def delta_table(path: str, storage_options: Mapping[str, str] | None = None) -> ds.Dataset:
     """Return the rows of a Delta table.
 
     Raises:
@@ -180,9 +186,39 @@ def delta_table(path: str) -> ds.Dataset:
     from deltalake.exceptions import TableNotFoundError
 
     try:
-        return DeltaTable(path).to_pyarrow_dataset()
+        return DeltaTable(path, storage_options=dict(storage_options or {})).to_pyarrow_dataset()
     except TableNotFoundError:
         raise ValueError(f"{path} is not a Delta table") from None
+
+
+@dataclass(frozen=True)
+class IcebergRows:
+    """The rows of an Iceberg table, as the audit reads those of a data set."""
+
+    table: Table
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema().as_arrow()
+
+    def to_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        # Without a filter: the reader would skip files by the writer's statistics.
+        yield from self.table.scan(selected_fields=tuple(columns)).to_arrow_batch_reader()
+
+
+def iceberg_table(name: str, catalog: str | Mapping[str, str]) -> IcebergRows:
+    """Return the rows of an Iceberg table.
+
+    Raises:
+        ValueError: there is none.
+    """
+    # An audit of other tables does without it.
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    try:
+        return IcebergRows(open_catalog(catalog).load_table(name))
+    except (NoSuchTableError, NoSuchNamespaceError):
+        raise ValueError(f"the catalogue has no table {name}") from None
 
 
 def parquet_files(path: str) -> ds.Dataset:

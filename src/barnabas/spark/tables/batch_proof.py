@@ -1,14 +1,12 @@
 """The proof that a table keeps of the last batch of each query: a repeated batch is the same batch.
 
 A batch is skipped because its number is in the table's log. If Spark planned it again with more in it, which happens with a checkpoint
-that was restored from a backup or mended by hand, the new rows would be lost. So the log has not only the number, but also, as versions of
-two more application transactions:
+that was restored from a backup or mended by hand, the new rows would be lost. So the log has not only the number, but also
 
-    QUERY~rows      how many rows the batch had
-    QUERY~digest    the sum of Spark's xxhash64 of each row, modulo 2**64, as a signed number
+    rows      how many rows the batch had
+    digest    the sum of Spark's xxhash64 of each row, modulo 2**64
 
-The sum depends neither on the order of the rows nor on the tasks that they are divided among. Transactions, unlike the information of a
-commit, survive checkpoints of the log and its clean-up, and a query's next batch replaces them.
+The sum depends neither on the order of the rows nor on the tasks that they are divided among.
 
 Left out of the digest are columns whose values need not be the same in a repeated batch: floating-point numbers, whose sums depend on
 the order of addition, and maps and variants, which Spark does not hash. Their rows are still counted.
@@ -17,14 +15,13 @@ the order of addition, and maps and variants, which Spark does not hash. Their r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deltalake import DeltaTable, Transaction
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType, VariantType
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 _MODULUS = 1 << 64
-_NOT_HASHED = (FloatType, DoubleType, MapType, VariantType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +42,12 @@ class BatchProof:
         """The digest as a number of 64 bits with a sign."""
         return self.digest - _MODULUS if self.digest >= _MODULUS // 2 else self.digest
 
-    def transactions(self, query_id: str) -> list[Transaction]:
-        """Return what the log keeps of it."""
-        return [Transaction(f"{query_id}~rows", self.rows), Transaction(f"{query_id}~digest", self.signed_digest)]
-
-
-def proof_in(table: DeltaTable, query_id: str) -> BatchProof | None:
-    """Return the proof of a query's last batch; None if an older version of this writer wrote it."""
-    rows, digest = (table.transaction_version(f"{query_id}~{name}") for name in ("rows", "digest"))
-    return None if rows is None or digest is None else BatchProof(rows, digest)
-
 
 def proof_of(batch: DataFrame) -> BatchProof:
     """Read a batch, and return its proof."""
+    # A table's upkeep and its audit know proofs, and do without Spark.
+    from pyspark.sql import functions as F
+
     # Exact: the sum of two or more hashes needs not fit into a long, which is an error in Spark.
     total = F.sum(row_digest(batch).cast("decimal(20,0)"))
     (found,) = batch.select(F.count("*"), total).collect()
@@ -66,6 +56,8 @@ def proof_of(batch: DataFrame) -> BatchProof:
 
 def row_digest(batch: DataFrame) -> Column:
     """Return the column of each row's hash."""
+    from pyspark.sql import functions as F
+
     hashed = [F.col(_quoted(each.name)) for each in batch.schema.fields if _is_hashed(each.dataType)]
     return F.xxhash64(*hashed) if hashed else F.lit(0).cast("long")
 
@@ -75,8 +67,10 @@ def _quoted(name: str) -> str:
 
 
 def _is_hashed(kind: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType, VariantType
+
     if isinstance(kind, StructType):
         return all(_is_hashed(each.dataType) for each in kind.fields)
     if isinstance(kind, ArrayType):
         return _is_hashed(kind.elementType)
-    return not isinstance(kind, _NOT_HASHED)
+    return not isinstance(kind, (FloatType, DoubleType, MapType, VariantType))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
-from barnabas.spark.lake.batch_proof import BatchProof, proof_in, proof_of
+from barnabas.spark.tables.batch_proof import BatchProof, proof_of
 from tests.spark.session import SPARK
 
 
@@ -18,20 +15,6 @@ def test_a_sum_beyond_64_bits() -> None:
     assert BatchProof(1, 2**63).signed_digest == -(2**63)
     assert BatchProof(1, 2**63 - 1).signed_digest == 2**63 - 1
     assert str(BatchProof(3, 255)) == "3 rows, digest 00000000000000ff"
-
-
-@pytest.mark.parametrize("digest", [0, 5, -1, 2**63, 2**64 - 7])
-def test_what_the_log_keeps(tmp_path: Path, digest: int) -> None:
-    """Also after a checkpoint of the log, which keeps no information of single commits."""
-    schema = pa.schema([("a", pa.int64())])
-    table = DeltaTable.create(tmp_path, Schema.from_arrow(schema))
-    for proof in (BatchProof(1, 1), BatchProof(7, digest)):
-        properties = CommitProperties(app_transactions=proof.transactions("q"))
-        write_deltalake(table, pa.table({"a": [1]}), mode="append", commit_properties=properties)
-    assert proof_in(DeltaTable(tmp_path), "q") == BatchProof(7, digest)
-    table.create_checkpoint()
-    assert proof_in(DeltaTable(tmp_path), "q") == BatchProof(7, digest)
-    assert proof_in(table, "another") is None
 
 
 class TestInSpark:
