@@ -37,7 +37,7 @@ def _filled(servers: str) -> str:
     create(servers, "sales", 3, retention_ms="-1")
     producer = confluent_kafka.Producer({"bootstrap.servers": servers})
     for number, (partition, key, value) in enumerate(SALES):
-        headers = [("shop", b"1")] if number % 2 else None
+        headers: dict[str, str | bytes | None] | None = {"shop": b"1"} if number % 2 else None
         producer.produce("sales", value, key, partition, timestamp=FIRST_MS + number, headers=headers)
     producer.flush()
     return servers

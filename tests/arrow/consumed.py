@@ -38,11 +38,13 @@ def consumed(servers: str, topic: str, partitions: int, isolation: str = "read_c
     while len(ended) < partitions:
         assert time.monotonic() < deadline, f"{topic}: only partitions {ended} were read to their end"
         for message in consumer.consume(10_000, 0.05):
-            if message.error() is None:
-                where = (message.partition(), message.offset())
-                found.append(Consumed(*where, message.key(), message.value(), message.timestamp()[1]))
+            partition, offset, error = message.partition(), message.offset(), message.error()
+            assert partition is not None
+            if error is None:
+                assert offset is not None
+                found.append(Consumed(partition, offset, message.key(), message.value(), message.timestamp()[1]))
             else:
-                assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF, message.error()
-                ended.add(message.partition())
+                assert error.code() == confluent_kafka.KafkaError._PARTITION_EOF, error
+                ended.add(partition)
     consumer.close()
     return sorted(found)

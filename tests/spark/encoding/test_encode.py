@@ -75,6 +75,7 @@ AT = datetime.datetime(2026, 11, 24, 12, 30, tzinfo=datetime.UTC)
 class TestWithSpark:
     pytestmark = SPARK
 
+    @pytest.mark.conform
     def test_rows_in_all_formats_and_back(self, spark):
         """In a session whose time zone is not that of the values."""
         rows = "values (1, 'x', timestamp'2026-11-24 12:30:00Z'), (2, null, timestamp'2026-11-24 12:30:00Z'), (null, 'bad', null)"

@@ -12,7 +12,8 @@ from barnabas.spark.tables.batch_proof import BatchProof
 from barnabas.spark.tables.batch_writer import BatchTable, commit_batch, is_written
 from barnabas.spark.tables.data_files import ROW_DIGEST, DataFile, task_writer
 from barnabas.spark.tables.delta_table import Delta
-from barnabas.spark.tables.iceberg_table import Iceberg, open_catalog
+from barnabas.spark.tables.iceberg_catalog import open_catalog
+from barnabas.spark.tables.iceberg_table import Iceberg
 
 KINDS = ("delta", pytest.param("iceberg", marks=pytest.mark.slow))
 

@@ -15,7 +15,8 @@ from barnabas.spark.tables.iceberg_table import Iceberg
 from tests.spark.session import SPARK, Topics
 from tests.spark.tables.appending import catalog_in, data_files, files_named, open_table, rows_of
 
-pytestmark = [*SPARK, pytest.mark.parametrize("kind", ["delta", "iceberg"])]
+KINDS = ["delta", pytest.param("iceberg", marks=pytest.mark.conform)]
+pytestmark = [*SPARK, pytest.mark.parametrize("kind", KINDS)]
 
 
 class _Once(Exception):
