@@ -50,7 +50,15 @@ def test_the_client_and_the_command_line_are_imported() -> None:
         """
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError"]
+    assert done.stdout.split() == [
+        "Broker",
+        "CannotStart",
+        "Cluster",
+        "ConfigError",
+        "InjectedFault",
+        "KafkaError",
+        "read",
+    ]
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ def read(spark: Any, topics: Topics, topic: str) -> Any:
     return spark.read.format("barnabas").options(**options).load()
 
 
+@pytest.mark.conform
 def test_hot_keys(spark: Any, topics: Topics) -> None:
     import hot_keys
 

@@ -13,7 +13,7 @@ from shop.alerts import alerts
 from tests.pipelines.order_lines import PAIRS, checked, pairs, taken_back
 from tests.spark.session import SPARK
 
-pytestmark = SPARK
+pytestmark = [*SPARK, pytest.mark.conform]
 _STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 

@@ -17,7 +17,8 @@ from tests.retries.records import committed, values, write
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["barnabas", pytest.param("apache-kafka", marks=pytest.mark.conform)])
+@pytest.mark.conform
+@pytest.mark.parametrize("kind", ["barnabas", "apache-kafka"])
 def test_from_a_failure_to_a_redrive(kind: str, tmp_path: Path) -> None:
     replicas = dict.fromkeys(("transaction.state.log.replication.factor", "offsets.topic.replication.factor"), "1")
     settings = {**replicas, "transaction.state.log.min.isr": "1", "group.initial.rebalance.delay.ms": "0"}

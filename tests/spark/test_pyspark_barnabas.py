@@ -253,6 +253,7 @@ def test_records_that_are_gone(spark, topics):
     assert [row.offset for row in batch(spark, topics, topic).collect()] == [15, 16, 17, 18, 19]
 
 
+@pytest.mark.conform
 def test_what_is_skipped_is_recorded_by_executors_and_by_the_driver(spark, topics, tmp_path):
     topic, losses = topics.create(), topics.create()
     topics.values(topic, [str(i) for i in range(20)])
@@ -306,6 +307,7 @@ def test_a_stream_from_the_end_sees_only_what_comes(spark, topics, tmp_path):
     assert run(rows, tmp_path)[0] == ["after"]
 
 
+@pytest.mark.conform
 def test_a_topic_created_again_stops_the_stream(spark, topics, tmp_path):
     topic = topics.create()
     topics.values(topic, ["1", "2", "3"])

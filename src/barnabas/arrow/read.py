@@ -67,7 +67,7 @@ def read(
     """Return the records of topics between two positions, as Arrow.
 
     Both positions are fixed now. The records are fetched when the result is read, a few megabytes at a time, and again
-    each time that it is read. It needs `pip install "barnabas[read]"`, and neither Spark nor Java.
+    each time that it is read. It needs the extra `read`, and neither Spark nor Java.
 
     Args:
         topics: a name, or several.

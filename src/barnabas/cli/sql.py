@@ -19,14 +19,16 @@ from barnabas.client.bootstrap import format_address
 from barnabas.spark.plain_errors import QueryError
 
 EXAMPLES = """\b
-Columns: partition, "offset", timestamp, key, value, headers, topic, timestampType. SQL reserves the word offset.
+Columns: partition, "offset", timestamp, key, value,
+headers, topic, timestampType. SQL reserves offset.
 
 \b
 Places (--from, --to):
-  earliest latest     where the log begins and ends
-  -1h 2026-11-21T08:00 @TIME   by time
-  group:NAME cut:NAME what a group committed, a cut
-  47 +2 -3            this offset, 2 after the start, 3 before the end
+  earliest latest      where the log begins and ends
+  -1h @TIME            by time, or 2026-11-21T08:00
+  group:NAME cut:NAME  what a group committed, a cut
+  47                   this offset
+  +2 -3                2 after the start, 3 before the end
 """
 _RESERVED = re.compile(r'(?<!")\boffset\b(?!")', re.IGNORECASE)
 
@@ -58,7 +60,7 @@ def sql(session: Session, statement: str, from_: str, to: str, value: str, key: 
 
     \b
     barnabas sql "SELECT key, count(*) FROM orders GROUP BY key"
-    barnabas sql --value json "SELECT value.country, count(*) FROM orders GROUP BY ALL" --from -1h
+    barnabas sql --value json "SELECT value.country FROM orders"
     """
     statement = sys.stdin.read() if statement == "-" else statement
     assert isinstance(session.output, RowsOutput)

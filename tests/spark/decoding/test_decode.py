@@ -93,6 +93,7 @@ FORMATS = ("json", "avro", "protobuf")
 class TestWithSpark:
     pytestmark = SPARK
 
+    @pytest.mark.conform
     def test_a_schema_evolves_across_a_restart(self, spark, topics, tmp_path):
         topic = topics.create()
         folder = tmp_path / "schemas"

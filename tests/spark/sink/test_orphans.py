@@ -27,7 +27,6 @@ from barnabas.spark.sink.task_producers import open_cluster
 from tests.spark.sink.sink_run import Fault, Killed, Query, Watched, committed
 
 BATCHES = [["a", "b", "c", "d"], ["e", "f", "g", "h"]]
-NOW_MS = time.time_ns() // 1_000_000
 CONFIG = {"transaction.two.phase.commit.enable": True}
 
 
@@ -35,6 +34,10 @@ CONFIG = {"transaction.two.phase.commit.enable": True}
 def servers() -> Iterator[str]:
     with barnabas.Broker(config=CONFIG) as broker:
         yield broker.bootstrap_servers
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def query(servers: str) -> Query:
@@ -50,7 +53,7 @@ def orphans(servers: str, *arguments: str) -> Result:
 
 def found_by(servers: str) -> list[OpenSink]:
     with Admin(servers) as admin:
-        return open_sinks(admin.cluster, NOW_MS)
+        return open_sinks(admin.cluster, now_ms())
 
 
 def test_nothing_is_open(servers):
@@ -123,13 +126,14 @@ def test_a_coordinator_that_refuses_is_not_taken_for_nothing_open(servers):
         open_cluster(ran.options, Refused) as cluster,
         pytest.raises(KafkaError, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"),
     ):
-        open_sinks(cluster, NOW_MS)
+        open_sinks(cluster, now_ms())
 
 
 @pytest.fixture
 def hours_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands run two hours and a half after the queries."""
-    later = SimpleNamespace(time=lambda: NOW_MS / 1000 + 2.5 * 3600)
+    begun = time.time()
+    later = SimpleNamespace(time=lambda: begun + 2.5 * 3600)
     for module in ("spark", "txn"):
         monkeypatch.setattr(f"barnabas.cli.{module}.time", later)
 
@@ -156,11 +160,12 @@ def test_the_doctor_names_the_sink(servers):
 
 
 def test_a_query_that_works_was_seen_a_moment_ago(servers):
+    begun_ms = now_ms()
     ran = query(servers)
     ran.begin()
     ran.run_tasks(ran.batch(0))
     (sink,) = found_by(servers)
-    assert sink.seen_ms >= sink.since_ms >= NOW_MS
+    assert sink.seen_ms >= sink.since_ms >= begun_ms
 
 
 def test_the_query_in_a_name():

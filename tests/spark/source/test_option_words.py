@@ -7,4 +7,4 @@ from barnabas.spark.source.option_words import SPARK
 def test_the_words_are_options():
     assert {SPARK.starting, SPARK.ending, SPARK.patience} <= set(SOURCE_OPTIONS)
     assert SPARK.skips.split()[0] in SOURCE_OPTIONS
-    check_names([SPARK.uncommitted.partition("=")[0]])
+    check_names([SPARK.uncommitted.partition("=")[0]], SOURCE_OPTIONS)

@@ -34,6 +34,7 @@ def offsets(kind: str, folder: Path) -> list[tuple[int, int]]:
     return sorted(zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True))
 
 
+@pytest.mark.conform
 def test_a_query_that_is_killed_around_its_commit(
     spark: Any, topics: Topics, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,7 @@ def create_decision_topic(cluster: Cluster, timeout_ms: int) -> None:
         raise error_for(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"{TOPIC} cannot be created: the controller has found too few brokers for {timeout_ms} ms: {too_few[-1]}"
-            " Start those that are down, or remove them with `barnabas cluster forget`, and run the query again",
+            " Start those that are down, or remove them with `barnabas cluster forget NODE`, and run the query again",
         ) from error
 
 
