@@ -23,7 +23,7 @@ __all__ = [
 
 
 class SchemaError(ValueError):
-    """A schema cannot be had, or cannot be used."""
+    """The registry or the folder gives no schema, or the schema cannot be used."""
 
 
 class SchemaNotFound(SchemaError):

@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     Attributes:
         url: the address.
         status: of HTTP.
-        body: the parsed JSON; None if it is none.
+        body: the parsed JSON; None if the body is not JSON.
     """
 
     url: str
@@ -68,7 +68,7 @@ class Exchange:
         """Send a GET, or a POST if there is a body, and return the answer whose status is below 500.
 
         Raises:
-            RegistryNotAvailable: there is none, after all attempts.
+            RegistryNotAvailable: no registry answers any attempt.
             RegistryError: the answer is a redirect.
         """
         settings = self._settings
@@ -90,7 +90,7 @@ class Exchange:
         )
 
     def _try(self, url: str, path: str, body: Any) -> tuple[Answer | None, str]:
-        """Return the answer, or why there is none."""
+        """Return the answer, or the reason why the registry gave none."""
         try:
             with self._opener.open(self._request(url, path, body), timeout=self._settings.timeout_s) as response:
                 return self._answer(url, response.status, response), ""

@@ -50,7 +50,7 @@ class KnownSchemas:
         """Return a schema.
 
         Raises:
-            SchemaNotFound: there is none of the id.
+            SchemaNotFound: no schema has this id.
         """
         if schema_id not in self.schemas:
             raise SchemaNotFound(f"schema {schema_id} is not among the schemas of {self.name}")

@@ -86,7 +86,7 @@ class SchemaRegistry:
         """Return a schema.
 
         Raises:
-            SchemaNotFound: there is none of the id.
+            SchemaNotFound: no schema has this id.
             RegistryError: the registry does not serve the request.
         """
         what = f"schema {schema_id}"
