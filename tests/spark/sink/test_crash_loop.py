@@ -1,7 +1,7 @@
 """A query fails of the user's bug again and again, while another producer writes into the same topic.
 
-A reader of committed records gets those of the other producer within seconds. The tasks here learn of the failure and
-end their transactions themselves: nothing is proved about workers that are killed, whose transactions the driver must end.
+A reader of committed records gets those of the other producer within seconds. Tasks that learn of the failure end their
+transactions themselves; those of workers that are killed the driver ends, and looks twice (`test_stream_abort`).
 """
 
 from __future__ import annotations
@@ -78,59 +78,75 @@ class OtherProducer:
             time.sleep(0.01)
 
 
-def fails(folder: Path, *, writes_first: bool) -> Callable[[Any], Iterator[Any]]:
-    """Return the user's function: task 1 fails, before or after task 0 has begun to write; task 0 ends when Spark kills it."""
-    wrote, failed = str(folder / "wrote"), str(folder / "failed")
+def fails(servers: str, failed: Path, how: str) -> Callable[[Any], Iterator[Any]]:
+    """Return the user's function: task 1 fails, before or after task 0's transaction is open. Task 0 ends when Spark gives it up.
+
+    If its workers are killed, by SIGKILL, task 0 does not end its transaction.
+    """
 
     def rows(batches: Any) -> Iterator[Any]:
         import os
+        import signal
         import time
 
         import pyarrow
         from pyspark import TaskContext
 
-        def until(path: str) -> None:
+        from barnabas.client.cluster import Cluster
+        from barnabas.client.transactions import list_transactions
+
+        def until(happened: Callable[[], object]) -> None:
             deadline = time.monotonic() + 60
-            while not os.path.exists(path):
+            while not happened():
                 assert time.monotonic() < deadline
                 time.sleep(0.005)
 
+        def kill_other_workers() -> None:
+            for process in filter(str.isdecimal, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{process}/stat") as file:
+                        parent = int(file.read().rpartition(")")[2].split()[1])
+                except OSError:
+                    continue
+                if parent == os.getppid() and int(process) != os.getpid():
+                    os.kill(int(process), signal.SIGKILL)
+
         list(batches)
         if TaskContext.get().partitionId() == 1:  # type: ignore[union-attr]
-            if writes_first:
-                until(wrote)
-            Path(failed).touch()
+            if how != "it-fails-first":
+                with Cluster(servers) as cluster:
+                    until(lambda: list_transactions(cluster, states=["Ongoing"]))
+            if how == "its-workers-are-killed":
+                kill_other_workers()
+            failed.touch()
             raise ValueError("a bug in the user's code")
-        if not writes_first:
-            until(failed)
-        for number in range(200):
+        if how == "it-fails-first":
+            until(failed.exists)
+        for _ in range(200):
             yield pyarrow.record_batch({"value": pyarrow.array([bytes(1000)] * 1000, pyarrow.binary())})
-            if number == 4:
-                Path(wrote).touch()
 
     return rows
 
 
-@pytest.mark.parametrize("writes_first", [True, False], ids=["it-fails-later", "it-fails-first"])
-def test_the_others_records_are_visible(spark: Any, topics: Topics, tmp_path: Path, writes_first: bool) -> None:
+@pytest.mark.parametrize("how", ["it-fails-later", "it-fails-first", "its-workers-are-killed"])
+def test_the_others_records_are_visible(spark: Any, topics: Topics, tmp_path: Path, how: str) -> None:
     target = topics.create()
     spark.range(2).repartition(2).write.parquet(str(tmp_path / "input"))
     other = OtherProducer(topics.servers, target)
     with other.at_work():
         for attempt in range(3):
-            folder = tmp_path / f"attempt-{attempt}"
-            folder.mkdir()
+            function = fails(topics.servers, tmp_path / f"failed-{attempt}", how)
             writer = (
                 spark.readStream.schema("id long")
                 .parquet(str(tmp_path / "input"))
                 .repartition(2)
-                .mapInArrow(fails(folder, writes_first=writes_first), "value binary")
+                .mapInArrow(function, "value binary")
                 .writeStream.format("barnabas")
                 .option("kafka.bootstrap.servers", topics.servers)
                 .options(topic=target, checkpointLocation=str(tmp_path / "checkpoint"))
                 .trigger(availableNow=True)
             )
-            with pytest.raises(Exception, match="a bug in the user's code"):
+            with pytest.raises(Exception, match=r"a bug in the user's code|Python worker exited"):
                 start(writer).awaitTermination()
             other.await_more(10)
     assert other.longest < SECONDS

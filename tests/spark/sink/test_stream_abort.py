@@ -7,10 +7,14 @@ import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import barnabas
+from barnabas.client.cluster import Cluster
+from barnabas.client.transactions import list_transactions
+from barnabas.spark.sink import writers
 from barnabas.spark.sink.options import parse_stream_options
 from barnabas.spark.sink.writers import StreamSink, query_of
 from tests.spark.sink.sink_run import Query, committed
@@ -32,8 +36,31 @@ def test_transactions_of_killed_tasks_are_aborted(broker, tmp_path, scheme):
     ran = Query(broker.bootstrap_servers, "written", [["a", "b"]], lambda values: [values], query)
     ran.begin()
     ran.run_tasks(ran.batch(0))
-    StreamSink(dataclasses.replace(ran.options, checkpoint=f"{scheme}{tmp_path}")).abort([None, None], 0)
+    StreamSink(dataclasses.replace(ran.options, checkpoint=f"{scheme}{tmp_path}")).abort([None], 0)
     assert committed(broker.bootstrap_servers, "written") == {}
+
+
+def test_a_task_that_begins_after_the_job_failed(broker, tmp_path, monkeypatch):
+    """Spark gave it up, and has not killed its worker yet."""
+    query = str(uuid.uuid4())
+    (tmp_path / "metadata").write_text(json.dumps({"id": query}))
+    ran = Query(broker.bootstrap_servers, "written", [["a", "b"]], lambda values: [values], query)
+    ran.begin()
+    waited = []
+
+    def tasks_begin(seconds):
+        waited.append(seconds)
+        ran.run_tasks(ran.batch(0))
+
+    monkeypatch.setattr(writers, "time", SimpleNamespace(sleep=tasks_begin))
+    sink = StreamSink(dataclasses.replace(ran.options, checkpoint=str(tmp_path)))
+    sink.abort([None, None], 0)
+    assert waited == [3.0]
+    with Cluster(broker.bootstrap_servers) as cluster:
+        assert list_transactions(cluster, states=["Ongoing"]) == []
+    # The task that failed is the only one: there is nothing to wait for.
+    sink.abort([None], 0)
+    assert len(waited) == 1
 
 
 def test_a_checkpoint_that_cannot_be_read_here(tmp_path):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ logger = logging.getLogger("barnabas.spark")
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 _RUN_ID = "spark.jobGroup.id"
+_GIVEN_UP_S = 3.0
+"""So long a task may live on when its job has failed: then Spark has killed its worker (`spark.python.task.killTimeout`, 2 s)."""
 
 
 class TaskMessage(WriterCommitMessage):
@@ -223,7 +226,13 @@ def _abort(options: SinkOptions, messages: Sequence[Any], known: SinkBatch | Non
         return
     with open_cluster(options) as cluster:
         try:
-            _driver(options, cluster, batch).abort(prepared)
+            driver = _driver(options, cluster, batch)
+            driver.abort(prepared)
+            # One task without a report is the one that failed. Others may be at work yet: Spark does not wait for them. Such a
+            # task may begin its transaction now, and a worker that is killed does not end it.
+            if messages.count(None) > 1:
+                time.sleep(_GIVEN_UP_S)
+                driver.abort(())
         except KafkaError as error:
             logger.warning("transactions of a failed batch stay open until the next batch: %s", error)
 
