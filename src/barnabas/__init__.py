@@ -35,14 +35,12 @@ __all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "
 
 __getattr__ = imported_when_used(
     __name__,
-    {
-        "Broker": "barnabas.embedded.broker",
-        "CannotStart": "barnabas.config.cannot_start",
-        "Cluster": "barnabas.embedded.cluster",
-        "ConfigError": "barnabas.config.config",
-        "InjectedFault": "barnabas.embedded.fault_tickets",
-        "KafkaError": "barnabas.protocol.errors",
-        "__version__": "barnabas.version",
-        "read": "barnabas.arrow.read",
-    },
+    Broker="barnabas.embedded.broker",
+    CannotStart="barnabas.config.cannot_start",
+    Cluster="barnabas.embedded.cluster",
+    ConfigError="barnabas.config.config",
+    InjectedFault="barnabas.embedded.fault_tickets",
+    KafkaError="barnabas.protocol.errors",
+    __version__="barnabas.version",
+    read="barnabas.arrow.read",
 )

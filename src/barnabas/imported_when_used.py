@@ -1,24 +1,12 @@
-"""The names of a package that are imported when they are first used, so that the package itself is cheap to import.
-
-__getattr__ = imported_when_used(__name__, {"Broker": "barnabas.embedded.broker"})
-"""
-
-from __future__ import annotations
+"""The names of a package that are imported when they are first used, so that the package itself is cheap to import."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 
-__all__ = ["imported_when_used"]
 
-
-def imported_when_used(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a package's `__getattr__`.
-
-    Args:
-        package: its name.
-        modules: the module of each name.
-    """
+def imported_when_used(package: str, /, **modules: str) -> Callable[[str], object]:
+    """Return the `__getattr__` of a package, from the module of each name."""
 
     def find(name: str) -> object:
         if name not in modules:

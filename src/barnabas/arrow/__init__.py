@@ -50,15 +50,13 @@ __all__ = [
 
 __getattr__ = imported_when_used(
     __name__,
-    {
-        "DataLoss": "barnabas.spark.source.data_loss",
-        "NoSuchTable": "barnabas.arrow.sql",
-        "NotText": "barnabas.arrow.text_columns",
-        "QueryError": "barnabas.spark.plain_errors",
-        "Records": "barnabas.arrow.records",
-        "RecordsDataset": "barnabas.arrow.dataset",
-        "StatementError": "barnabas.arrow.sql",
-        "TopicQuery": "barnabas.arrow.sql",
-        "read": "barnabas.arrow.read",
-    },
+    DataLoss="barnabas.spark.source.data_loss",
+    NoSuchTable="barnabas.arrow.sql",
+    NotText="barnabas.arrow.text_columns",
+    QueryError="barnabas.spark.plain_errors",
+    Records="barnabas.arrow.records",
+    RecordsDataset="barnabas.arrow.dataset",
+    StatementError="barnabas.arrow.sql",
+    TopicQuery="barnabas.arrow.sql",
+    read="barnabas.arrow.read",
 )

@@ -31,12 +31,10 @@ __all__ = ["Output", "Record", "RetryPolicy", "RetryingConsumer"]
 
 _found = imported_when_used(
     __name__,
-    {
-        "Output": "barnabas.retries.record",
-        "Record": "barnabas.retries.record",
-        "RetryPolicy": "barnabas.retries.policy",
-        "RetryingConsumer": "barnabas.retries.consumer",
-    },
+    Output="barnabas.retries.record",
+    Record="barnabas.retries.record",
+    RetryPolicy="barnabas.retries.policy",
+    RetryingConsumer="barnabas.retries.consumer",
 )
 
 

@@ -67,10 +67,8 @@ __all__ = ["decode", "encode", "serve_metrics", "start"]
 
 __getattr__ = imported_when_used(
     __name__,
-    {
-        "decode": "barnabas.spark.decoding.decode",
-        "encode": "barnabas.spark.encoding.encode",
-        "serve_metrics": "barnabas.spark.queries.query_listener",
-        "start": "barnabas.spark.queries.start",
-    },
+    decode="barnabas.spark.decoding.decode",
+    encode="barnabas.spark.encoding.encode",
+    serve_metrics="barnabas.spark.queries.query_listener",
+    start="barnabas.spark.queries.start",
 )

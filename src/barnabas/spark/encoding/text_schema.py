@@ -25,15 +25,7 @@ _Schema = TypeVar("_Schema")
 
 @dataclass(frozen=True, slots=True)
 class TextSchema(Generic[_Schema]):
-    """What differs between the formats.
-
-    Attributes:
-        kind: the format's name in a registry.
-        with_needed: returns a schema with the schemas that it refers to.
-        check_rows: raises a ValueError if rows do not fit the schema.
-        name: returns the full name of what the schema describes; None if it has none.
-        encoder: makes the encoder of rows.
-    """
+    """What differs between the formats: `kind` is the name in a registry, `name` returns that of what the schema describes."""
 
     kind: str
     with_needed: Callable[[SchemaSource | None, Schema], _Schema]

@@ -24,12 +24,10 @@ __all__ = ["Delta", "Iceberg", "compact", "delta_writer", "iceberg_writer", "vac
 
 __getattr__ = imported_when_used(
     __name__,
-    {
-        "delta_writer": "barnabas.spark.tables.delta_table",
-        "iceberg_writer": "barnabas.spark.tables.iceberg_table",
-        "Delta": "barnabas.spark.tables.delta_table",
-        "Iceberg": "barnabas.spark.tables.iceberg_table",
-        "compact": "barnabas.spark.tables.upkeep",
-        "vacuum": "barnabas.spark.tables.upkeep",
-    },
+    delta_writer="barnabas.spark.tables.delta_table",
+    iceberg_writer="barnabas.spark.tables.iceberg_table",
+    Delta="barnabas.spark.tables.delta_table",
+    Iceberg="barnabas.spark.tables.iceberg_table",
+    compact="barnabas.spark.tables.upkeep",
+    vacuum="barnabas.spark.tables.upkeep",
 )
