@@ -1,4 +1,4 @@
-"""What `decode` and `encode` do alike with their arguments, and with the columns of the data."""
+"""The checks of arguments that `decode` and `encode` share, and the way in which they add their columns."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _Schema = TypeVar("_Schema")
 
 @dataclass(frozen=True, slots=True)
 class TextSchema(Generic[_Schema]):
-    """What differs between the formats: `kind` is the name in a registry, `name` returns that of what the schema describes."""
+    """The differences between the formats: `kind` is the name in a registry, `name` returns that of what the schema describes."""
 
     kind: str
     with_needed: Callable[[SchemaSource | None, Schema], _Schema]
