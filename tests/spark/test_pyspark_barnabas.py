@@ -296,6 +296,7 @@ def test_a_stream_goes_on_where_it_left_off(spark, topics, tmp_path):
     assert topics.committed(f"{topic}-group", topic) == {0: 50, 1: 57, 2: 1}
 
 
+@pytest.mark.conform
 def test_a_stream_from_the_end_sees_only_what_comes(spark, topics, tmp_path):
     topic = topics.create()
     topics.values(topic, ["before"])
