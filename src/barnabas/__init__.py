@@ -18,8 +18,9 @@ Each is imported when it is first used, so that `import barnabas` is cheap.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from barnabas.imported_when_used import imported_when_used
 
 if TYPE_CHECKING:
     from barnabas.arrow.read import read as read
@@ -32,21 +33,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError", "read"]
 
-_MODULES = {
-    "Broker": "barnabas.embedded.broker",
-    "CannotStart": "barnabas.config.cannot_start",
-    "Cluster": "barnabas.embedded.cluster",
-    "ConfigError": "barnabas.config.config",
-    "InjectedFault": "barnabas.embedded.fault_tickets",
-    "KafkaError": "barnabas.protocol.errors",
-    "read": "barnabas.arrow.read",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        globals()[name] = found = getattr(import_module(_MODULES[name]), name)
-        return found
-    if name == "__version__":
-        return import_module("barnabas.version").VERSION
-    raise AttributeError(f"module 'barnabas' has no attribute {name!r}")
+__getattr__ = imported_when_used(
+    __name__,
+    Broker="barnabas.embedded.broker",
+    CannotStart="barnabas.config.cannot_start",
+    Cluster="barnabas.embedded.cluster",
+    ConfigError="barnabas.config.config",
+    InjectedFault="barnabas.embedded.fault_tickets",
+    KafkaError="barnabas.protocol.errors",
+    __version__="barnabas.version",
+    read="barnabas.arrow.read",
+)

@@ -11,6 +11,7 @@ from pathlib import Path
 __all__ = ["VERSION", "commit"]
 
 VERSION = "0.1.0"
+__version__ = VERSION  # as `barnabas.__version__`
 
 _HERE = Path(__file__)
 

@@ -239,9 +239,9 @@ def test_a_command_that_ends_is_told(tmp_path: Path) -> None:
     assert "error: the broker ended with code 1" in result.output
 
 
-@pytest.mark.slow
+@pytest.mark.conform
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("protocol", [pytest.param("v1", marks=pytest.mark.conform), "v2"])
+@pytest.mark.parametrize("protocol", ["v1", "v2"])
 def test_a_run_with_kills(protocol: str, tmp_path: Path) -> None:
     """Whatever happens in a run is right; a run in which a busy machine lets too little happen is made again, longer."""
     for seconds in (6, 30, 120):

@@ -72,6 +72,7 @@ def test_hot_keys(spark: Any, topics: Topics) -> None:
     assert {row.key: row.amount for row in hot_keys.totals(rows, 16).collect()} == sums
 
 
+@pytest.mark.conform
 def test_event_sourcing(spark: Any, topics: Topics) -> None:
     import event_sourcing
 
@@ -102,6 +103,7 @@ def test_event_sourcing(spark: Any, topics: Topics) -> None:
         event_sourcing.events(spark, topics.servers, topic)
 
 
+@pytest.mark.conform
 def test_clickstream(spark: Any, topics: Topics) -> None:
     import clickstream
 

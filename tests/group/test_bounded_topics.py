@@ -36,15 +36,16 @@ from tests.coordinator.virtual_loop import VirtualLoop
 
 pytestmark = pytest.mark.slow
 
-GROUPS, PARTITIONS, IDS = 20, 100, 200
+# So few that the live records are a small part of a segment.
+GROUPS, PARTITIONS, IDS = 5, 100, 50
 
 # As many commits, or transactions, for each byte of a segment.
 COMMITS = [
-    pytest.param(200_000, 1 << 20, id="200,000"),
+    pytest.param(50_000, 1 << 18, id="50,000"),
     pytest.param(1_000_000, 4 << 20, id="a million", marks=pytest.mark.long),
 ]
 TRANSACTIONS = [
-    pytest.param(15_000, 1 << 20, id="15,000"),
+    pytest.param(4_000, 1 << 18, id="4,000"),
     pytest.param(60_000, 4 << 20, id="60,000", marks=pytest.mark.long),
 ]
 

@@ -21,8 +21,9 @@ The package itself imports no pyarrow and no DuckDB; each name is imported when 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from barnabas.imported_when_used import imported_when_used
 
 if TYPE_CHECKING:
     from barnabas.arrow.dataset import RecordsDataset as RecordsDataset
@@ -47,21 +48,15 @@ __all__ = [
     "read",
 ]
 
-_MODULES = {
-    "DataLoss": "barnabas.spark.source.data_loss",
-    "NoSuchTable": "barnabas.arrow.sql",
-    "NotText": "barnabas.arrow.text_columns",
-    "QueryError": "barnabas.spark.plain_errors",
-    "Records": "barnabas.arrow.records",
-    "RecordsDataset": "barnabas.arrow.dataset",
-    "StatementError": "barnabas.arrow.sql",
-    "TopicQuery": "barnabas.arrow.sql",
-    "read": "barnabas.arrow.read",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        globals()[name] = found = getattr(import_module(_MODULES[name]), name)
-        return found
-    raise AttributeError(f"module 'barnabas.arrow' has no attribute {name!r}")
+__getattr__ = imported_when_used(
+    __name__,
+    DataLoss="barnabas.spark.source.data_loss",
+    NoSuchTable="barnabas.arrow.sql",
+    NotText="barnabas.arrow.text_columns",
+    QueryError="barnabas.spark.plain_errors",
+    Records="barnabas.arrow.records",
+    RecordsDataset="barnabas.arrow.dataset",
+    StatementError="barnabas.arrow.sql",
+    TopicQuery="barnabas.arrow.sql",
+    read="barnabas.arrow.read",
+)

@@ -16,9 +16,9 @@ guarantees, the names of the headers and the limits.
 The consumer needs confluent-kafka, the extra `cli`; a policy and records do not, so Spark's executors do without.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from barnabas.imported_when_used import imported_when_used
 from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
@@ -29,17 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Output", "Record", "RetryPolicy", "RetryingConsumer"]
 
-_MODULES = {
-    "Output": "barnabas.retries.record",
-    "Record": "barnabas.retries.record",
-    "RetryPolicy": "barnabas.retries.policy",
-    "RetryingConsumer": "barnabas.retries.consumer",
-}
+_found = imported_when_used(
+    __name__,
+    Output="barnabas.retries.record",
+    Record="barnabas.retries.record",
+    RetryPolicy="barnabas.retries.policy",
+    RetryingConsumer="barnabas.retries.consumer",
+)
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        with needed_by(f"barnabas.retries.{name}", "cli"):
-            globals()[name] = found = getattr(import_module(_MODULES[name]), name)
-        return found
-    raise AttributeError(f"module 'barnabas.retries' has no attribute {name!r}")
+    with needed_by(f"barnabas.retries.{name}", "cli"):
+        return _found(name)

@@ -11,7 +11,7 @@ __all__ = ["needed_by_schema"]
 _MOST = 1_000
 
 
-def needed_by_schema(source: SchemaSource, schema: Schema) -> list[tuple[str, Schema]]:
+def needed_by_schema(source: SchemaSource | None, schema: Schema) -> list[tuple[str, Schema]]:
     """Return the names and the schemas of all references, direct and indirect, each name once.
 
     Raises:
@@ -24,12 +24,15 @@ def needed_by_schema(source: SchemaSource, schema: Schema) -> list[tuple[str, Sc
     return list(found.items())
 
 
-def _collect(source: SchemaSource, schema: Schema, found: dict[str, Schema], within: tuple[Reference, ...]) -> None:
+def _collect(
+    source: SchemaSource | None, schema: Schema, found: dict[str, Schema], within: tuple[Reference, ...]
+) -> None:
     for reference in schema.references:
         if reference in within:
             raise SchemaError(f"version {reference.version} of subject {reference.subject} refers to itself")
         if reference.name in found:
             continue
+        assert source is not None, "the caller has checked that a schema with references has a source"
         needed = source.version(reference.subject, reference.version).schema
         _collect(source, needed, found, (*within, reference))
         found[reference.name] = needed

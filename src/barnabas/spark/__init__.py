@@ -53,8 +53,9 @@ it is first used. Spark finds source and sink through the top-level module `pysp
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from barnabas.imported_when_used import imported_when_used
 
 if TYPE_CHECKING:
     from barnabas.spark.decoding.decode import decode as decode
@@ -64,16 +65,10 @@ if TYPE_CHECKING:
 
 __all__ = ["decode", "encode", "serve_metrics", "start"]
 
-_MODULES = {
-    "decode": "barnabas.spark.decoding.decode",
-    "encode": "barnabas.spark.encoding.encode",
-    "serve_metrics": "barnabas.spark.queries.query_listener",
-    "start": "barnabas.spark.queries.start",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        globals()[name] = found = getattr(import_module(_MODULES[name]), name)
-        return found
-    raise AttributeError(f"module 'barnabas.spark' has no attribute {name!r}")
+__getattr__ = imported_when_used(
+    __name__,
+    decode="barnabas.spark.decoding.decode",
+    encode="barnabas.spark.encoding.encode",
+    serve_metrics="barnabas.spark.queries.query_listener",
+    start="barnabas.spark.queries.start",
+)

@@ -24,7 +24,7 @@ DF = SimpleNamespace(columns=["id", "note", "all"], schema={"id": FIELDS["id"], 
     ("arguments", "error"),
     [
         ({"format": "avor"}, "format 'avor' is not one of avro, json, protobuf; did you mean avro?"),
-        ({"framing": "plane"}, "framing 'plane' is not one of confluent, plain; did you mean plain?"),
+        ({"framing": "plane"}, "framing 'plane' is not one of plain, confluent; did you mean plain?"),
         ({"columns": ["note", "if"]}, "there is no column 'if'"),
         ({"columns": []}, "encode needs the names of columns"),
         ({"into": "id"}, "there is already a column 'id'"),

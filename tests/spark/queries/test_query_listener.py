@@ -150,7 +150,7 @@ class Heard(StreamingQueryListener):
 
 
 class TestWithSpark:
-    pytestmark = SPARK
+    pytestmark = [*SPARK, pytest.mark.conform]
 
     def test_the_page_follows_a_query(self, spark, topics):
         topic = topics.create()

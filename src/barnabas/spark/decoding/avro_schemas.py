@@ -36,13 +36,16 @@ class ParsedAvro(NamedTuple):
     names: dict[str, Any]
 
 
-def avro_schema_of(source: SchemaSource, schema: Schema) -> AvroSchema:
-    """Return a schema of a registry with what it needs.
+def avro_schema_of(source: SchemaSource | None, schema: Schema) -> AvroSchema:
+    """Return a schema with what it needs.
+
+    Args:
+        source: has what it needs; None if there is none and the schema refers to no other.
 
     Raises:
         SchemaError: a reference cannot be resolved.
     """
-    needed = needed_by_schema(source, schema) if schema.references else []
+    needed = needed_by_schema(source, schema)
     return AvroSchema(as_json(schema.text), tuple(as_json(each.text) for _, each in needed))
 
 

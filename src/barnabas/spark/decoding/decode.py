@@ -19,11 +19,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
 from barnabas.schemas.source import source_of
+from barnabas.spark.decoding.given_columns import check_columns, check_words, named, with_value_and_error
 from barnabas.spark.decoding.given_schema import GivenSchema
-from barnabas.words.nearest import did_you_mean
 from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
@@ -37,8 +35,6 @@ _FORMATS = {
     "avro": "barnabas.spark.decoding.avro_decoder",
     "protobuf": "barnabas.spark.decoding.protobuf_decoder",
 }
-_FRAMINGS = ("plain", "confluent")
-_BOTH = "__decoded_and_error"
 
 
 def decode(
@@ -77,47 +73,24 @@ def decode(
         RegistryError: the schema registry does not answer, or rejects the credentials.
         NotInstalled: the library of the format is not installed.
     """
-    _check(df, column, format, framing, into, error)
+    check_words(format, _FORMATS, framing, message, schemas)
+    check_columns(df, [column], into, error)
     framed = framing == "confluent"
-    _check_schema(format, schema, message, framed, schemas, subject)
+    _check_schema(format, schema, framed, schemas, subject)
     source = None if schemas is None else source_of(schemas)
     given = GivenSchema(schema, framed, message, source, subject, version)
     given.check_source()
     with needed_by("decode", "schemas"):
-        module = import_module(_FORMATS[format])
-        found = module.column(F.col(_quoted(column)).cast("binary"), given)
-    decoded, why = found.split(F.col(_BOTH))
-    kept = [F.col(_quoted(name)) for name in df.columns]
-    return df.withColumn(_BOTH, found.both).select(*kept, decoded.alias(into), why.alias(error))
+        found = import_module(_FORMATS[format]).column(named(column).cast("binary"), given)
+    return with_value_and_error(df, found.both, found.split, into, error)
 
 
-def _check(df: DataFrame, column: str, format: str, framing: str, into: str, error: str) -> None:
-    for name, word, known in (("format", format, tuple(_FORMATS)), ("framing", framing, _FRAMINGS)):
-        if word not in known:
-            raise ValueError(f"{name} '{word}' is not one of {', '.join(known)}{did_you_mean(word, known)}")
-    if column not in df.columns:
-        raise ValueError(f"there is no column '{column}'{did_you_mean(column, df.columns)}")
-    for name in (into, error):
-        if name in df.columns or into == error:
-            raise ValueError(f"there is already a column '{name}': choose another name with into= and error=")
-
-
-def _check_schema(
-    format: str, schema: Any, message: str | None, framed: bool, schemas: Any, subject: str | None
-) -> None:
+def _check_schema(format: str, schema: Any, framed: bool, schemas: Any, subject: str | None) -> None:
     if subject is not None and schemas is None:
         raise ValueError("subject= needs schemas=, the registry or the folder that has the subject")
     if schema is None and subject is None:
         raise ValueError("decode needs schema= or subject=, the schema of the column that it makes")
-    if message is not None and format != "protobuf":
-        raise ValueError("message= is for format protobuf")
-    if schemas is not None and not framed:
-        raise ValueError("schemas= is for framing confluent")
     if format == "avro" and framed and schemas is None:
         raise ValueError(
             "framing confluent needs schemas=, a registry or a folder: Avro is read with the schema that wrote it"
         )
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', 2 * '`')}`"

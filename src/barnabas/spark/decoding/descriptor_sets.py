@@ -73,7 +73,7 @@ def descriptor_set_of(source: SchemaSource, schema: Schema, what: str) -> bytes:
         SchemaError: a reference cannot be resolved.
         ValueError: the registry has not returned a compiled file.
     """
-    needed = needed_by_schema(source, schema) if schema.references else []
+    needed = needed_by_schema(source, schema)
     # An import is found by its path, and a compiled file may have another name in it: Confluent's registry writes "default".
     files = [_file(each, f"the import {name} of {what}", name) for name, each in needed if not well_known(name)]
     found: bytes = FileDescriptorSet(file=[*files, _file(schema, what, None)]).SerializeToString()

@@ -53,13 +53,16 @@ class JsonSchema(NamedTuple):
     needed: tuple[tuple[str, Any], ...] = ()
 
 
-def json_schema_of(source: SchemaSource, schema: Schema) -> JsonSchema:
-    """Return a schema of a registry with what it needs.
+def json_schema_of(source: SchemaSource | None, schema: Schema) -> JsonSchema:
+    """Return a schema with what it needs.
+
+    Args:
+        source: has what it needs; None if there is none and the schema refers to no other.
 
     Raises:
         SchemaError: a reference cannot be resolved.
     """
-    needed = needed_by_schema(source, schema) if schema.references else []
+    needed = needed_by_schema(source, schema)
     return JsonSchema(as_json(schema.text), tuple((name, as_json(each.text)) for name, each in needed))
 
 

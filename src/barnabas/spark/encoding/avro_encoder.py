@@ -3,57 +3,20 @@
 from __future__ import annotations
 
 import io
-import json
-from functools import partial
 from typing import Any
 
 import fastavro
 from pyspark.sql.types import DataType
 
-from barnabas.schemas.schema import AVRO, Reference, Schema
+from barnabas.schemas.schema import AVRO
 from barnabas.spark.decoding.avro_decoder import avro_type
-from barnabas.spark.decoding.avro_schemas import AvroSchema, as_json, avro_schema_of, parsed_avro
-from barnabas.spark.decoding.confluent_frame import frame
-from barnabas.spark.decoding.given_schema import GivenSchema
+from barnabas.spark.decoding.avro_schemas import AvroSchema, avro_schema_of, parsed_avro
 from barnabas.spark.decoding.row_decoder import BadValue
 from barnabas.spark.encoding.fitting_columns import check_columns
-from barnabas.spark.encoding.row_encoder import Encoder, RowFormat
-from barnabas.spark.encoding.schema_ids import SubjectNaming, schema_id
+from barnabas.spark.encoding.row_encoder import Encoder
+from barnabas.spark.encoding.text_schema import TextSchema
 
 __all__ = ["avro_encoder", "row_format"]
-
-
-def row_format(
-    rows: DataType, given: GivenSchema, naming: SubjectNaming, references: tuple[Reference, ...], *, register: bool
-) -> RowFormat:
-    """Return how rows are encoded.
-
-    Raises:
-        ValueError: the schema is not valid, or cannot be had, or does not fit the rows.
-    """
-    prefix = b""
-    if given.schema is None:
-        registered = given.registered(AVRO)
-        schema = avro_schema_of(given.schemas(), registered.schema)
-        _check_rows(rows, schema)
-        return RowFormat(frame(registered.schema_id), partial(avro_encoder, schema))
-    value = given.value()
-    definition = as_json(value)
-    stored = Schema(_text(value, definition), AVRO, references)
-    schema = avro_schema_of(given.schemas(), stored) if references else AvroSchema(definition)
-    _check_rows(rows, schema)  # before it is registered
-    if given.framed:
-        parsed = parsed_avro(schema, "the schema").schema
-        subject = naming.of(parsed.get("name") if isinstance(parsed, dict) else None)
-        prefix = frame(schema_id(given.schemas(), subject, stored, register=register))
-    return RowFormat(prefix, partial(avro_encoder, schema))
-
-
-def _text(value: Any, definition: Any) -> str:
-    """Return the schema as the caller wrote it."""
-    if isinstance(value, bytes):
-        return value.decode()
-    return value if isinstance(value, str) else json.dumps(definition)
 
 
 def _check_rows(rows: DataType, schema: AvroSchema) -> None:
@@ -95,3 +58,11 @@ def avro_encoder(schema: AvroSchema) -> Encoder:
         return out.getvalue()
 
     return encode
+
+
+def _name(schema: AvroSchema) -> str | None:
+    parsed = parsed_avro(schema, "the schema").schema
+    return parsed.get("name") if isinstance(parsed, dict) else None
+
+
+row_format = TextSchema(AVRO, avro_schema_of, _check_rows, _name, avro_encoder).row_format

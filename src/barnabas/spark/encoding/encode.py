@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 
 from barnabas.schemas.schema import Reference
 from barnabas.schemas.source import source_of
+from barnabas.spark.decoding.given_columns import check_columns, check_words, named, with_value_and_error
 from barnabas.spark.decoding.given_schema import GivenSchema
 from barnabas.spark.encoding.row_encoder import encoded_column
 from barnabas.spark.encoding.schema_ids import SubjectNaming
-from barnabas.words.nearest import did_you_mean
 from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ _FORMATS = {
     "json": "barnabas.spark.encoding.json_encoder",
     "protobuf": "barnabas.spark.encoding.protobuf_encoder",
 }
-_FRAMINGS = ("confluent", "plain")
-_BOTH = "__encoded_and_error"
 
 
 def encode(
@@ -85,56 +83,33 @@ def encode(
         NotInstalled: the library of the format is not installed.
     """
     names = [columns] if isinstance(columns, str) else list(columns)
-    _check(df, names, format, framing, into, error)
+    check_words(format, _FORMATS, framing, message, schemas)
+    if not names:
+        raise ValueError("encode needs the names of columns")
+    check_columns(df, names, into, error)
     naming = SubjectNaming(subject, topic, part, strategy)
     framed = framing == "confluent"
-    _check_schema(schema, naming, format, message, framed, schemas, auto_register)
+    _check_schema(schema, naming, framed, schemas, auto_register)
     known = tuple(Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in references)
     source = None if schemas is None else source_of(schemas)
     given = GivenSchema(schema, framed, message, source, naming.of(None) if schema is None else subject, version)
     given.check_source()
-    rows = F.col(_quoted(columns)) if isinstance(columns, str) else F.struct(*(F.col(_quoted(each)) for each in names))
+    rows = named(columns) if isinstance(columns, str) else F.struct(*map(named, names))
     kind = df.schema[columns].dataType if isinstance(columns, str) else StructType([df.schema[each] for each in names])
     if not isinstance(kind, StructType):
         raise ValueError(f"column {columns} is no struct: give the names of the fields' columns as a list")
     with needed_by("encode", "schemas"):
         found = import_module(_FORMATS[format]).row_format(kind, given, naming, known, register=auto_register)
-    both = F.col(_BOTH)
-    kept = [F.col(_quoted(name)) for name in df.columns]
-    encoded = df.withColumn(_BOTH, encoded_column(rows, found))
-    return encoded.select(*kept, both["encoded"].alias(into), both["error"].alias(error))
+    both = encoded_column(rows, found)
+    return with_value_and_error(df, both, lambda both: (both["encoded"], both["error"]), into, error)
 
 
-def _check(df: DataFrame, columns: list[str], format: str, framing: str, into: str, error: str) -> None:
-    for name, word, known in (("format", format, tuple(_FORMATS)), ("framing", framing, _FRAMINGS)):
-        if word not in known:
-            raise ValueError(f"{name} '{word}' is not one of {', '.join(known)}{did_you_mean(word, known)}")
-    if not columns:
-        raise ValueError("encode needs the names of columns")
-    for column in columns:
-        if column not in df.columns:
-            raise ValueError(f"there is no column '{column}'{did_you_mean(column, df.columns)}")
-    for name in (into, error):
-        if name in df.columns or into == error:
-            raise ValueError(f"there is already a column '{name}': choose another name with into= and error=")
-
-
-def _check_schema(
-    schema: Any, naming: SubjectNaming, format: str, message: str | None, framed: bool, schemas: Any, register: bool
-) -> None:
-    if message is not None and format != "protobuf":
-        raise ValueError("message= is for format protobuf")
+def _check_schema(schema: Any, naming: SubjectNaming, framed: bool, schemas: Any, register: bool) -> None:
     if framed and schemas is None:
         raise ValueError("framing confluent needs schemas=, a registry or a folder that has the schema's id")
-    if not framed and schemas is not None:
-        raise ValueError("schemas= is for framing confluent")
     if not framed and schema is None:
         raise ValueError("framing plain needs schema=")
     if schema is None and register:
         raise ValueError("auto_register= needs schema=, the schema to register")
     if schema is None and naming.subject is None and naming.strategy != "TopicName":
         raise ValueError(f"the strategy {naming.strategy} takes the record's name from schema=: give it, or subject=")
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', 2 * '`')}`"

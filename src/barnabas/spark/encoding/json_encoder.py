@@ -10,50 +10,19 @@ import base64
 import datetime
 import json
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from pyspark.sql.types import DataType, StructType
 
-from barnabas.schemas.schema import JSON, Reference, Schema
-from barnabas.spark.decoding.avro_schemas import as_json
-from barnabas.spark.decoding.confluent_frame import frame
-from barnabas.spark.decoding.given_schema import GivenSchema
+from barnabas.schemas.schema import JSON
 from barnabas.spark.decoding.json_checks import invalid
 from barnabas.spark.decoding.json_schemas import JsonSchema, json_schema_of, object_of, validator
 from barnabas.spark.decoding.row_decoder import BadValue
-from barnabas.spark.encoding.row_encoder import Encoder, RowFormat
-from barnabas.spark.encoding.schema_ids import SubjectNaming, schema_id
+from barnabas.spark.encoding.row_encoder import Encoder
+from barnabas.spark.encoding.text_schema import TextSchema
 from barnabas.words.nearest import did_you_mean
 
 __all__ = ["json_encoder", "row_format"]
-
-
-def row_format(
-    rows: DataType, given: GivenSchema, naming: SubjectNaming, references: tuple[Reference, ...], *, register: bool
-) -> RowFormat:
-    """Return how rows are encoded.
-
-    Raises:
-        ValueError: the schema is not valid, or cannot be had, or does not fit the rows.
-    """
-    prefix = b""
-    if given.schema is None:
-        registered = given.registered(JSON)
-        schema = json_schema_of(given.schemas(), registered.schema)
-        prefix = frame(registered.schema_id)
-        _check_rows(rows, schema)
-    else:
-        value = given.value()
-        definition = as_json(value)
-        text = value.decode() if isinstance(value, bytes) else value if isinstance(value, str) else json.dumps(value)
-        stored = Schema(text, JSON, references)
-        schema = json_schema_of(given.schemas(), stored) if references else JsonSchema(definition)
-        _check_rows(rows, schema)
-        if given.framed:
-            title = definition.get("title") if isinstance(definition, dict) else None
-            prefix = frame(schema_id(given.schemas(), naming.of(title), stored, register=register))
-    return RowFormat(prefix, partial(json_encoder, schema))
 
 
 def _check_rows(rows: DataType, schema: JsonSchema) -> None:
@@ -117,3 +86,10 @@ def _json(value: Any, required: set[str]) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value
+
+
+def _title(schema: JsonSchema) -> str | None:
+    return schema.definition.get("title") if isinstance(schema.definition, dict) else None
+
+
+row_format = TextSchema(JSON, json_schema_of, _check_rows, _title, json_encoder).row_format

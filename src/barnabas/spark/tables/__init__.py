@@ -8,8 +8,9 @@ Each name is imported when it is first used: the audit needs no Spark, and a Del
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from barnabas.imported_when_used import imported_when_used
 
 if TYPE_CHECKING:
     from barnabas.spark.tables.delta_table import Delta as Delta
@@ -21,17 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Delta", "Iceberg", "compact", "delta_writer", "iceberg_writer", "vacuum"]
 
-_HOMES = {
-    "delta_writer": "delta_table",
-    "iceberg_writer": "iceberg_table",
-    "Delta": "delta_table",
-    "Iceberg": "iceberg_table",
-    "compact": "upkeep",
-    "vacuum": "upkeep",
-}
-
-
-def __getattr__(name: str) -> object:
-    if home := _HOMES.get(name):
-        return getattr(import_module(f"barnabas.spark.tables.{home}"), name)
-    raise AttributeError(f"module 'barnabas.spark.tables' has no attribute {name!r}")
+__getattr__ = imported_when_used(
+    __name__,
+    delta_writer="barnabas.spark.tables.delta_table",
+    iceberg_writer="barnabas.spark.tables.iceberg_table",
+    Delta="barnabas.spark.tables.delta_table",
+    Iceberg="barnabas.spark.tables.iceberg_table",
+    compact="barnabas.spark.tables.upkeep",
+    vacuum="barnabas.spark.tables.upkeep",
+)
