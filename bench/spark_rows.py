@@ -91,11 +91,13 @@ def source(side: str) -> str:
 
 
 @contextmanager
-def batch_read(stage: Stage, size: int, megabytes: float, tuned: dict[str, str]) -> Iterator[Measure]:
+def batch_read(
+    stage: Stage, size: int, megabytes: float, tuned: dict[str, str], ours: dict[str, str] | None = None
+) -> Iterator[Measure]:
     with stage.filled(size, megabytes) as (topic, count):
 
         def measure(side: str) -> Figures:
-            options = {} if side == OURS else tuned
+            options = (ours or {}) if side == OURS else tuned
             done = stage.spark.ask("read", source=source(side), topic=topic, options=options)
             return rates(count, size, done["seconds"]) | {"Spark's CPU s/GB": done["cpu"] / (count * size / 1e9)}
 
@@ -238,6 +240,10 @@ def spark_rows(megabytes: float, seconds: float) -> list[SparkRow]:
         SparkRow(
             "spark: batch read of 100 B; the connector with fetch.max.wait.ms=50",
             lambda stage: batch_read(stage, 100, megabytes / 2, TUNED_SOURCE),
+        ),
+        SparkRow(
+            "spark: batch read of 100 B; ours with columns=value,offset, the connector with fetch.max.wait.ms=50",
+            lambda stage: batch_read(stage, 100, megabytes / 2, TUNED_SOURCE, {"columns": "value,offset"}),
         ),
         SparkRow(
             "spark: stream read of 1000 B, availableNow, three batches", lambda r: stream_read(r, 1000, 2 * megabytes)

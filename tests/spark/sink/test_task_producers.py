@@ -16,7 +16,7 @@ from barnabas.spark.sink import task_producers
 from barnabas.spark.sink.kept_ids import KeptIds
 from barnabas.spark.sink.options import SinkOptions, parse_stream_options
 from barnabas.spark.sink.sink_batch import SinkBatch
-from barnabas.spark.sink.task_producers import TaskProducers, of_this_process
+from barnabas.spark.sink.task_producers import TaskProducers, lasting_cluster, of_this_process
 
 pytestmark = pytest.mark.slow
 ROW = EncodedRecords(encode_record(0, 0, None, b"row"), 1, 0, 0)
@@ -133,7 +133,32 @@ def test_a_worker_forgets_the_oldest(options, monkeypatch):
 def test_one_for_each_process(monkeypatch):
     mine = of_this_process()
     assert of_this_process() is mine
-    monkeypatch.setattr(task_producers.os, "getpid", lambda: -1)
+    monkeypatch.setattr("os.getpid", lambda: -1)
     assert of_this_process() is not mine
     monkeypatch.undo()
     task_producers._of_process.clear()
+
+
+def test_the_drivers_connections_outlive_a_batch(options):
+    with lasting_cluster(options) as first:
+        connection = first.any_connection()
+    with lasting_cluster(options) as second:
+        assert second.any_connection() is connection
+
+
+def test_an_error_closes_the_drivers_connections(options):
+    with lasting_cluster(options) as first:
+        connection = first.any_connection()
+    with pytest.raises(ZeroDivisionError), lasting_cluster(options):
+        _ = 1 / 0
+    assert connection.closed
+    with lasting_cluster(options) as second:
+        assert second.any_connection() is not connection
+
+
+def test_a_fork_has_connections_of_its_own(options, monkeypatch):
+    with lasting_cluster(options) as parents:
+        connection = parents.any_connection()
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with lasting_cluster(options) as childs:
+        assert childs.any_connection() is not connection

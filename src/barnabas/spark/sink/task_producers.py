@@ -14,6 +14,7 @@ Limits: a worker keeps `_KEPT` ids at rest; forgotten ones expire on the broker.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -143,6 +144,25 @@ def open_cluster(options: SinkOptions, connect: Callable[..., BlockingConnection
     return Cluster(
         options.bootstrap_servers, client_id=options.client_id, timeout_ms=options.request_timeout_ms, connect=connect
     )
+
+
+_lasting: dict[tuple[int, str, str, int], Cluster] = {}
+
+
+@contextlib.contextmanager
+def lasting_cluster(options: SinkOptions) -> Iterator[Cluster]:
+    """Lend the connections of this process of the driver, which outlive a batch; an error closes them.
+
+    Spark plans and commits each batch in such a process, and keeps it for the next batch.
+    """
+    key = (os.getpid(), options.bootstrap_servers, options.client_id, options.request_timeout_ms)
+    cluster = _lasting.setdefault(key, open_cluster(options))
+    try:
+        yield cluster
+    except BaseException:
+        # A request may be unanswered, and what the cluster knows may be old.
+        _lasting.pop(key).close()
+        raise
 
 
 _of_process: dict[int, TaskProducers] = {}

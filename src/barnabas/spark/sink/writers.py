@@ -30,7 +30,7 @@ from barnabas.spark.sink.options import Delivery, SinkOptions, parse_batch_optio
 from barnabas.spark.sink.protocol import SinkDriver
 from barnabas.spark.sink.schema import check_schema
 from barnabas.spark.sink.sink_batch import Prepared, SinkBatch
-from barnabas.spark.sink.task_producers import of_this_process, open_cluster
+from barnabas.spark.sink.task_producers import lasting_cluster, of_this_process
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +102,7 @@ class BatchSink(DataSourceArrowWriter):
         self._is_written = False
         batch = self._batch
         if batch is not None:
-            with open_cluster(options) as cluster:
+            with lasting_cluster(options) as cluster:
                 self._is_written = _driver(options, cluster, batch).recover()
             if self._is_written:
                 logger.warning(
@@ -180,7 +180,7 @@ def batch_sink(given: Mapping[str, str], columns: Mapping[str, str], *, overwrit
 
 def _check(options: SinkOptions, columns: Mapping[str, str]) -> None:
     check_schema(columns, options.topic)
-    with open_cluster(options) as cluster:
+    with lasting_cluster(options) as cluster:
         create_missing(cluster, options.new_topics, options.delivery_timeout_ms)
         if options.topic is not None:
             partition_count(cluster, options.topic, options.delivery_timeout_ms)
@@ -215,7 +215,7 @@ def _write(
 def _commit(options: SinkOptions, messages: Sequence[Any]) -> None:
     batch, prepared = _reported(messages)
     if batch is not None:
-        with plain_errors(), open_cluster(options) as cluster:
+        with plain_errors(), lasting_cluster(options) as cluster:
             _driver(options, cluster, batch).commit(prepared)
 
 
@@ -224,7 +224,7 @@ def _abort(options: SinkOptions, messages: Sequence[Any], known: SinkBatch | Non
     batch = reported or known
     if batch is None:
         return
-    with open_cluster(options) as cluster:
+    with lasting_cluster(options) as cluster:
         try:
             driver = _driver(options, cluster, batch)
             driver.abort(prepared)

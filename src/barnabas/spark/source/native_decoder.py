@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from barnabas.spark.arrow_buffers import to_binary
 from barnabas.spark.source.piece import Int64Array, Piece
 
 __all__ = ["decode"]
@@ -80,4 +81,4 @@ def _text(keys: pa.Array) -> pa.Array:
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())
+        return to_binary([key.decode("utf-8", "replace").encode() for key in keys.to_pylist()], pa.string())

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from barnabas.records.errors import CorruptRecord
 from barnabas.records.record_batch import BatchHeader
+from barnabas.spark.arrow_buffers import to_arrow, to_binary
 from barnabas.spark.source.piece import TIMESTAMP_LIMIT_MS, ByteArray, Int64Array, Piece
 
 __all__ = ["decode", "varints"]
@@ -41,7 +42,7 @@ def decode(piece: Piece) -> tuple[Int64Array, pa.RecordBatch]:
     wanted = set(piece.schema.names)
     found: dict[str, pa.Array] = {}
     if "offset" in wanted:
-        found["offset"] = pa.array(records.offsets)
+        found["offset"] = to_arrow(records.offsets)
     if "timestamp" in wanted:
         found["timestamp"] = records.timestamps()
     # The bytes of a record follow each other: a field is found behind the one before.
@@ -79,7 +80,7 @@ class _Records:
         deltas = np.where(is_append_time, 0, self._timestamp_deltas)
         timestamps = self._piece.per_record(self._piece.base_timestamps()) + deltas
         in_range = np.clip(timestamps, -TIMESTAMP_LIMIT_MS, TIMESTAMP_LIMIT_MS)
-        return pa.array(in_range * 1000).view(pa.timestamp("us", tz="UTC"))
+        return to_arrow(in_range * 1000).view(pa.timestamp("us", tz="UTC"))
 
 
 def _record_bounds(
@@ -189,7 +190,7 @@ def _binary_column(data: ByteArray, start: Int64Array, length: Int64Array) -> pa
     wanted = np.zeros(2 * rows, np.bool_)
     wanted[::2] = True
     alternating = pa.Array.from_buffers(pa.binary(), 2 * rows, [validity, pa.py_buffer(slots), pa.py_buffer(data)])
-    return alternating.filter(pa.array(wanted))
+    return alternating.filter(to_arrow(wanted))
 
 
 def _headers_column(records: _Records, position: Int64Array, kind: pa.DataType) -> pa.Array:
@@ -198,7 +199,7 @@ def _headers_column(records: _Records, position: Int64Array, kind: pa.DataType) 
     if np.any(counts < 0) or np.any(counts > records.ends - position):
         raise CorruptRecord("a record has an impossible number of headers")
     view = records.data.data
-    keys: list[str] = []
+    keys: list[bytes] = []
     values: list[bytes | None] = []
     for row in np.flatnonzero(counts):
         at, limit = int(position[row]), int(records.ends[row])
@@ -207,15 +208,12 @@ def _headers_column(records: _Records, position: Int64Array, kind: pa.DataType) 
             value, at = _header_bytes(view, at, limit)
             if key is None:
                 raise CorruptRecord("a header without a key")
-            keys.append(key.decode("utf-8", "replace"))
+            keys.append(key.decode("utf-8", "replace").encode())
             values.append(value)
     slots = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=slots[1:])
-    entries = pa.StructArray.from_arrays(
-        [pa.array(keys, pa.string()), pa.array(values, pa.binary())], names=["key", "value"]
-    )
-    none = pa.array(counts == 0)
-    return pa.ListArray.from_arrays(pa.array(slots), entries, type=kind, mask=none)
+    entries = pa.StructArray.from_arrays([to_binary(keys, pa.string()), to_binary(values)], names=["key", "value"])
+    return pa.ListArray.from_arrays(to_arrow(slots), entries, type=kind, mask=to_arrow(counts == 0))
 
 
 def _header_bytes(view: memoryview, position: int, limit: int) -> tuple[bytes | None, int]:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from barnabas.records.record_batch import BatchHeader
+from barnabas.spark.arrow_buffers import to_arrow, to_binary
 
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
@@ -54,10 +55,10 @@ class Piece:
         columns = []
         for name in self.schema.names:
             if name == "topic":
-                found[name] = pa.repeat(pa.scalar(self.topic), rows)
+                found[name] = pa.repeat(to_binary([self.topic.encode()], pa.string())[0], rows)
             elif name == "partition":
-                found[name] = pa.repeat(pa.scalar(self.partition, pa.int32()), rows)
+                found[name] = to_arrow(np.full(rows, self.partition, np.int32))
             elif name == "timestampType":
-                found[name] = pa.array(self.per_record(self.append_times()).astype(np.int32))
+                found[name] = to_arrow(self.per_record(self.append_times()).astype(np.int32))
             columns.append(found[name])
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
