@@ -30,7 +30,7 @@ COMPACT_EVERY_S = 600
 VACUUM_EVERY_S = 3600
 AGE = datetime.timedelta(hours=1)
 TARGET_BYTES = 128 << 20
-_STARTED_DAYS_AGO = 8
+_STARTED_DAYS_AGO = 2
 
 
 @dataclass
@@ -74,7 +74,8 @@ class Week:
 
     def after_batch(self) -> None:
         """Note that a batch is written; do the upkeep that is due."""
-        self._times_ms.append((time.perf_counter() - self._batch_began_s) * 1000)
+        if self.batches:  # the first one starts Spark's workers
+            self._times_ms.append((time.perf_counter() - self._batch_began_s) * 1000)
         self._ends_s.append(time.time())
         self.batches += 1
         if self.batches % COMPACT_EVERY_S == 0:

@@ -1,6 +1,6 @@
 """Which files of a table a compaction puts together: small ones of one partition, until they have the wanted size.
 
-A file joins smaller ones only if they come to a quarter of it. So a compaction every few minutes does not copy the same rows each time.
+A file joins smaller ones only if they come to half of it. So a compaction every few minutes copies a row some seven times, not each time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 _SMALL = 0.75
 """A file with less than this part of the wanted size is small."""
-_QUARTER = 4
+_HALF = 2
 
 File = TypeVar("File")
 
@@ -38,7 +38,7 @@ def groups(files: Iterable[SmallFile[File]], target_bytes: int) -> Iterator[list
         group: list[File] = []
         size = 0
         for each in sorted(found, key=lambda each: (each.size, each.path)):
-            if group and (size + each.size > target_bytes or (len(group) > 1 and each.size > _QUARTER * size)):
+            if group and (size + each.size > target_bytes or each.size > _HALF * size):
                 if len(group) > 1:
                     yield group
                 group, size = [], 0
