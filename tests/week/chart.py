@@ -10,7 +10,7 @@ import matplotlib
 from tests.week.measured import Sample
 
 _PICTURES = {
-    "time of a batch, ms": ("median_ms", "p99_ms"),
+    "time of a batch, ms": ("median_ms", "cpu_ms"),
     "upkeep between two samples, ms": ("upkeep_ms",),
     "data files": ("live_files", "data_files"),
     "files of the table's log": ("log_files",),

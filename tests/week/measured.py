@@ -16,6 +16,7 @@ class Sample:
     Attributes:
         batches: since the beginning of the table.
         median_ms, p99_ms: of the batches since the last sample, the upkeep left out.
+        cpu_ms: processor time of the driver's Python process a batch, which other programs on the machine do not change.
         upkeep_ms: all upkeep since the last sample.
         live_files: that the table names.
         data_files: in the table's folder, with those that wait for a vacuum.
@@ -29,6 +30,7 @@ class Sample:
     batches: int
     median_ms: float
     p99_ms: float
+    cpu_ms: float
     upkeep_ms: float
     live_files: int
     data_files: int

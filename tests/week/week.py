@@ -53,6 +53,7 @@ class Week:
     samples: list[Sample] = field(default_factory=list)
     batches: int = 0
     _times_ms: list[float] = field(default_factory=list)
+    _cpu_ms: float = 0.0
     _upkeep_ms: float = 0.0
     _ends_s: list[float] = field(default_factory=list)  # wall clock, by batch, since files were made old
     _first_end: int = 0
@@ -61,7 +62,7 @@ class Week:
         self._began_s = time.time()
         self._zero_s = self._began_s - _STARTED_DAYS_AGO * 86400
         # Snapshots have a time of their own.
-        pyiceberg.table.snapshots.time = SimpleNamespace(time=self.now_s)  # type: ignore[attr-defined]
+        pyiceberg.table.snapshots.time = SimpleNamespace(time=self.now_s)  # type: ignore[assignment,attr-defined]
         self.resume()
 
     def now_s(self) -> float:
@@ -70,12 +71,13 @@ class Week:
 
     def resume(self) -> None:
         """Let the next batch begin now."""
-        self._batch_began_s = time.perf_counter()
+        self._batch_began_s, self._cpu_began_s = time.perf_counter(), time.process_time()
 
     def after_batch(self) -> None:
         """Note that a batch is written; do the upkeep that is due."""
         if self.batches:  # the first one starts Spark's workers
             self._times_ms.append((time.perf_counter() - self._batch_began_s) * 1000)
+            self._cpu_ms += (time.process_time() - self._cpu_began_s) * 1000
         self._ends_s.append(time.time())
         self.batches += 1
         if self.batches % COMPACT_EVERY_S == 0:
@@ -111,6 +113,7 @@ class Week:
         sample = Sample(
             self.batches,
             *median_and_p99(self._times_ms),
+            round(self._cpu_ms / len(self._times_ms), 1),
             round(self._upkeep_ms),
             len(files_named(open_table(self.kind, self.folder))),
             parquet - in_log,
@@ -123,5 +126,5 @@ class Week:
         )
         self.samples.append(sample)
         self._times_ms.clear()
-        self._upkeep_ms = 0.0
+        self._cpu_ms = self._upkeep_ms = 0.0
         self.say(sample)

@@ -94,4 +94,4 @@ def _heap_mb(spark: SparkSession) -> float:
     java: Any = spark.sparkContext._jvm
     java.java.lang.System.gc()
     runtime = java.java.lang.Runtime.getRuntime()
-    return round((runtime.totalMemory() - runtime.freeMemory()) / 1e6, 1)
+    return float(round((runtime.totalMemory() - runtime.freeMemory()) / 1e6, 1))
