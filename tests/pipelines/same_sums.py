@@ -43,7 +43,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _in_spark(shop: Shop) -> Sums:
-    asked = (f"SELECT '{name}', count(*), sum({column}) FROM {name}" for name, column in STORED.items())
+    asked = (f"SELECT '{name}', count(*), coalesce(sum({column}), 0) FROM {name}" for name, column in STORED.items())
     return {name: (int(rows), Decimal(total)) for name, rows, total in shop.ask(*asked)}
 
 
@@ -52,7 +52,7 @@ def in_duckdb(files: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -
     found = {}
     for name, column in columns.items():
         read = duckdb.read_parquet([str(each) for each in files[name]], hive_partitioning=False)
-        rows, total = read.aggregate(f"count(*), sum({column})").fetchall()[0]
+        rows, total = read.aggregate(f"count(*), coalesce(sum({column}), 0)").fetchall()[0]
         found[name] = (rows, Decimal(total))
     return found
 

@@ -1,7 +1,8 @@
-"""A declarative pipeline that sends a topic: `create_sink` with our format, and each row once, whatever the runs."""
+"""A declarative pipeline that sends a topic: `create_sink` with our format, as the page has it, and each row once, whatever the runs."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -18,21 +19,13 @@ pytestmark = [
     pytest.mark.conform,
 ]
 
-PIPELINE = """
-from pyspark import pipelines as dp
-from pyspark.sql import SparkSession
-
-spark = SparkSession.active()
-BROKER = {"kafka.bootstrap.servers": spark.conf.get("spark.shop.bootstrap.servers")}
-
-dp.create_sink("to_topic", "barnabas", {**BROKER, "topic": "loud", "createTopics": "loud:2"})
+PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"
 
 
-@dp.append_flow(target="to_topic")
-def loud():
-    orders = spark.readStream.format("barnabas").options(**BROKER, subscribe="orders", startingOffsets="earliest")
-    return orders.load().selectExpr("key", "upper(cast(value AS string)) AS value")
-"""
+def the_pages_pipeline() -> str:
+    """Return the block of the page that creates a sink."""
+    (found,) = [block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S) if "create_sink" in block]
+    return found
 
 
 def test_each_row_is_sent_once(tmp_path: Path) -> None:
@@ -42,13 +35,13 @@ def test_each_row_is_sent_once(tmp_path: Path) -> None:
         shop = Shop(tmp_path / "shop", broker.bootstrap_servers)
         for old in (shop.folder / "transformations").iterdir():
             old.unlink()
-        (shop.folder / "transformations" / "loud.py").write_text(PIPELINE)
+        (shop.folder / "transformations" / "sent.py").write_text(the_pages_pipeline())
         for first, end in ((0, 50), (50, 80), (80, 80)):
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
             for row in range(first, end):
                 producer.produce("orders", key=str(row), value=f"row {row}")
             assert producer.flush(60) == 0
             shop.run_pipelines()
-            sent = consumed(broker.bootstrap_servers, "loud")
-            assert sorted(int(each.key()) for each in sent) == list(range(end))
-            assert {each.value() for each in sent} == {b"ROW %d" % row for row in range(end)}
+            sent = consumed(broker.bootstrap_servers, "orders.dlq")
+            assert sorted(each.value() for each in sent) == sorted(b"row %d" % row for row in range(end))
+            assert {dict(each.headers())["reason"] for each in sent} == {b"it is not an order line"}

@@ -7,7 +7,7 @@ Each line is a sample, as `measured` describes it; at the end the table is compa
 from __future__ import annotations
 
 import argparse
-import contextlib
+import math
 import shutil
 import tempfile
 import time
@@ -37,7 +37,7 @@ def main() -> None:
     week = Week(given.kind, folder, given.every, lambda sample: print(*astuple(sample), flush=True))
     try:
         if given.without_spark:
-            _alone(week, given.minutes)
+            write_alone(week, math.inf, time.monotonic() + given.minutes * 60)
         else:
             from tests.week import with_spark
 
@@ -52,19 +52,19 @@ def main() -> None:
         chart.draw(given.output / f"{name}.svg", week.samples)
 
 
-def _alone(week: Week, minutes: float) -> None:
-    until_s = time.monotonic() + minutes * 60
+def write_alone(week: Week, batches: float, until_s: float = math.inf) -> None:
+    """Write batches without Spark, until there are so many or the clock is there."""
     week.resume()
-    with contextlib.suppress(KeyboardInterrupt):
-        while time.monotonic() < until_s:
-            first = week.batches * ROWS
-            rows = {
-                "partition": pa.array([0] * ROWS, pa.int32()),
-                "offset": pa.array(range(first, first + ROWS), pa.int64()),
-            }
-            values = pa.array([f'{{"order": {each}}}'.encode() for each in range(first, first + ROWS)], pa.binary())
-            append(open_table(week.kind, week.folder), pa.table({**rows, "value": values}), week.batches)
-            week.after_batch()
+    while week.batches < batches and time.monotonic() < until_s:
+        first = week.batches * ROWS
+        offsets = range(first, first + ROWS)
+        rows = {
+            "partition": pa.array([0] * ROWS, pa.int32()),
+            "offset": pa.array(offsets, pa.int64()),
+            "value": pa.array([f'{{"order": {each}}}'.encode() for each in offsets]),
+        }
+        append(open_table(week.kind, week.folder), pa.table(rows), week.batches)
+        week.after_batch()
 
 
 def _checked(week: Week) -> int:

@@ -68,8 +68,3 @@ def write(path: Path, samples: Iterable[Sample]) -> None:
         table = csv.DictWriter(file, [each.name for each in fields(Sample)], lineterminator="\n")
         table.writeheader()
         table.writerows(asdict(each) for each in samples)
-
-
-def read(path: Path) -> list[Sample]:
-    with path.open(newline="") as file:
-        return [Sample(**{name: float(value) for name, value in row.items()}) for row in csv.DictReader(file)]  # type: ignore[arg-type]
