@@ -14,7 +14,7 @@ _PICTURES = {
     "upkeep between two samples, ms": ("upkeep_ms",),
     "data files": ("live_files", "data_files"),
     "files of the table's log": ("log_files",),
-    "driver's memory, MB": ("python_mb", "heap_mb"),
+    "driver's memory, MB": ("python_mb", "java_mb"),
     "files of the checkpoint": ("checkpoint_files",),
 }
 

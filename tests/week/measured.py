@@ -23,7 +23,7 @@ class Sample:
         log_files: of the table's log, or of its metadata.
         log_kb: their size.
         python_mb: resident memory of the driver's Python process.
-        heap_mb: Java's heap after a collection; 0 without Spark.
+        java_mb: that of Spark's Java process, which may have a heap of 1 GB; 0 without Spark.
         checkpoint_files, checkpoint_kb: of the query; 0 without Spark.
     """
 
@@ -37,7 +37,7 @@ class Sample:
     log_files: int
     log_kb: int
     python_mb: float
-    heap_mb: float
+    java_mb: float
     checkpoint_files: int
     checkpoint_kb: int
 
@@ -55,7 +55,7 @@ def files_and_kb(folder: Path, suffixes: Sequence[str] = ("",)) -> tuple[int, in
     return len(sizes), sum(sizes) // 1024
 
 
-def resident_mb(pid: int | str = "self") -> float:
+def resident_mb(pid: str = "self") -> float:
     """Return the resident memory of a process."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):

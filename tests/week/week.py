@@ -42,14 +42,14 @@ class Week:
         folder: holds the table, and the query's checkpoint.
         every: batches from one sample to the next.
         say: what to do with a sample.
-        heap_mb: measures Java's heap.
+        java_mb: measures the memory of Spark's Java process.
     """
 
     kind: str
     folder: Path
     every: int
     say: Callable[[Sample], None]
-    heap_mb: Callable[[], float] = lambda: 0.0
+    java_mb: Callable[[], float] = lambda: 0.0
     samples: list[Sample] = field(default_factory=list)
     batches: int = 0
     _times_ms: list[float] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Week:
             log_files,
             log_kb,
             resident_mb(),
-            self.heap_mb(),
+            self.java_mb(),
             checkpoint_files,
             checkpoint_kb,
         )

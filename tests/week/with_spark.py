@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from apache_kafka import free_port
@@ -16,6 +17,7 @@ from barnabas.spark import start
 from barnabas.spark.tables import delta_writer, iceberg_writer
 from barnabas.verify.faults import LocalBroker
 from tests.spark.tables.appending import catalog_in
+from tests.week.measured import resident_mb
 from tests.week.week import Week
 
 ROWS = 10
@@ -32,7 +34,7 @@ def run(week: Week, minutes: float) -> None:
     spark = _session()
     try:
         _fill(address, int(minutes * 60 * _BATCHES_A_SECOND * ROWS))
-        week.heap_mb = lambda: _heap_mb(spark)
+        week.java_mb = _java_mb
         _query(spark, week, address, minutes)
     finally:
         spark.stop()
@@ -90,8 +92,8 @@ def _fill(address: str, rows: int) -> None:
     producer.flush()
 
 
-def _heap_mb(spark: SparkSession) -> float:
-    java: Any = spark.sparkContext._jvm
-    java.java.lang.System.gc()
-    runtime = java.java.lang.Runtime.getRuntime()
-    return float(round((runtime.totalMemory() - runtime.freeMemory()) / 1e6, 1))
+def _java_mb() -> float:
+    """Return the resident memory of Spark's Java process, which this one started."""
+    found = [path.read_text().split() for path in Path("/proc/self/task").glob("*/children")]
+    java = [pid for pids in found for pid in pids if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
+    return resident_mb(java[0])

@@ -6,8 +6,8 @@
 After a vacuum the table can no longer be read as it was before that time: a Delta table's older versions have lost their files, an Iceberg
 table's older snapshots have expired. What the table keeps of each query's last batch stays.
 
-Two of our compactions at once are safe. deltalake's own `optimize.compact` beside ours is not: version 1.6 commits it even if another
-compaction has put the same files together meanwhile, and each row is then in the table twice.
+Two of our compactions may run at once. deltalake's own `optimize.compact` must not run at that time: version 1.6 commits it even if the
+same files were put together meanwhile, and each row is then in the table twice.
 
 A vacuum cannot tell the files of a killed task from those of a task at work but by their age. So the age must be more than a batch takes.
 """
