@@ -16,7 +16,7 @@ BUILD_NATIVE = $(UV) pip install -q --python $(BIN)/python --reinstall-package b
 # The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos kills faults mutants coverage conform long card bench docs dist changelog serve clean
+.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults mutants coverage conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -47,7 +47,7 @@ demo: install java  ## send a shop's order lines through the broker and Spark
 	@$(BIN)/barnabas demo $(ARGS)
 
 pipelines: install java  ## run the shop's tables with spark-pipelines, twice, and ask them with spark-sql
-	@$(BIN)/python tools/run_pipelines.py $(ARGS)
+	@PYTHONPATH=. $(BIN)/python tools/run_pipelines.py $(ARGS)
 
 test: install java  ## run the default suite
 	$(PYTEST) -q -m "not conform and not long" $(ARGS)
@@ -74,6 +74,9 @@ fuzz: install  ## send a node what no client sends; ARGS="--decoder 10000000 --d
 
 chaos: install java  ## kill broker, driver and executors under the shop's pipeline, compare its tables; ARGS="--minutes 10 --seed 1"
 	PYTHONPATH=tools:pipelines/shop $(BIN)/python -m tests.chaos $(ARGS)
+
+week: install java  ## write a table once a second for days, as far as some minutes carry it; ARGS="--minutes 60 --kind iceberg --without-spark"
+	PYTHONPATH=tools:. $(BIN)/python -m tests.week $(ARGS)
 
 kills: install java  ## kill Spark's driver in every window of the sink's protocol, then count; ARGS="--seeds 1-10 --on kafka"
 	PYTHONPATH=tools $(BIN)/python -m tests.spark.sink.kill_matrix $(ARGS)

@@ -1,4 +1,7 @@
-"""Runs the shop's declarative pipeline twice, with new order lines in between, and compares its tables with the lines.
+"""Runs the shop's declarative pipeline twice, with new order lines in between, and compares every table with the lines.
+
+What each table must hold is computed from the lines without the pipeline's code, in `tests/chaos/from_lines`. DuckDB and polars add up the
+same files as `spark-sql`.
 
 `make pipelines` does this. It starts a broker, copies `pipelines/shop` into a folder, and then types what a user types:
 `spark-pipelines run`, again `spark-pipelines run`, and `spark-sql -e "SELECT …"`.
@@ -12,11 +15,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.chaos.from_lines import FromLines
+from tests.chaos.from_shop import HEADER, Comparison, declarative_comparisons
+from tests.pipelines.same_sums import Sums, sums
 
 import barnabas
 from barnabas.demo.answers import totals
@@ -40,10 +47,17 @@ QUESTIONS = (
 
 
 class Run(NamedTuple):
-    """What one run of the two left in the tables."""
+    """What one run of the two left in the tables.
+
+    Attributes:
+        comparisons: of every table with the lines, after the last run.
+        sums: what each of three programs says of the stored tables then.
+    """
 
     answers: list[list[str]]
     seconds: dict[str, float]
+    comparisons: Sequence[Comparison] = ()
+    sums: Mapping[str, Sums] = {}
 
 
 class Shop:
@@ -109,7 +123,9 @@ def run_twice(folder: Path, feed: Feed) -> list[Run]:
         shop = Shop(folder, servers)
         with fed_in_two_parts(servers, feed):
             runs.append(_run(shop))
-        runs.append(_run(shop))
+        last = _run(shop)
+        wanted = FromLines(read_lines(feed))
+        runs.append(last._replace(comparisons=declarative_comparisons(shop, wanted), sums=sums(shop)))
     return runs
 
 
@@ -119,6 +135,23 @@ def _run(shop: Shop) -> Run:
     ran_s = time.monotonic()
     answers = shop.ask(*QUESTIONS)
     return Run(answers, {"spark-pipelines run": ran_s - began_s, "spark-sql": time.monotonic() - ran_s})
+
+
+def _print_comparisons(run: Run) -> bool:
+    """Print how every table compares with the lines, and what the three programs say; return whether anything differs."""
+    print(HEADER)
+    for each in run.comparisons:
+        print("\n".join([str(each), *each.examples()]))
+    for name in run.sums["spark-sql"]:
+        said = {engine: "{} rows, sum {}".format(*found[name]) for engine, found in run.sums.items()}
+        same = len({found[name] for found in run.sums.values()}) == 1
+        print(f"{name}: " + (f"{said['spark-sql']} by {', '.join(said)}" if same else str(said)))
+    return has_differences(run)
+
+
+def has_differences(run: Run) -> bool:
+    """Return whether a table differs from the lines, or the programs differ."""
+    return not all(each.is_equal for each in run.comparisons) or len({str(each) for each in run.sums.values()}) > 1
 
 
 def main() -> None:
@@ -147,6 +180,7 @@ def main() -> None:
         for question, answer, want in zip(QUESTIONS, run.answers, wanted, strict=True):
             print(f"  {question}: {' '.join(answer)}" + ("" if answer == want else f"; the lines say {' '.join(want)}"))
         wrong |= run.answers != wanted
+    wrong |= _print_comparisons(runs[-1])
     print(f"the tables are in {arguments.folder}; ask them there with spark-sql (docs/pipelines.md)")
     sys.exit(wrong)
 

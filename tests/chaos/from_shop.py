@@ -8,14 +8,16 @@ from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
-from run_pipelines import Shop
 
 from barnabas.demo.shop import TOPICS, records_per_partition
 from barnabas.demo.tables import read_table
 from tests.chaos.from_lines import FromLines, Rows
+
+if TYPE_CHECKING:
+    from run_pipelines import Shop
 
 _SHOWN = 5
 QUESTIONS: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
@@ -93,19 +95,30 @@ def comparisons(shop: Shop, wanted: FromLines) -> list[Comparison]:
     tables, servers = shop.folder / "spark-warehouse" / "live.db", shop.servers
     windows = _windows(tables)
     closed = wanted.revenue_by_minute(max((row[0] for row in windows), default=datetime.min))
-    found = [
-        Comparison("table checked_orders", wanted.checked_orders(), _checked_orders(tables)),
-        *_places(tables, servers),
-        Comparison("table payment_events", wanted.payment_events(), _payment_events(tables)),
-        Comparison("table stock_events", wanted.stock_events(), _stock_events(tables)),
+    return [
+        *_from_topics(tables, servers, wanted),
         Comparison("table revenue_windows, closed", closed, windows),
         Comparison("table alerts", wanted.suspicious_orders(), _alerts(tables)),
         Comparison("topic revenue", closed, _sent_revenue(servers)),
         Comparison("topic alerts", wanted.suspicious_orders(), _sent_alerts(servers)),
         Comparison("topic orders.dlq", wanted.rejected(), _dead_letters(servers)),
+        *_answers(shop, "live", wanted),
     ]
-    answers = _answers(shop)
-    return found + [Comparison(f"SQL {name}", getattr(wanted, name)(), answers[name]) for name in QUESTIONS]
+
+
+def declarative_comparisons(shop: Shop, wanted: FromLines) -> list[Comparison]:
+    """Compare every table and answer of the declarative form, which sends nothing to topics."""
+    tables = shop.folder / "spark-warehouse"
+    return [*_from_topics(tables, shop.servers, wanted), *_answers(shop, "default", wanted)]
+
+
+def _from_topics(tables: Path, servers: str, wanted: FromLines) -> list[Comparison]:
+    return [
+        Comparison("table checked_orders", wanted.checked_orders(), _checked_orders(tables)),
+        *_places(tables, servers),
+        Comparison("table payment_events", wanted.payment_events(), _payment_events(tables)),
+        Comparison("table stock_events", wanted.stock_events(), _stock_events(tables)),
+    ]
 
 
 def _places(tables: Path, servers: str) -> list[Comparison]:
@@ -193,12 +206,12 @@ def consumed(servers: str, topic: str) -> list[Any]:
     return found
 
 
-def _answers(shop: Shop) -> dict[str, Rows]:
-    asked = (f"SELECT '{name}', {columns} FROM live.{name}" for name, (columns, _) in QUESTIONS.items())
+def _answers(shop: Shop, database: str, wanted: FromLines) -> list[Comparison]:
+    asked = (f"SELECT '{name}', {columns} FROM {database}.{name}" for name, (columns, _) in QUESTIONS.items())
     found: dict[str, Rows] = {name: Counter() for name in QUESTIONS}
     for name, *values in shop.ask(*asked):
         found[name][QUESTIONS[name][1](*values)] += 1
-    return found
+    return [Comparison(f"SQL {name}", getattr(wanted, name)(), found[name]) for name in QUESTIONS]
 
 
 def _json(record: Any) -> dict[str, Any]:

@@ -35,3 +35,12 @@ class TestTwoRuns:
             [str(fed), str(fed)],
             [str(expected.rejected)],
         ]
+
+    def test_every_table_equals_the_one_computed_from_the_lines(self, runs):
+        assert [line for each in runs[1].comparisons for line in each.examples()] == []
+        assert len(runs[1].comparisons) == 14
+
+    def test_three_programs_give_the_same_sums(self, runs):
+        first, *others = runs[1].sums.values()
+        assert len(first) == 8
+        assert [first, first] == others

@@ -103,7 +103,7 @@ def compact(
 ) -> None:
     """Put a table's small files together; a query may write meanwhile."""
     with _failures():
-        found = tables.compact(_table(delta, iceberg, catalog, storage), target_mb << 20)
+        found = tables.compact(_table(delta, iceberg, catalog, storage), target_mb << 20, datetime.now(UTC))
     click.echo(f"put {found.before} files together into {found.after}" if found.before else "no small files")
 
 

@@ -140,8 +140,7 @@ class Delta(BatchTable):
         properties = delta_statistics.properties(schema, partition_by)
         if not properties.items() <= table.metadata().configuration.items():
             self.opened().alter.set_table_properties(properties)
-        in_files = pa.schema([each for each in schema if each.name not in partition_by])
-        target = DeltaFiles(self.place, self.options, in_files, partition_by)
+        target = DeltaFiles.of(self, schema)
         if not self.is_local:
             with reached(self.name):
                 target.try_to_write()
@@ -165,8 +164,8 @@ class Delta(BatchTable):
 
     def _add_columns(self, schema: pa.Schema) -> None:
         there, ours = self.opened().schema(), Schema.from_arrow(schema)
-        types = {each.name: _type(each) for each in ours.fields}
-        columns = {each.name: Column(_type(each), each.nullable) for each in there.fields}
+        types = {each.name: type_name(each) for each in ours.fields}
+        columns = {each.name: Column(type_name(each), each.nullable) for each in there.fields}
         new = new_columns(self.name, columns, types)
         if new:
             self.opened().alter.add_columns([each for each in ours.fields if each.name in new])
@@ -174,10 +173,10 @@ class Delta(BatchTable):
 
     def commit(self, files: Sequence[DataFile], query_id: str, batch_id: int, proof: BatchProof) -> None:
         now_ms = time.time_ns() // 1_000_000
-        actions: list[AddAction | RemoveAction] = []
-        for each in sorted(files, key=lambda each: each.path):
-            entry = json.loads(each.entry)
-            actions.append(AddAction(each.path, entry["size"], entry["partition"], now_ms, True, entry["stats"]))
+        actions: list[AddAction | RemoveAction] = [
+            add_action(each.path, each.entry, now_ms, data_change=True)
+            for each in sorted(files, key=lambda each: each.path)
+        ]
         transactions = [
             Transaction(query_id, batch_id),
             Transaction(f"{query_id}~rows", proof.rows),
@@ -200,7 +199,7 @@ class Delta(BatchTable):
         return any(each.path in there for each in files)
 
     def delete(self, files: Sequence[DataFile]) -> None:
-        store = pafs.PyFileSystem(DeltaStorageHandler(self.place, self.options))
+        store = DeltaFiles.of(self).store()
         for each in files:
             store.delete_file(each.path)
 
@@ -215,7 +214,8 @@ class Delta(BatchTable):
         return self.table
 
 
-def _type(column: Field) -> str:
+def type_name(column: Field) -> str:
+    """Return a column's type as Delta names it."""
     return str(getattr(column.type, "type", column.type))
 
 
@@ -229,24 +229,44 @@ class DeltaFiles(FileTarget):
     partition_by: tuple[str, ...] = ()
     parquet: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, table: Delta, schema: pa.Schema | None = None) -> DeltaFiles:
+        """Return where files of a table go; None takes the table's columns."""
+        opened = table.opened()
+        partition_by = tuple(opened.metadata().partition_columns)
+        schema = pa.schema(opened.schema().to_arrow()) if schema is None else schema
+        in_files = pa.schema([each for each in schema if each.name not in partition_by])
+        return cls(table.place, table.options, in_files, partition_by)
+
     def create(self) -> tuple[str, IO[bytes]]:
         name = f"part-{uuid4()}.parquet"
-        return name, self._store().open_output_stream(name)
+        return name, self.store().open_output_stream(name)
 
     def try_to_write(self) -> None:
         """Raise OSError if the store does not let the query write here; it may let it read all the same."""
-        store, name = self._store(), f"_barnabas-{uuid4()}"
+        store, name = self.store(), f"_barnabas-{uuid4()}"
         # deltalake's stream takes what Parquet's writer gives it, and not what `NativeFile.write` does.
         with store.open_output_stream(name) as stream:
             pq.write_table(self.schema.empty_table(), stream)
         store.delete_file(name)
 
     def entry(self, path: str, size: int, values: Values, footer: pq.FileMetaData) -> bytes:
-        partition = {name: _partition_text(name, value) for name, value in zip(self.partition_by, values, strict=True)}
+        partition = self.partition_texts(values)
         return json.dumps({"size": size, "partition": partition, "stats": delta_statistics.of_file(footer)}).encode()
 
-    def _store(self) -> pafs.FileSystem:
+    def partition_texts(self, values: Values) -> dict[str, str | None]:
+        """Return the values of a file's partition as the log has them."""
+        return {name: _partition_text(name, value) for name, value in zip(self.partition_by, values, strict=True)}
+
+    def store(self) -> pafs.FileSystem:
+        """Return the table's folder."""
         return pafs.PyFileSystem(DeltaStorageHandler(self.place, self.options))
+
+
+def add_action(path: str, entry: bytes, now_ms: int, *, data_change: bool) -> AddAction:
+    """Return what the table's log says of a new file; the entry is that of `DeltaFiles`."""
+    found = json.loads(entry)
+    return AddAction(path, found["size"], found["partition"], now_ms, data_change, found["stats"])
 
 
 def _partition_text(name: str, value: object) -> str | None:

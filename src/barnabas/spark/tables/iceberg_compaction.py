@@ -13,8 +13,7 @@ table's, as an engine may have widened them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,10 +24,9 @@ from pyiceberg.table import TableProperties
 from barnabas.spark.tables.iceberg_files import IcebergFiles
 from barnabas.spark.tables.iceberg_table import Iceberg
 from barnabas.spark.tables.iceberg_types import type_name
+from barnabas.spark.tables.small_files import SmallFile, groups, is_small
 
 _ATTEMPTS = 20
-_SMALL = 0.75
-"""A file with less than this part of the wanted size is small."""
 
 
 def compact(table: Iceberg, target_bytes: int) -> tuple[int, int]:
@@ -43,7 +41,7 @@ def compact(table: Iceberg, target_bytes: int) -> tuple[int, int]:
     target = IcebergFiles.of(table.opened())
     old: list[DataFile] = []
     new: list[DataFile] = []
-    for group in _groups(table, target, target_bytes):
+    for group in groups(_small_files(table, target, target_bytes), target_bytes):
         old += group
         new.append(_together(target, group))
     if old:
@@ -56,24 +54,14 @@ def _whole_files(table: Iceberg) -> dict[str, DataFile]:
     return {task.file.file_path: task.file for task in table.opened().scan().plan_files() if not task.delete_files}
 
 
-def _groups(table: Iceberg, target: IcebergFiles, target_bytes: int) -> Iterator[list[DataFile]]:
-    by_partition: dict[Any, list[DataFile]] = {}
-    for file in _whole_files(table).values():
-        is_small = file.file_size_in_bytes < _SMALL * target_bytes
-        if is_small and file.spec_id == target.spec.spec_id and _has_the_tables_types(target, file):
-            by_partition.setdefault(file.partition, []).append(file)
-    for files in by_partition.values():
-        group: list[DataFile] = []
-        size = 0
-        for file in sorted(files, key=lambda each: each.file_path):
-            if group and size + file.file_size_in_bytes > target_bytes:
-                if len(group) > 1:
-                    yield group
-                group, size = [], 0
-            group.append(file)
-            size += file.file_size_in_bytes
-        if len(group) > 1:
-            yield group
+def _small_files(table: Iceberg, target: IcebergFiles, target_bytes: int) -> list[SmallFile[DataFile]]:
+    return [
+        SmallFile(each.partition, each.file_size_in_bytes, each.file_path, each)
+        for each in _whole_files(table).values()
+        if is_small(each.file_size_in_bytes, target_bytes)
+        and each.spec_id == target.spec.spec_id
+        and _has_the_tables_types(target, each)
+    ]
 
 
 def _has_the_tables_types(target: IcebergFiles, file: DataFile) -> bool:

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, TableAlreadyExistsError
-from pyiceberg.table import Table, TableProperties
+from pyiceberg.table import Table, TableProperties, Transaction
+from pyiceberg.table.update.snapshot import ExpireSnapshots
 from pyiceberg.transforms import IdentityTransform
 
 from barnabas.spark.tables.batch_proof import BatchProof
@@ -37,6 +38,7 @@ from barnabas.spark.tables.columns import check_partition_columns, check_same_pa
 from barnabas.spark.tables.data_files import DataFile
 from barnabas.spark.tables.iceberg_catalog import open_catalog
 from barnabas.spark.tables.iceberg_files import IcebergFiles, manifest_file
+from barnabas.spark.tables.iceberg_history import THIN_HISTORY, to_take_out
 from barnabas.spark.tables.iceberg_types import columns_of, type_name
 from barnabas.spark.tables.store_errors import reached
 
@@ -51,6 +53,7 @@ _NEW_TABLE = {
     # Without these the list of manifests, and the old versions of the table's metadata, grow with every batch.
     TableProperties.MANIFEST_MERGE_ENABLED: "true",
     TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED: "true",
+    THIN_HISTORY: "true",
 }
 
 
@@ -179,6 +182,8 @@ class Iceberg(BatchTable):
             with transaction.update_snapshot(snapshot_properties=summary).merge_append() as append:
                 for each in files:
                     append.append_data_file(manifest_file(each.entry))
+            if table.properties.get(THIN_HISTORY) == "true":
+                _thin(transaction)
 
     def names(self, files: Sequence[DataFile]) -> bool:
         ours = {each.path for each in files}
@@ -197,3 +202,12 @@ class Iceberg(BatchTable):
         if self.table is None:
             raise ValueError(f"there is no {self.name}")
         return self.table
+
+
+def _thin(transaction: Transaction) -> None:
+    metadata = transaction.table_metadata
+    heads = {each.snapshot_id for each in metadata.refs.values()}
+    snapshots = [(each.snapshot_id, each.timestamp_ms) for each in metadata.snapshots if each.snapshot_id not in heads]
+    if found := to_take_out(snapshots, metadata.last_updated_ms):
+        with ExpireSnapshots(transaction) as expiring:
+            expiring.by_ids(found)

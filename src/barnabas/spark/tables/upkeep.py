@@ -1,13 +1,13 @@
 """The upkeep of a table that a query writes for a long time.
 
-    compact    puts small files of an Iceberg table together, in one commit; a query may write meanwhile
-    vacuum     deletes the files that no state of the table of the last days needs, those of killed tasks among them
+    compact    puts small files together, in one commit; a query may write meanwhile
+    vacuum     deletes the files that no state of the table of the last days needs, those of killed tasks among them, and the log before
 
 After a vacuum the table can no longer be read as it was before that time: a Delta table's older versions have lost their files, an Iceberg
 table's older snapshots have expired. What the table keeps of each query's last batch stays.
 
-Left out is the compaction of a Delta table: deltalake 1.6 accepts the second of two compactions that both read the table before either
-committed, and each row is then in the table twice.
+Two of our compactions may run at once. deltalake's own `optimize.compact` must not run at that time: version 1.6 commits it even if the
+same files were put together meanwhile, and each row is then in the table twice.
 
 A vacuum cannot tell the files of a killed task from those of a task at work but by their age. So the age must be more than a batch takes.
 """
@@ -15,6 +15,8 @@ A vacuum cannot tell the files of a killed task from those of a task at work but
 from __future__ import annotations
 
 import datetime
+import math
+import re
 from dataclasses import dataclass
 
 import pyarrow.fs as pafs
@@ -22,13 +24,14 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestFile
 
-from barnabas.spark.tables import iceberg_compaction
+from barnabas.spark.tables import delta_compaction, iceberg_compaction
 from barnabas.spark.tables.batch_writer import BatchTable
-from barnabas.spark.tables.delta_table import Delta
+from barnabas.spark.tables.delta_table import Delta, DeltaFiles
 from barnabas.spark.tables.iceberg_table import Iceberg
 
 LEAST_AGE = datetime.timedelta(hours=1)
 _ATTEMPTS = 20
+_LOG_ENTRY = re.compile(r"(\d{20})\.(json|crc|checkpoint\.parquet)")
 _ENDS = (".parquet", ".avro", ".metadata.json")
 
 
@@ -40,19 +43,17 @@ class Compacted:
     after: int
 
 
-def compact(table: BatchTable, target_bytes: int) -> Compacted:
+def compact(table: BatchTable, target_bytes: int, now: datetime.datetime) -> Compacted:
     """Put a table's small files together, until they have about the wanted size.
 
     Raises:
-        ValueError: there is no such table, it is a Delta table, or others changed the files meanwhile.
+        ValueError: there is no such table, or others changed the files meanwhile.
     """
     table.refresh()
     if isinstance(table, Iceberg):
         return Compacted(*iceberg_compaction.compact(table, target_bytes))
-    raise ValueError(
-        f"{table.name} is a Delta table: put its files together with deltalake's `DeltaTable(…).optimize.compact()`, by one program at "
-        "a time, because deltalake does not notice two that run at once, and doubles rows"
-    )
+    assert isinstance(table, Delta)
+    return Compacted(*delta_compaction.compact(table, target_bytes, int(now.timestamp() * 1000)))
 
 
 def vacuum(table: BatchTable, age: datetime.timedelta, now: datetime.datetime) -> int:
@@ -67,8 +68,32 @@ def vacuum(table: BatchTable, age: datetime.timedelta, now: datetime.datetime) -
     if isinstance(table, Iceberg):
         return _vacuum_iceberg(table, now - age)
     assert isinstance(table, Delta)
-    hours = int(age.total_seconds() // 3600)
-    return len(table.opened().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True))
+    return _vacuum_delta(table, now - age)
+
+
+def _vacuum_delta(table: Delta, before: datetime.datetime) -> int:
+    opened = table.opened()
+    # deltalake counts whole hours, and from its own clock.
+    hours = math.ceil((datetime.datetime.now(datetime.UTC) - before) / datetime.timedelta(hours=1))
+    found = opened.vacuum(retention_hours=max(hours, 0), dry_run=False, enforce_retention_duration=False, full=True)
+    return len(found) + _cut_log(table, before)
+
+
+def _cut_log(table: Delta, before: datetime.datetime) -> int:
+    """Delete the entries of a Delta table's log that only versions from before a time need; return how many."""
+    table.refresh()
+    table.opened().create_checkpoint()
+    store = DeltaFiles.of(table).store()
+    entries = [
+        (int(match[1]), each)
+        for each in store.get_file_info(pafs.FileSelector("_delta_log"))
+        if (match := _LOG_ENTRY.fullmatch(each.base_name)) and each.mtime is not None
+    ]
+    checkpoints = [version for version, each in entries if each.extension == "parquet" and each.mtime < before]
+    found = [each for version, each in entries if version < max(checkpoints, default=0)]
+    for each in found:
+        store.delete_file(each.path)
+    return len(found)
 
 
 def _vacuum_iceberg(table: Iceberg, before: datetime.datetime) -> int:
