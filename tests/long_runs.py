@@ -32,6 +32,7 @@ class LongRun:
         self._word = word
         self._what = what
         self._page = page if is_kept else None
+        self._commit = commit() if is_kept else None
         self._began_s = time.monotonic()
 
     def __repr__(self) -> str:
@@ -44,7 +45,7 @@ class LongRun:
         minutes = (time.monotonic() - self._began_s) / 60
         words = shlex.join(each for each in sys.argv[1:] if each != "--record")
         command = f"make {self._word}" + (f' ARGS="{words}"' if words else "")
-        version = f"{VERSION}, {commit() or 'no commit'}"
+        version = f"{VERSION}, {self._commit or 'no commit'}"
         cells = (self._what, f"{datetime.now(UTC):%Y-%m-%d}", f"`{command}`", version, f"{minutes:.1f} min", counted)
         line = f"| {' | '.join(cells)} |"
         before, head, table = self._page.read_text().partition(_OF)
