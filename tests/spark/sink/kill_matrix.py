@@ -58,7 +58,7 @@ def filled(topics: Topics) -> str:
 def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, seed: int) -> bool:
     """Run the driver, and return whether it ended by itself."""
     given = filter(None, [os.environ.get("PYTHONPATH")])
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing"), *given])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tools"), str(ROOT / "tests" / "spark" / "killing"), *given])
     command = [sys.executable, str(ROOT / "tests" / "spark" / "sink" / "kill_run.py")]
     with (folder / "log").open("ab") as log:
         driver = subprocess.Popen(

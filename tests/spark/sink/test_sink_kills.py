@@ -47,7 +47,7 @@ def test_sparks_own_sink_writes_rows_twice(topics, tmp_path):
             driver = subprocess.Popen(
                 [sys.executable, str(ROOT / "tests" / "spark" / "sink" / "kill_run.py"), topics.servers, source, target,
                  str(tmp_path), "kafka", str(seed)],
-                env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log,
+                env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tools'}"}, stdout=log, stderr=log,
             )  # fmt: skip
             while driver.poll() is None:
                 if seed == 1 and sum(committed(topics.servers, target).values()) >= ROWS // 4:
