@@ -28,7 +28,7 @@ from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS as BUGS_OF_TH
 from tests.simulation.timeline import LogLines
 
 REPORT_EVERY_SEEDS = 100
-_RECORDED = 5
+_RECORDED = 5  # kinds of counts in a line of docs/long-runs.md
 
 
 class Outcome(NamedTuple):
