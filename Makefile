@@ -67,7 +67,7 @@ screens: install  ## show every table in tmux at 60, 80 and 120 columns, and com
 	$(BIN)/python -m tests.cli.screens $(ARGS)
 
 simulate: install  ## run the broker in virtual time; SEED=n replays one run, SEEDS=n starts n new ones, NODES=3 plays a cluster, SINK=1 the Spark sink, JOBS=n
-	$(BIN)/python -m tests.simulation $(if $(SINK),--sink) $(if $(NODES),--nodes $(NODES)) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JOBS),--jobs $(JOBS))
+	$(BIN)/python -m tests.simulation $(if $(SINK),--sink) $(if $(NODES),--nodes $(NODES)) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
 
 fuzz: install  ## send a node what no client sends; ARGS="--decoder 10000000 --dispatcher 1000000 --sockets 100000"
 	$(BIN)/python -m tests.fuzz $(ARGS)

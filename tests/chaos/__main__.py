@@ -19,6 +19,7 @@ from tests.chaos.from_lines import FromLines
 from tests.chaos.from_shop import HEADER, comparisons
 from tests.chaos.plan import Kind, plan, random_counts
 from tests.chaos.run import Chaos, Settings
+from tests.long_runs import LongRun, add_flag
 
 _LINES_A_SECOND = 50
 _SECONDS_A_FAULT = 30
@@ -37,11 +38,13 @@ def main() -> int:
     wanted = FromLines(read_lines(feed))
     folder = given.folder or Path("chaos-output") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     modes = {"true": (True,), "false": (False,), "both": (True, False)}[given.fail_on_data_loss]
+    nodes = f"{given.nodes} {'broker' if given.nodes == 1 else 'nodes'}"
+    run = LongRun("chaos", f"chaos, {nodes}", is_kept=given.record)
     differs = False
     for mode in modes:
         print(
             f"seed {given.seed}: {count_lines(feed):,} order lines over {feed.seconds:.0f} s, {len(faults)} faults, "
-            f"failOnDataLoss {str(mode).lower()}, {given.nodes} {'broker' if given.nodes == 1 else 'nodes'}",
+            f"failOnDataLoss {str(mode).lower()}, {nodes}",
             flush=True,
         )
         settings = Settings(
@@ -53,6 +56,10 @@ def main() -> int:
             given.nodes,
         )
         differs |= _run(settings, wanted)
+    if not differs:
+        run.ended(
+            f"{count_lines(feed):,} order lines, {len(faults)} kills, {len(modes)} runs: all tables and topics equal"
+        )
     print(f"everything is in {folder}")
     return int(differs)
 
@@ -95,6 +102,7 @@ def _arguments() -> argparse.Namespace:
         "--fail-on-data-loss", choices=("true", "false", "both"), default="both", help="both: one run after the other"
     )
     parser.add_argument("--folder", type=Path, help="where everything is kept (default: a new one in chaos-output)")
+    add_flag(parser)
     return parser.parse_args()
 
 

@@ -38,6 +38,7 @@ from tests.cluster.probe import Probe
 from tests.cluster.records import check_exactly_once
 from tests.cluster.topics import create_safe_topic
 from tests.cluster.waiting import wait_for
+from tests.long_runs import LongRun, add_flag
 from tests.verify.run_process import RunProcess
 
 LIMIT_SECONDS = 30.0
@@ -202,7 +203,9 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds a partition may stand still")
     parser.add_argument("--folder", type=Path, help="keep the nodes' files and the history there")
     parser.add_argument("--output", type=Path, help="write what was seen there, as JSON")
+    add_flag(parser)
     args = parser.parse_args()
+    run = LongRun("faults", f"faults on {args.kind}", is_kept=args.record)
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
         folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-")))
@@ -229,6 +232,8 @@ def main() -> int:
         args.output.write_text(
             json.dumps({"costs": costs, "problems": result.problems, "verdict": result.verdict}, indent=1) + "\n"
         )
+    if not result.problems:
+        run.ended(f"{len(result.costs)} faults, replicas that led moved {result.moved} times: no anomaly")
     return 1 if result.problems else 0
 
 

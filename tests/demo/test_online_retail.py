@@ -22,9 +22,10 @@ import barnabas
 from barnabas.demo import answers
 from barnabas.demo.feeder import Feed, FeedProgress, feed_lines
 from barnabas.demo.generator import COLUMNS
+from barnabas.demo.new_shop import copy_project
 from barnabas.demo.results import Results
 from barnabas.demo.shop import create_topics
-from barnabas.demo.shop_process import ShopProcess, copy_project
+from barnabas.demo.shop_process import ShopProcess
 from barnabas.demo.tables import read_table
 from tests.spark.session import SPARK
 

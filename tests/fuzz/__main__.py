@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.fuzz.decoder import Decoders
 from tests.fuzz.dispatcher import FuzzedNode
 from tests.fuzz.sockets import attack
+from tests.long_runs import LongRun, add_flag
 
 ADDRESS_SPACE = 4 << 30
 """A decoder that believes an announced length fails here, not on the machine."""
@@ -34,7 +35,9 @@ def main() -> int:
         "--guided", type=int, default=0, metavar="SECONDS", help="let atheris choose the decoder's bytes"
     )
     parser.add_argument("--seed", type=int, default=1)
+    add_flag(parser)
     given = parser.parse_args()
+    run = LongRun("fuzz", "fuzz", is_kept=given.record)
     if given.sockets:
         with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
             _sockets(Path(folder), given.seed, given.sockets)
@@ -45,9 +48,12 @@ def main() -> int:
     if given.decoder:
         _decoder(given.seed, given.decoder)
     if given.guided:
-        from tests.fuzz.guided import run
+        from tests.fuzz.guided import run as guide
 
-        run(given.seed, given.guided)
+        guide(given.seed, given.guided)
+    run.ended(
+        f"{given.decoder:,} messages decoded, {given.dispatcher:,} requests, {given.sockets:,} frames over sockets: no oracle failed"
+    )
     return 0
 
 

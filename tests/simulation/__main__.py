@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+from tests.long_runs import LongRun, add_flag
 from tests.scribbled_frames import scribble_over_handled_frames
 from tests.simulation import cluster, one_broker
 from tests.simulation.deliberate_bugs import BUGS
@@ -27,6 +28,7 @@ from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS as BUGS_OF_TH
 from tests.simulation.timeline import LogLines
 
 REPORT_EVERY_SEEDS = 100
+_RECORDED = 5  # kinds of counts in a line of docs/long-runs.md
 
 
 class Outcome(NamedTuple):
@@ -55,7 +57,10 @@ def main() -> int:
     parser.add_argument(
         "--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *BUGS_OF_THE_SINK}), help="switch on a deliberate bug"
     )
+    add_flag(parser)
     args = parser.parse_args()
+    what = "the Spark sink" if args.sink else "one broker" if args.nodes is None else f"{args.nodes} nodes"
+    run = LongRun("simulate", f"simulation of {what}", is_kept=args.record and args.bug is None)
     scribble_over_handled_frames()
     play: Any = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
     more = "" if args.nodes is None else f" NODES={args.nodes}"
@@ -64,7 +69,7 @@ def main() -> int:
     if args.seed is not None:
         return _replay(play, args.seed, args.bug, details=args.details)
     first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
-    return _play_all(partial(_outcome, play, args.bug), range(first, first + args.seeds), args.jobs, more)
+    return _play_all(partial(_outcome, play, args.bug), range(first, first + args.seeds), args.jobs, more, run)
 
 
 def _replay(play: Any, seed: int, bug: str | None, *, details: bool) -> int:
@@ -86,7 +91,7 @@ def _outcome(play: Any, bug: str | None, seed: int) -> Outcome:
     return Outcome(seed, result.passed, result.summary(), result.counts(), time.process_time() - began)
 
 
-def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str) -> int:
+def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str, run: LongRun) -> int:
     """Play each seed, say which fail, and how long it took."""
     began = time.monotonic()
     done = failed = 0
@@ -107,6 +112,10 @@ def _play_all(outcome_of: Any, seeds: range, jobs: int, more: str) -> int:
                     f" {', '.join(f'{count:,} {what}' for what, count in sorted(counts.items()))}: {failed} failed",
                     flush=True,
                 )
+    if not failed:
+        run.ended(
+            f"{done} seeds from {seeds.start}, {', '.join(f'{count:,} {what}' for what, count in counts.most_common(_RECORDED))}: 0 failed"
+        )
     return failed > 0
 
 

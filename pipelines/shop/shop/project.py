@@ -35,7 +35,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         if not (self.folder / "spark-pipeline.yml").exists():
-            raise ProjectError(f"{folder} is not a shop's folder (`python -m shop new FOLDER` makes one)")
+            raise ProjectError(f"{folder} is not a shop's folder (`python -m barnabas.demo.new_shop FOLDER` makes one)")
 
     def __repr__(self) -> str:
         return f"<Project folder={self.folder}>"

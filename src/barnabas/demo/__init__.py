@@ -10,6 +10,7 @@ The demo plays the world around it: the shop that sends, the machine that fails,
 | `events` | turns order lines into events of the three topics |
 | `feeder` | sends the events to the broker, from a separate process |
 | `partitions` | the partition of a key, for a feeder that continues |
+| `new_shop` | a copy of the pipeline's project, from a wheel or from a clone |
 | `shop_process` | the pipeline, as a process that can be killed |
 | `tables`, `results` | what the pipeline has written, read without Spark |
 | `answers` | sums and rankings computed from the results, and straight from the order lines |

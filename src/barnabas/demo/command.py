@@ -31,8 +31,9 @@ from barnabas.demo.chart import draw_chart
 from barnabas.demo.display import Clock, Progress, print_answers, print_places
 from barnabas.demo.feeder import Feed, FeederProcess, FeedError, FeedProgress, count_lines, read_lines
 from barnabas.demo.java import JavaMissing, check_java
+from barnabas.demo.new_shop import copy_project
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
-from barnabas.demo.shop_process import ShopProcess, ShopStopped, copy_project
+from barnabas.demo.shop_process import ShopProcess, ShopStopped
 from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:

@@ -15,9 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PROJECT = Path(__file__).parent / "project"
-"""Where a wheel has the project; in a clone it is `pipelines/shop`."""
-IN_A_CLONE = Path(__file__).parents[3] / "pipelines" / "shop"
 _STOPS_WITHIN_S = 60.0
 _RESTARTS_MAX = 10
 """So often a query may fail: one whose Python process came up too late succeeds the next time, or the one after."""
@@ -42,13 +39,6 @@ class QueryProgress(NamedTuple):
     dropped: int
     restarts: int
     idle: bool
-
-
-def copy_project(folder: Path) -> None:
-    """Put a copy of the pipeline's project into a folder."""
-    project = PROJECT if PROJECT.exists() else IN_A_CLONE
-    command = [sys.executable, "-m", "shop", "new", "--beside", str(folder)]
-    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(project)}, check=True, stdout=subprocess.DEVNULL)
 
 
 class ShopProcess:

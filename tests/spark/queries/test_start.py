@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from barnabas.spark.queries.start import start
 
 LATE = "java.net.SocketException: the Python process failed to connect back"
@@ -28,9 +30,9 @@ class Query:
 
 
 class Machine:
-    """Starts queries that end as planned, on a clock of its own."""
+    """Starts queries that end as planned, or do not start if the plan is an exception, on a clock of its own."""
 
-    def __init__(self, *errors: str | None, polls: int = 2) -> None:
+    def __init__(self, *errors: str | Exception | None, polls: int = 2) -> None:
         self._errors = list(errors)
         self._polls = polls
         self.started: list[Query] = []
@@ -38,7 +40,10 @@ class Machine:
         self.tables: list[str] = []
 
     def start(self) -> Query:
-        self.started.append(Query(self._errors.pop(0), self._polls))
+        error = self._errors.pop(0)
+        if isinstance(error, Exception):
+            raise error
+        self.started.append(Query(error, self._polls))
         return self.started[-1]
 
     def toTable(self, name: str) -> Query:
@@ -71,6 +76,19 @@ def test_patience_ends():
     machine = Machine(LATE, LATE, LATE, polls=0)
     assert "failed to connect back" in str(machine.begin(patience_s=15).exception())
     assert len(machine.started) == 3
+
+
+def test_a_process_that_is_late_before_there_is_a_query():
+    late = RuntimeError(
+        "java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back"
+    )
+    machine = Machine(late, LATE, None, polls=0)
+    assert machine.begin() is machine.started[1]
+    assert machine.slept_s == [5, 10]
+    with pytest.raises(RuntimeError, match="Timed out"):
+        Machine(late, late, polls=0).begin(patience_s=5)
+    with pytest.raises(RuntimeError, match="no such option"):
+        Machine(RuntimeError("no such option"), polls=0).begin()
 
 
 def test_another_failure_is_returned_at_once():

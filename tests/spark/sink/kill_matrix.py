@@ -16,13 +16,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.long_runs import LongRun, add_flag
 from tests.spark.session import SHORT_LIVED, Topics, running_broker
 from tests.spark.sink.sink_run import committed
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ROWS = 20_000
 PLACES = ("in a task", "before the decision", "after the decision", "between commits", "after the commits")
 """Where `killing/pyspark_killing.py` kills; never imported here, since it changes the sink of its process."""
@@ -56,8 +58,8 @@ def filled(topics: Topics) -> str:
 def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, seed: int) -> bool:
     """Run the driver, and return whether it ended by itself."""
     given = filter(None, [os.environ.get("PYTHONPATH")])
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "spark" / "killing"), *given])
-    command = [sys.executable, str(ROOT / "tests" / "spark" / "kill_run.py")]
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tools"), str(ROOT / "tests" / "spark" / "killing"), *given])
+    command = [sys.executable, str(ROOT / "tests" / "spark" / "sink" / "kill_run.py")]
     with (folder / "log").open("ab") as log:
         driver = subprocess.Popen(
             [*command, topics.servers, source, target, str(folder), sink, str(seed)],
@@ -74,14 +76,14 @@ def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, see
         return False
 
 
-def play(topics: Topics, folder: Path, seed: int, say: bool = False) -> Outcome:
+def play(topics: Topics, folder: Path, seed: int, say: bool = False, places: Sequence[str] = PLACES) -> Outcome:
     """Kill the driver once in each window, let the query end, and count.
 
     Raises:
         AssertionError: the driver did not die where it should, or did not end in the end.
     """
     source, target = filled(topics), topics.create(partitions=2)
-    for number, place in enumerate(PLACES):
+    for number, place in enumerate(places):
         began = time.monotonic()
         (folder / place).touch()
         attempts = 0
@@ -113,10 +115,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.sink.kill_matrix")
     parser.add_argument("--seeds", default="1-10", metavar="FIRST-LAST")
     parser.add_argument("--on", choices=["barnabas", "kafka"], default="barnabas")
+    add_flag(parser)
     options = parser.parse_args()
+    run = LongRun("kills", f"kill matrix on {options.on}", is_kept=options.record)
     first, _, last = options.seeds.partition("-")
     failed = 0
-    for seed in range(int(first), int(last or first) + 1):
+    seeds = range(int(first), int(last or first) + 1)
+    for seed in seeds:
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place) / "run"
@@ -130,6 +135,9 @@ def main() -> int:
                     said, verdict = str(error), "FAILED"
         failed += verdict == "FAILED"
         print(f"seed {seed} on {options.on}: {time.monotonic() - began:.0f} s, {said}: {verdict}", flush=True)
+    if not failed:
+        counted = f"{len(seeds)} seeds, {len(PLACES)} kills and {ROWS:,} rows each: 0 missing, 0 twice"
+        run.ended(counted)
     return failed
 
 

@@ -1,7 +1,8 @@
 """Spark's driver, killed with SIGKILL in every window of the sink's protocol; each row is there once in the end.
 
-`python -m pytest -m long tests/spark/sink/test_sink_kills.py` takes minutes. Before it can pass, the driver must have died at
-each place. `python -m tests.spark.sink.kill_matrix` plays more seeds.
+Before a test can pass, the driver must have died at each place. `make conform` has the two windows in which a batch is decided and
+not yet committed; `python -m pytest -m long tests/spark/sink/test_sink_kills.py` has all, and takes minutes. `python -m
+tests.spark.sink.kill_matrix` plays more seeds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.spark.sink.kill_matrix import ROOT, ROWS, Outcome, filled, play
 from tests.spark.sink.sink_run import committed
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.conform,
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.xdist_group("spark"),
@@ -25,12 +26,18 @@ pytestmark = [
 ]
 
 
+def test_killed_between_decision_and_commits(topics, tmp_path):
+    places = ("after the decision", "between commits")
+    assert play(topics, tmp_path, 4, places=places) == Outcome(ROWS, missing=0, twice=0, foreign=0)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_killed_in_every_window(topics, tmp_path, seed):
     assert play(topics, tmp_path, seed) == Outcome(ROWS, missing=0, twice=0, foreign=0)
 
 
-@pytest.mark.conform
+@pytest.mark.long
 def test_sparks_own_sink_writes_rows_twice(topics, tmp_path):
     """The number in docs/spark-sink.md."""
     source, target = filled(topics), topics.create(partitions=2)
@@ -38,9 +45,9 @@ def test_sparks_own_sink_writes_rows_twice(topics, tmp_path):
     for seed in (1, 2):
         with (tmp_path / "log").open("ab") as log:
             driver = subprocess.Popen(
-                [sys.executable, str(ROOT / "tests" / "spark" / "kill_run.py"), topics.servers, source, target,
+                [sys.executable, str(ROOT / "tests" / "spark" / "sink" / "kill_run.py"), topics.servers, source, target,
                  str(tmp_path), "kafka", str(seed)],
-                env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log,
+                env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tools'}"}, stdout=log, stderr=log,
             )  # fmt: skip
             while driver.poll() is None:
                 if seed == 1 and sum(committed(topics.servers, target).values()) >= ROWS // 4:

@@ -17,6 +17,7 @@ from barnabas.client.transactions import list_transactions
 from barnabas.spark.sink import writers
 from barnabas.spark.sink.options import parse_stream_options
 from barnabas.spark.sink.writers import StreamSink, query_of
+from tests.spark.object_store import KEYS, client_of, object_store
 from tests.spark.sink.sink_run import Query, committed
 
 pytestmark = pytest.mark.slow
@@ -63,10 +64,26 @@ def test_a_task_that_begins_after_the_job_failed(broker, tmp_path, monkeypatch):
     assert len(waited) == 1
 
 
+def in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"ENDPOINT_URL": url, "REGION": "us-east-1", "ACCESS_KEY_ID": KEYS[0], "SECRET_ACCESS_KEY": KEYS[1]}
+    for name, value in given.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+
+
+@pytest.mark.conform
+def test_a_checkpoint_in_an_object_store(monkeypatch):
+    with object_store() as url:
+        in_the_environment(url, monkeypatch)
+        client_of(url).put_object(Bucket="lake", Key="checkpoints/orders/metadata", Body=b'{"id":"that-query"}')
+        assert query_of("s3a://lake/checkpoints/orders") == query_of("s3://lake/checkpoints/orders/") == "that-query"
+        assert query_of("s3a://lake/checkpoints/others") is None
+    assert query_of("s3a://lake/checkpoints/orders") is None, "the store is away"
+
+
 def test_a_checkpoint_that_cannot_be_read_here(tmp_path):
     assert query_of(None) is None
     assert query_of(str(tmp_path)) is None
-    assert query_of("s3://bucket/checkpoint") is None
+    assert query_of("abfss://bucket/checkpoint") is None
     (tmp_path / "metadata").write_text("{")
     assert query_of(str(tmp_path)) is None
     # Nothing is known, and no broker is asked.

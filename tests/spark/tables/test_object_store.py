@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,49 +12,28 @@ import pytest
 from barnabas.spark.tables.batch_writer import BatchTable, commit_batch, is_written
 from barnabas.spark.tables.delta_table import Delta
 from barnabas.spark.tables.iceberg_table import Iceberg, open_catalog
+from tests.spark.object_store import KEYS, object_store
 from tests.spark.tables.appending import append, files_named, rows_of, write_files
 
 pytestmark = pytest.mark.conform
 
-_SERVER = """
-import logging, sys
-from moto.moto_server.threaded_moto_server import ThreadedMotoServer
-logging.getLogger("werkzeug").setLevel(logging.ERROR)
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()
-"""
-_KEYS = ("them", "secret")
-
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
-    """Return the address of a store with the bucket `lake`; it is a process of its own, as deltalake holds the interpreter's lock."""
-    server = subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-    import boto3
-
-    client = boto3.client(
-        "s3", endpoint_url=url, aws_access_key_id=_KEYS[0], aws_secret_access_key=_KEYS[1], region_name="us-east-1"
-    )
-    client.create_bucket(Bucket="lake")
-    yield url
-    server.terminate()
-    server.wait()
+    with object_store() as url:
+        yield url
 
 
 def open_in(kind: str, url: str, folder: Path, place: str) -> BatchTable:
     if kind == "delta":
         options = {
             "AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": _KEYS[0], "AWS_SECRET_ACCESS_KEY": _KEYS[1],
+            "AWS_ACCESS_KEY_ID": KEYS[0], "AWS_SECRET_ACCESS_KEY": KEYS[1],
         }  # fmt: skip
         return Delta.at(f"s3://{place}/delta", ("partition",), options)
     catalog = {
         "type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"s3://{place}/iceberg", "s3.endpoint": url,
-        "s3.access-key-id": _KEYS[0], "s3.secret-access-key": _KEYS[1], "s3.region": "us-east-1",
+        "s3.access-key-id": KEYS[0], "s3.secret-access-key": KEYS[1], "s3.region": "us-east-1",
     }  # fmt: skip
     return Iceberg("shop.orders", open_catalog(catalog), ("partition",))
 

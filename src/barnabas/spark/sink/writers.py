@@ -138,13 +138,24 @@ class BatchSink(DataSourceArrowWriter):
 
 def query_of(checkpoint: str | None) -> str | None:
     """Return the id of the query whose checkpoint this is; None where this process cannot read it."""
-    folder = (checkpoint or "").removeprefix("file://").removeprefix("file:")
-    if not folder or "://" in folder:
-        return None
     try:
-        return str(json.loads((Path(folder) / "metadata").read_text())["id"])
+        return str(json.loads(_metadata(checkpoint or ""))["id"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _metadata(checkpoint: str) -> bytes:
+    scheme, separator, place = checkpoint.partition("://")
+    if separator and scheme in ("s3", "s3a"):
+        from pyarrow.fs import FileSystem  # half a second, which only a failure pays
+
+        files, folder = FileSystem.from_uri(f"s3://{place}")
+        with files.open_input_stream(f"{folder}/metadata") as metadata:
+            return bytes(metadata.readall())
+    folder = checkpoint.removeprefix("file://").removeprefix("file:")
+    if not folder or "://" in folder:
+        raise ValueError(f"no reader of {scheme}")
+    return (Path(folder) / "metadata").read_bytes()
 
 
 def stream_sink(given: Mapping[str, str], columns: Mapping[str, str]) -> StreamSink:

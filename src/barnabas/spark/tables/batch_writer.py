@@ -196,7 +196,11 @@ def commit_batch(
 
 
 def _id_of_query(batch: DataFrame) -> str:
-    found = batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+    # Spark Connect has no context, and runs the batch's jobs without the query's properties.
+    context = getattr(batch.sparkSession, "sparkContext", None)
+    if context is None:
+        raise ValueError("a batch's query has an id, and Spark Connect does not name it: give the writer a query_id")
+    found = context.getLocalProperty(_QUERY_ID)
     if not found:
         raise ValueError("this batch belongs to no streaming query: give the writer a query_id")
     return str(found)

@@ -62,7 +62,8 @@ def delta_writer(
 
     Args:
         path: the table's folder, or its place in an object store (`s3://…`); the first batch creates the table.
-        query_id: names the sequence of batches in the table; None takes the id that Spark keeps in the query's checkpoint.
+        query_id: names the sequence of batches in the table; None takes the id that Spark keeps in the query's checkpoint,
+            which Spark Connect does not tell.
         fail_on_different_batch: False skips a batch that the table has without reading it. Rows with a value that is computed each
             time (`uuid()`) need this: they are never the same again.
         fail_on_missing_batch: False is for a table that gets only some of the query's batches.
