@@ -239,7 +239,7 @@ def _abort(options: SinkOptions, messages: Sequence[Any], known: SinkBatch | Non
         try:
             driver = _driver(options, cluster, batch)
             driver.abort(prepared)
-            # One task without a report is the one that failed. Others may be at work yet: Spark does not wait for them. Such a
+            # The failed task has no report. Others without one may be at work yet, because Spark does not wait for them: such a
             # task may begin its transaction now, and a worker that is killed does not end it.
             if messages.count(None) > 1:
                 time.sleep(_GIVEN_UP_S)
