@@ -159,6 +159,7 @@ def test_an_error_closes_the_drivers_connections(options):
 def test_a_fork_has_connections_of_its_own(options, monkeypatch):
     with lasting_cluster(options) as parents:
         connection = parents.any_connection()
-    monkeypatch.setattr("os.getpid", lambda: -1)
-    with lasting_cluster(options) as childs:
-        assert childs.any_connection() is not connection
+    with monkeypatch.context() as forked:
+        forked.setattr("os.getpid", lambda: -1)
+        with lasting_cluster(options) as childs:
+            assert childs.any_connection() is not connection
