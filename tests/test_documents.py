@@ -35,6 +35,7 @@ NOT_RUN = {
     'docs/pipelines.md: python -m shop run -b localhost:9092 --master "local[2]"    # in the project\'s folder',
     "docs/pipelines.md: python -m shop run --master spark://HOST:7077 -b broker:9092",
     "docs/spark-operating.md: export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… AWS_REGION=eu-central-1",
+    "docs/spark-operating.md: export PYSPARK_PYTHON=$(which python)",
     'docs/spark-operating.md: ln -s "$VIRTUAL_ENV" environment         # the driver\'s environment, with the extra spark',
     "docs/schemas.md: protoc --include_imports --descriptor_set_out=orders.desc orders.proto",
     "docs/security.md: ssh -N -L 9092:localhost:9092 broker.example.org &",
