@@ -74,3 +74,9 @@ def append(table: BatchTable, rows: pa.Table, batch_id: int, query_id: str = "q"
     if is_written(table, query_id, batch_id, lambda: proof(rows)):
         return False
     return commit_batch(table, write_files(table, rows), query_id, batch_id)
+
+
+def rows(first: int, count: int = 2) -> pa.Table:
+    """Return rows whose lists are null and empty in turn, an even number of them."""
+    lists = pa.array([None, []] * (count // 2), pa.list_(pa.field("element", pa.int32())))
+    return pa.table({"offset": pa.array(range(first, first + count)), "headers": lists})

@@ -16,7 +16,7 @@ from deltalake.exceptions import CommitFailedError
 from barnabas.spark.tables import delta_compaction
 from barnabas.spark.tables.delta_compaction import compact
 from barnabas.spark.tables.delta_table import Delta
-from tests.spark.tables.appending import append, files_named, rows_of
+from tests.spark.tables.appending import append, files_named, rows, rows_of
 
 NOW_MS = 1_800_000_000_000
 
@@ -25,11 +25,6 @@ def opened(folder: Path, partition_by: tuple[str, ...] | None = None) -> Delta:
     found = Delta.at(folder / "table", partition_by)
     found.refresh()
     return found
-
-
-def rows(first: int, count: int = 2) -> pa.Table:
-    lists = pa.array([None, []] * (count // 2), pa.list_(pa.field("element", pa.int32())))
-    return pa.table({"offset": pa.array(range(first, first + count)), "headers": lists})
 
 
 def test_a_null_list_stays_null(tmp_path: Path) -> None:

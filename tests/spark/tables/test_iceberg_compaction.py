@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.spark.tables.iceberg_compaction import compact
 from barnabas.spark.tables.iceberg_table import Iceberg, open_catalog
-from tests.spark.tables.appending import append, catalog_in, files_named, rows_of
+from tests.spark.tables.appending import append, catalog_in, files_named, rows, rows_of
 
 pytestmark = pytest.mark.slow
 
@@ -19,11 +19,6 @@ def opened(folder: Path) -> Iceberg:
     found = Iceberg("shop.orders", open_catalog(catalog_in(folder)))
     found.refresh()
     return found
-
-
-def rows(first: int, count: int = 2) -> pa.Table:
-    lists = pa.array([None, []] * (count // 2), pa.list_(pa.field("element", pa.int32())))
-    return pa.table({"offset": pa.array(range(first, first + count)), "headers": lists})
 
 
 def test_a_null_list_stays_null(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def avro_schema_of(source: SchemaSource | None, schema: Schema) -> AvroSchema:
     """Return a schema with what it needs.
 
     Args:
-        source: has what it needs; None if there is none and the schema refers to no other.
+        source: reads the schemas that this one refers to; None if it refers to none.
 
     Raises:
         SchemaError: a reference cannot be resolved.

@@ -38,7 +38,7 @@ def row_format(
     """Return how rows are encoded.
 
     Raises:
-        ValueError: the schema is not valid, or cannot be had, or does not fit the rows.
+        ValueError: the schema is not valid, the registry does not give it, or the rows do not fit it.
     """
     if references:
         raise ValueError("references= is for formats avro and json: a descriptor set has its imports")

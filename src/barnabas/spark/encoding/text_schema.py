@@ -45,7 +45,7 @@ class TextSchema(Generic[_Schema]):
         """Return how rows are encoded.
 
         Raises:
-            ValueError: the schema is not valid, or cannot be had, or does not fit the rows.
+            ValueError: the schema is not valid, the registry does not give it, or the rows do not fit it.
         """
         registered = given.registered(self.kind) if given.schema is None else None
         stored = Schema(_text(given.value()), self.kind, references) if registered is None else registered.schema
