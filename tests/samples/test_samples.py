@@ -20,11 +20,12 @@ from typing import Any
 
 import apache_kafka
 import pytest
+from apache_kafka import free_port
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import barnabas
-from tests.conform.brokers import await_leaders, broker
+from tests.conform.brokers import BarnabasProcess, await_leaders, broker
 from tests.samples import python_samples
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
@@ -480,13 +481,57 @@ def test_producer_perf_test(cluster: Cluster) -> None:
     consumer.close()
 
 
-def test_format_with_a_random_uuid(tmp_path: Path) -> None:
-    """`kafka-storage.sh format --cluster-id $(kafka-storage.sh random-uuid)`, then start; each tool takes the other's id."""
+# What `config/kraft/server.properties` of Apache Kafka says, with other ports and another folder.
+SERVER_PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@localhost:{controller}
+listeners=PLAINTEXT://localhost:{port},CONTROLLER://localhost:{controller}
+inter.broker.listener.name=PLAINTEXT
+advertised.listeners=PLAINTEXT://localhost:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+socket.receive.buffer.bytes=102400
+socket.request.max.bytes=104857600
+log.dirs={folder}
+num.partitions=1
+num.recovery.threads.per.data.dir=1
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+log.retention.hours=168
+log.segment.bytes=1073741824
+log.retention.check.interval.ms=300000
+"""
+
+
+class FromFile(BarnabasProcess):
+    """`barnabas start FILE`."""
+
+    def arguments(self) -> list[str]:
+        return [str(self.folder / "server.properties")]
+
+
+@pytest.mark.parametrize("who_formats", ["barnabas", "apache-kafka"])
+def test_format_and_start(tmp_path: Path, who_formats: str) -> None:
+    """`kafka-storage.sh format --config FILE --cluster-id $(kafka-storage.sh random-uuid)`, `kafka-server-start.sh FILE`."""
+    node = FromFile(tmp_path)
+    file = tmp_path / "server.properties"
+    file.write_text(SERVER_PROPERTIES.format(port=node.port, controller=free_port(), folder=node.data_dir))
     random_uuid = apache_kafka.run_tool("storage", "random-uuid").stdout.strip()
-    folder = tmp_path / "data"
-    barnabas = [sys.executable, "-m", "barnabas.main", "storage", "format"]
-    done = subprocess.run(
-        [*barnabas, "--data-dir", str(folder), "--cluster-id", random_uuid], capture_output=True, text=True, check=False
-    )
+    line = ["format", "--config", str(file), "--cluster-id", random_uuid]
+    if who_formats == "barnabas":
+        command = [sys.executable, "-m", "barnabas.main", "storage", *line]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    else:
+        done = apache_kafka.run_tool("storage", *line)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"cluster.id={random_uuid}" in (folder / "meta.properties").read_text()
+    with node:
+        cluster = Cluster(node.bootstrap_servers, replicas=1)
+        assert cluster.admin.describe_cluster().result(PATIENCE_SECONDS).cluster_id == random_uuid
+        cluster.fresh("orders")
+        cluster.fill("orders", "1")
+        assert cluster.read("orders") == [(0, None, "1")]
