@@ -71,18 +71,22 @@ class Stage:
 
     def run_to_death_then_to_the_end(self, example: str, deadly: str, healthy: str, last: str) -> None:
         assert self.start(example, deadly).wait(PATIENCE_SECONDS) == KILLED
-        second = self.start(example, healthy)
+        self.run_until_processed({last}, [self.start(example, healthy)])
+
+    def run_until_processed(self, wanted: set[str], programs: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Wait until all of these are in the book, and then for the programs' end."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         try:
-            while last not in self.processed():
+            while not wanted <= set(self.processed()):
                 assert time.monotonic() < deadline, self.processed()
-                assert second.poll() is None
+                assert all(each.poll() is None for each in programs)
                 time.sleep(0.05)
             self.enough.touch()
-            assert second.wait(PATIENCE_SECONDS) == 0
+            assert [each.wait(PATIENCE_SECONDS) for each in programs] == [0] * len(programs)
         finally:
-            second.kill()
-            second.wait()
+            for each in programs:
+                each.kill()
+                each.wait()
 
     def read_invoices(self, isolation: str, until: str) -> list[str]:
         consumer = Consumer({

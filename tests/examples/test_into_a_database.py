@@ -34,7 +34,14 @@ def rows(database: Path, query: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-@pytest.mark.parametrize("moment", ["offset written", "row written", "committed"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("offset written", marks=pytest.mark.conform),
+        "row written",
+        pytest.param("committed", marks=pytest.mark.conform),
+    ],
+)
 def test_a_kill_at_each_step_leaves_each_order_once(stage: Stage, database: Path, moment: str) -> None:
     sent = [*ORDERS[:2], ORDERS[0], *ORDERS[2:]]  # one of them twice
     topic = stage.topic("sold", [value(order) for order in sent])

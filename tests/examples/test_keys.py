@@ -7,9 +7,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
 
 from barnabas.client.salted_keys import SaltedKeys
 from tests.examples.stage import EXAMPLES, PATIENCE_SECONDS, Stage
+from tests.pages import blocks
 
 pytestmark = pytest.mark.timeout(5 * PATIENCE_SECONDS)
 
@@ -54,3 +56,13 @@ def test_events_of_one_order_in_two_partitions_and_in_one(stage: Stage, order_of
     ways = ((0, 1), (1, 0))
     assert all(order_of_events.open_orders(stage.bootstrap, by["id"], way) for way in ways)
     assert not any(order_of_events.open_orders(stage.bootstrap, by["order"], way) for way in ways)
+
+
+def test_the_page_with_salts_runs_as_it_is_printed(stage: Stage) -> None:
+    producer_block, _ = blocks("docs/keys.md")
+    topic = f"clicks-{stage.name}"
+    exec(producer_block.replace("localhost:9092", stage.bootstrap).replace('"clicks"', repr(topic)), {})
+    consumer = Consumer({"bootstrap.servers": stage.bootstrap, "group.id": stage.name, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    assert {consumer.poll(PATIENCE_SECONDS).key() for _ in range(3)} == {b"ad-1-0", b"ad-1-1", b"ad-2"}
+    consumer.close()
