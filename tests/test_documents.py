@@ -37,6 +37,7 @@ NOT_RUN = {
     "docs/spark-operating.md: export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… AWS_REGION=eu-central-1",
     "docs/spark-operating.md: export PYSPARK_PYTHON=$(which python)",
     'docs/spark-operating.md: ln -s "$VIRTUAL_ENV" environment         # the driver\'s environment, with the extra spark',
+    "docs/retries.md: barnabas deliver orders.delayed --to orders",
     "docs/schemas.md: protoc --include_imports --descriptor_set_out=orders.desc orders.proto",
     "docs/security.md: ssh -N -L 9092:localhost:9092 broker.example.org &",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",

@@ -93,6 +93,7 @@ SECTIONS: list[Section] = [
             ("barnabas.retries.", "retries/policy", "RetryPolicy"),
             ("barnabas.retries.", "retries/record", "Record"),
             ("barnabas.retries.", "retries/record", "Output"),
+            ("barnabas.retries.", "retries/record", "Later"),
         ],
     ),
     (

@@ -46,7 +46,7 @@ def test_what_there_is() -> None:
         "broker describe", "broker list", "broker logdirs", "cluster drain", "cluster forget", "cluster health",
         "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance", "cluster status", "completion", "config alter",
         "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
-        "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
+        "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
         "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit",
         "lake compact", "lake vacuum", "produce", "quota delete", "quota list", "quota set", "spark orphans",
         "spark status", "sql", "topic alter",

@@ -30,6 +30,7 @@ COMMANDS = {
     "sql": Command("barnabas.cli.sql:sql", "SQL over topics, with DuckDB."),
     "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, abort, find the stuck."),
+    "deliver": Command("barnabas.cli.deliver:deliver_", "Deliver records at the time in a header."),
     "dlq": Command("barnabas.cli.dlq:dlq", "Dead letters: list, send back, purge."),
     "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
