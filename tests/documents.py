@@ -34,12 +34,13 @@ from click.testing import CliRunner
 from barnabas.main import command_group
 
 _BLOCK = re.compile(
-    r"(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>console|sh|bash|properties)?\n(?P<text>.*?)```\n", re.DOTALL
+    r"^(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>.*?)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _COMMENT = re.compile(r"<!-- (not run|setup): (.*?) -->")
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
 DEFAULT_PORT = "9092"
 _PARSED_ONLY = ("verify", "demo")
+_SHELLS = ("console", "sh", "bash")
 _OWN_PROCESS = ("start", "storage")
 _PROGRAMS = ("barnabas", "echo", "printf", "make")
 
@@ -73,9 +74,9 @@ def blocks(page: str, markdown: str) -> list[Block]:
         if match["language"] == "console":
             lines = [line[2:] for line in lines if line.startswith("$ ")]
         commands = tuple(line for line in lines if line.strip() and not line.startswith("#"))
-        if match["language"] == "properties":
+        if match["language"] not in ("", *_SHELLS):
             continue
-        if not commands or (match["language"] is None and commands[0].split()[0] not in _PROGRAMS):
+        if not commands or (not match["language"] and commands[0].split()[0] not in _PROGRAMS):
             continue  # output, or another language
         directives = _COMMENT.findall(match["comments"])
         reasons = [words for kind, words in directives if kind == "not run"]
