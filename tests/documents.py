@@ -104,7 +104,7 @@ class Typist:
         self._bootstrap = bootstrap
         self._root = root
         self._started: list[subprocess.Popen[str]] = []
-        self._kept: list[object] = []
+        self._kept = contextlib.ExitStack()
         self._ports = {DEFAULT_PORT: bootstrap.rpartition(":")[2]}
         self._holders: list[socket.socket] = []
 
@@ -237,11 +237,19 @@ class Typist:
 
     def keep(self, client: object) -> None:
         """Keep a client until the end of the page: without a reference it would end."""
-        self._kept.append(client)
+        self._kept.callback(lambda: client)
+
+    def serve(self, port: str, server: contextlib.AbstractContextManager[str]) -> None:
+        """Run a server until the end of the page, in whose place the page has a port of this machine.
+
+        Args:
+            server: yields its address.
+        """
+        self._ports[port] = self._kept.enter_context(server).rpartition(":")[2]
 
     def stop(self, bootstrap: str | None = None) -> None:
         """Stop the brokers that the page started, and return to another one."""
-        self._kept.clear()
+        self._kept.close()
         for process in self._started:
             process.terminate()
             process.communicate()

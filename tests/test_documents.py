@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -20,6 +21,7 @@ from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
 from tests.documents import Block, Typist, blocks, indented_commands, typist
 from tests.process.process import pid_of
+from tests.schemas.registry_server import running_registry
 from tests.verify import model
 
 ROOT = Path(__file__).parent.parent
@@ -101,6 +103,16 @@ def decisions_of_a_sink(typing: Typist) -> None:
     typing.type("barnabas topic create __barnabas_sink")
 
 
+def a_registry(typing: Typist) -> None:
+    @contextlib.contextmanager
+    def serving() -> Iterator[str]:
+        with running_registry() as registry:
+            registry.add("orders-value", {"type": "record", "name": "Order", "fields": []})
+            yield registry.url
+
+    typing.serve("8081", serving())
+
+
 def lines_with_keys(typing: Typist) -> None:
     Path("keys-and-values.txt").write_text("alice:one\nbob:two\n")
     Path("with-headers.tsv").write_text("alice\ta=b\tone\n")
@@ -135,6 +147,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a group billing without members": a_group("billing"),
     "a group orders-app": a_group("orders-app"),
     "a topic orders with records": a_topic_orders,
+    "a registry on localhost:8081 with a subject orders-value": a_registry,
     "a topic __barnabas_sink": decisions_of_a_sink,
     "a topic orders.dlq with dead letters": dead_letters,
     "a transaction of billing-7 that is open": an_open_transaction,
