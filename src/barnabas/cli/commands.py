@@ -40,6 +40,7 @@ COMMANDS = {
     "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),
     "verify": Command("barnabas.cli.verify:verify", "Check that no record is lost or doubled."),
     "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit, compact, vacuum."),
+    "schemas": Command("barnabas.cli.schemas:schemas", "Schemas of a registry, in a folder: pull."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 
