@@ -50,7 +50,7 @@ def test_what_there_is() -> None:
         "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit",
         "lake compact", "lake vacuum", "produce", "quota delete", "quota list", "quota set", "spark orphans",
         "spark status", "sql", "topic alter",
-        "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic trim",
+        "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic skew", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
 
@@ -93,6 +93,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("group", "reset-offsets", "g", "--all-topics", "--to-latest"),
         ("group", "delete-offsets", "g", "--topic", "t"),
         ("topic", "trim", "t", "--before", "end"),
+        ("topic", "skew", "t"),
         ("cluster", "info"),
         ("cluster", "health"),
         ("cluster", "status"),

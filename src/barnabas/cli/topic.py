@@ -1,4 +1,4 @@
-"""`barnabas topic`: create, list, configs, describe, alter, delete, which-partition.
+"""`barnabas topic`: create, list, configs, describe, alter, delete, skew, which-partition.
 
 Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 """
@@ -24,6 +24,7 @@ from barnabas.cli.session import (
 from barnabas.cli.topic_arguments import required, topic_names, whole_name
 from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
+from barnabas.cli.topic_skew import skew
 from barnabas.cli.topic_trim import trim
 from barnabas.cli.topic_which_partition import which_partition
 from barnabas.cli.wording import listed
@@ -338,5 +339,5 @@ def alter(
     _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, note)
 
 
-for command in (configs, delete, trim, which_partition):
+for command in (configs, delete, skew, trim, which_partition):
     topic.add_command(command)
