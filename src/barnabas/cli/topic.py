@@ -6,12 +6,13 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 from __future__ import annotations
 
 import re
+import time
 
 import click
 
 from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
-from barnabas.cli.failure import report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import (
@@ -140,12 +141,29 @@ def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_i
     """List topics, or those whose whole name matches a regular expression."""
     with session.admin() as admin:
         topics = admin.list_topics(internal=internal and not exclude_internal)
+        owners = _owners(admin, topics)
     if patterns:
         topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
-    rows = [(each.name, len(each.partitions), _replicas(each)) for each in topics]
-    session.output.table(("NAME", "PARTITIONS", "REPLICAS"), rows, hidden_first=("REPLICAS",))
+    rows = [
+        (each.name, len(each.partitions), _replicas(each), *([owners.get(each.name)] if owners else ()))
+        for each in topics
+    ]
+    columns = ("NAME", "PARTITIONS", "REPLICAS", *(["OWNER"] if owners else ()))
+    session.output.table(columns, rows, hidden_first=("REPLICAS", "OWNER")[: len(columns) - 2])
     if patterns and not topics:
         _note_unmatched(patterns)
+
+
+def _owners(admin: Admin, topics: list[TopicMetadata]) -> dict[str, str]:
+    """Return the owners of topics.
+
+    Raises:
+        Failure: a newer release wrote one.
+    """
+    try:
+        return admin.list_owners(topics)
+    except ValueError as error:
+        raise Failure(str(error)) from None
 
 
 def _note_unmatched(patterns: tuple[str, ...]) -> None:
@@ -188,15 +206,17 @@ def describe(
     with session.admin() as admin:
         outcomes = admin.describe_topics(required(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
+        owners = _owners(admin, found) if chosen["summary"] else {}
         described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
         details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
-            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL")
+            owner = {"OWNER": owners[each.name]} if each.name in owners else {}
+            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *owner)
             row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
-            shown["summary"] = Table(columns, [row], vertical=True)
+            shown["summary"] = Table(columns, [(*row, *owner.values())], vertical=True)
         if chosen["configs"]:
             entries = described[each.name] if everything else changed(ResourceType.TOPIC, described[each.name])
             rows = [(entry.name, entry.value, entry.source.name) for entry in entries]
@@ -286,6 +306,7 @@ def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> 
     shell_complete=complete_topic_settings,
     help="Back to the default; repeat.",
 )
+@click.option("--owner", metavar="NAME", help="Who owns it; '' for nobody.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
@@ -296,9 +317,10 @@ def alter(
     added: int | None,
     configs: tuple[str, ...],
     deleted: tuple[str, ...],
+    owner: str | None,
     dry_run: bool,
 ) -> None:
-    """Add partitions to topics, or change their settings.
+    """Add partitions to topics, or change their settings or owner.
 
     With more partitions a key may map to another one: its old and new records are then in two partitions.
     """
@@ -307,8 +329,10 @@ def alter(
         raise click.UsageError("Use either --partitions (a total) or --add-partitions (a difference).")
     changes = [ConfigChange(name, value) for name, value in parse_pairs(configs, "--config").items()]
     changes += [ConfigChange(name, operation=ConfigOperation.DELETE) for name in deleted]
-    if not (changes or partitions or added):
-        raise click.UsageError("Nothing to change: use --partitions, --add-partitions, --config or --delete-config.")
+    if not (changes or partitions or added or owner is not None):
+        raise click.UsageError(
+            "Nothing to change: use --partitions, --add-partitions, --config, --delete-config or --owner."
+        )
     rows: list[tuple[object, ...]] = []
     failures: list[tuple[str, KafkaError]] = []
     grew = False
@@ -333,6 +357,10 @@ def alter(
                     failures.append((f"topic {name}", altered))
                     continue
                 rows.append((name, altered.status(dry_run=dry_run)))
+            if owner is not None:
+                if not dry_run:
+                    admin.set_owner(outcome, owner, now_ms=time.time_ns() // 1_000_000)
+                rows.append((name, f"{verb}owned by {printable(owner) or 'nobody'}"))
     note = (
         "keys map to other partitions when there are more: a key's old and new records may be in two" if grew else None
     )
