@@ -49,7 +49,7 @@ def test_what_there_is() -> None:
         "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
         "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit",
         "lake compact", "lake vacuum", "produce", "quota delete", "quota list", "quota set", "spark orphans",
-        "spark status", "sql", "topic alter",
+        "spark status", "sql", "topic alter", "topic audit",
         "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic skew", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
@@ -94,6 +94,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("group", "delete-offsets", "g", "--topic", "t"),
         ("topic", "trim", "t", "--before", "end"),
         ("topic", "skew", "t"),
+        ("topic", "audit"),
         ("cluster", "info"),
         ("cluster", "health"),
         ("cluster", "status"),

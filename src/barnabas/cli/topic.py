@@ -12,7 +12,7 @@ import click
 
 from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
-from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.failure import report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import (
@@ -23,8 +23,10 @@ from barnabas.cli.session import (
     session_options,
 )
 from barnabas.cli.topic_arguments import required, topic_names, whole_name
+from barnabas.cli.topic_audit import audit
 from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
+from barnabas.cli.topic_owners import owners_of
 from barnabas.cli.topic_skew import skew
 from barnabas.cli.topic_trim import trim
 from barnabas.cli.topic_which_partition import which_partition
@@ -141,7 +143,7 @@ def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_i
     """List topics, or those whose whole name matches a regular expression."""
     with session.admin() as admin:
         topics = admin.list_topics(internal=internal and not exclude_internal)
-        owners = _owners(admin, topics)
+        owners = owners_of(admin, topics)
     if patterns:
         topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
     rows = [
@@ -152,18 +154,6 @@ def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_i
     session.output.table(columns, rows, hidden_first=("REPLICAS", "OWNER")[: len(columns) - 2])
     if patterns and not topics:
         _note_unmatched(patterns)
-
-
-def _owners(admin: Admin, topics: list[TopicMetadata]) -> dict[str, str]:
-    """Return the owners of topics.
-
-    Raises:
-        Failure: a newer release wrote one.
-    """
-    try:
-        return admin.list_owners(topics)
-    except ValueError as error:
-        raise Failure(str(error)) from None
 
 
 def _note_unmatched(patterns: tuple[str, ...]) -> None:
@@ -206,7 +196,7 @@ def describe(
     with session.admin() as admin:
         outcomes = admin.describe_topics(required(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
-        owners = _owners(admin, found) if chosen["summary"] else {}
+        owners = owners_of(admin, found) if chosen["summary"] else {}
         described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
         details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
@@ -367,5 +357,5 @@ def alter(
     _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, note)
 
 
-for command in (configs, delete, skew, trim, which_partition):
+for command in (audit, configs, delete, skew, trim, which_partition):
     topic.add_command(command)
