@@ -48,7 +48,7 @@ def test_what_there_is() -> None:
         "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
         "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
         "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit",
-        "lake compact", "lake vacuum", "produce", "quota delete", "quota list", "quota set", "spark orphans",
+        "lake compact", "lake vacuum", "plan", "produce", "quota delete", "quota list", "quota set", "spark orphans",
         "spark status", "sql", "topic alter",
         "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
