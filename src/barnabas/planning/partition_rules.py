@@ -2,7 +2,7 @@
 
 They contradict each other. Those that follow from a rate or from a number of readers are needed: with fewer partitions the stream does
 not fit. The plan takes the largest of these and rounds it up, so that each consumer has as many partitions as the others. The ranges
-are starting points for those who know no rate; the ceilings only forbid.
+are starting points for a plan without a rate; the ceilings only forbid.
 """
 
 from __future__ import annotations
@@ -72,6 +72,6 @@ def choose(rules: list[Rule], consumers: int) -> Choice:
         formula += f", rounded up to a multiple of {consumers:,} consumers"
     reason = (
         f"the rule “{first.name}” needs the most; more would cost files, memory and longer elections. "
-        "The ranges are for those who know no rate, and growth is in the rate"
+        "The ranges serve a plan without a rate, and growth is in the rate"
     )
     return Choice(partitions, formula, reason)
