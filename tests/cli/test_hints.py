@@ -35,6 +35,7 @@ TYPED = {
     "barnabas group describe {} --members": "barnabas group describe shop --members",
     "barnabas group reset-offsets {} --all-topics --to-earliest --execute": "barnabas group reset-offsets shop --all-topics"
     " --to-earliest --execute",
+    "barnabas perf produce {}": "barnabas perf produce orders -n 10",
     "barnabas start": "barnabas start --data-dir data",
     "barnabas start --nodes": "barnabas start --nodes 1 --data-dir cluster",
     "barnabas start --nodes N": "barnabas start --nodes 1 --data-dir cluster",
@@ -43,6 +44,7 @@ TYPED = {
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic create {} -b {}": "barnabas topic create another",
+    "barnabas topic delete {}": "barnabas topic delete orders",
     "barnabas topic delete {} -b {}": "barnabas topic delete orders",
     "barnabas topic describe NAME": "barnabas topic describe orders",
     "barnabas topic describe {}": "barnabas topic describe orders",

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from barnabas.cli.failure import Failure, Failures
 from barnabas.cli.output import Table
+from barnabas.cli.plan_measure import Speeds, measure
 from barnabas.cli.session import Session, session_options
+from barnabas.cli.wording import counted
 from barnabas.planning.plan import Plan
 from barnabas.planning.plan import plan as planned
-from barnabas.planning.quantities import parse_rate, parse_size
+from barnabas.planning.quantities import parse_rate, parse_size, per_second
 from barnabas.planning.rule import Rule
 from barnabas.planning.workload import Workload
 from barnabas.words.durations import parse_duration_ms
@@ -68,15 +71,27 @@ _ABOVE_0 = click.FloatRange(min=0, min_open=True)
 @click.option("--segment", type=_SIZE, default=str(1 << 30), help="segment.bytes of the topic.  [default: 1 GiB]")
 @click.option("--price", type=click.FloatRange(min=0), default=0.02, show_default=True, help="A GB of disk a month.")
 @click.option("--nodes", "brokers", type=_COUNT, help="Brokers that there are.  [default: as many as needed]")
+@click.option(
+    "--measure", "is_measured", is_flag=True, help="Measure the rates of a partition and a consumer: a short load."
+)
+@click.option("--measure-time", type=click.FloatRange(min=0.1, max=600), default=5, show_default=True,
+              help="Seconds of that load.")  # fmt: skip
 @session_options
-def plan(session: Session, rate: str | None, record_size: float, **figures: Any) -> None:
+def plan(
+    session: Session,
+    rate: str | None,
+    record_size: float,
+    is_measured: bool,
+    measure_time: float,
+    **figures: Any,
+) -> None:
     """Say how many partitions and brokers a workload needs.
 
     \b
     barnabas plan --rate 500MB/s --consumers 10
     barnabas plan --rate 100000/s --consumer-rate 10000
 
-    Each number comes with its formula and the rule behind it.
+    Each number comes with its formula and the rule behind it. Without --measure no cluster is asked.
     """
     if rate is None:
         raise click.UsageError("--rate is missing: write 500MB/s, or 100000/s for records")
@@ -84,10 +99,18 @@ def plan(session: Session, rate: str | None, record_size: float, **figures: Any)
         produced = parse_rate(rate, record_size)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--rate") from None
-    _show(session, planned(Workload(produced, record_size, **figures)))
+    speeds = None
+    if is_measured:
+        speeds = measure(
+            session, record_size=max(1, round(record_size)), replicas=figures["replicas"], seconds=measure_time
+        )
+        for name in ("partition_rate", "consumer_rate"):
+            if click.get_current_context().get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+                figures[name] = getattr(speeds, name)
+    _show(session, planned(Workload(produced, record_size, **figures)), speeds)
 
 
-def _show(session: Session, found: Plan) -> None:
+def _show(session: Session, found: Plan, speeds: Speeds | None) -> None:
     """Print a plan.
 
     Raises:
@@ -101,7 +124,7 @@ def _show(session: Session, found: Plan) -> None:
     )
     chosen = {"partitions": found.choice.partitions, "brokers": found.brokers}
     rules = {"partitions": found.partition_rules, "brokers": found.broker_rules}
-    data = {
+    data: dict[str, object] = {
         "figures": [each._asdict() for each in found.figures],
         "rules": {
             noun: [{**rule._asdict(), "kind": rule.kind.value, "verdict": rule.verdict(chosen[noun])} for rule in each]
@@ -110,11 +133,25 @@ def _show(session: Session, found: Plan) -> None:
         "reason": found.choice.reason,
         "shortages": [each._asdict() for each in found.shortages],
     }
-    session.output.show(data, needs, *(_rules(noun, each, chosen[noun]) for noun, each in rules.items()))
+    if speeds is not None:
+        data["measured"] = speeds._asdict()
+    session.output.show(
+        data, *_measured(speeds), needs, *(_rules(noun, each, chosen[noun]) for noun, each in rules.items())
+    )
     if not session.output.is_json:
         click.echo(f"\n{found.choice.partitions:,} partitions: {found.choice.reason}.")
     if found.shortages:
         raise Failures([Failure(f"the plan cannot be met: {each.problem}", each.change) for each in found.shortages])
+
+
+def _measured(speeds: Speeds | None) -> list[Table]:
+    if speeds is None:
+        return []
+    rows = [
+        ("one partition", per_second(speeds.partition_rate), f"acks=all, {counted(speeds.replicas, 'replica')}"),
+        ("one consumer", f"{speeds.consumer_rate:,.0f}/s", "reads only: give --consumer-rate if yours works longer"),
+    ]
+    return [Table(("MEASURED", "RATE", "HOW"), rows, below=("HOW",))]
 
 
 def _rules(noun: str, rules: Sequence[Rule], chosen: int) -> Table:
