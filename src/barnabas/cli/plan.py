@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ from click.core import ParameterSource
 from barnabas.cli.failure import Failure, Failures
 from barnabas.cli.output import Table
 from barnabas.cli.plan_measure import Speeds, measure
-from barnabas.cli.session import Session, session_options
+from barnabas.cli.plan_topic import TopicFigures, judged, topic_figures
+from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.wording import counted
 from barnabas.planning.plan import Plan
 from barnabas.planning.plan import plan as planned
@@ -76,6 +78,17 @@ _ABOVE_0 = click.FloatRange(min=0, min_open=True)
 )
 @click.option("--measure-time", type=click.FloatRange(min=0.1, max=600), default=5, show_default=True,
               help="Seconds of that load.")  # fmt: skip
+@click.option(
+    "--topic", help="Take rate, size and settings from this topic, and judge it.", shell_complete=complete_topics
+)
+@click.option(
+    "--window",
+    "window_s",
+    type=_DURATION,
+    default="1h",
+    show_default=True,
+    help="The topic's rate is that of this time.",
+)
 @session_options
 def plan(
     session: Session,
@@ -83,6 +96,8 @@ def plan(
     record_size: float,
     is_measured: bool,
     measure_time: float,
+    topic: str | None,
+    window_s: float,
     **figures: Any,
 ) -> None:
     """Say how many partitions and brokers a workload needs.
@@ -91,26 +106,53 @@ def plan(
     barnabas plan --rate 500MB/s --consumers 10
     barnabas plan --rate 100000/s --consumer-rate 10000
 
-    Each number comes with its formula and the rule behind it. Without --measure no cluster is asked.
+    Each number comes with its formula and the rule behind it. It asks a cluster only with --measure
+    or --topic.
     """
-    if rate is None:
-        raise click.UsageError("--rate is missing: write 500MB/s, or 100000/s for records")
-    try:
-        produced = parse_rate(rate, record_size)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--rate") from None
+    context = click.get_current_context()
+    given = {name for name in figures if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    is_sized = context.get_parameter_source("record_size") is ParameterSource.COMMANDLINE
+    existing = None if topic is None else _existing(session, topic, window_s, figures, given)
+    if existing is not None and not is_sized:
+        record_size = existing.record_size
+    produced = _produced(rate, record_size, existing)
     speeds = None
     if is_measured:
-        speeds = measure(
-            session, record_size=max(1, round(record_size)), replicas=figures["replicas"], seconds=measure_time
-        )
-        for name in ("partition_rate", "consumer_rate"):
-            if click.get_current_context().get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-                figures[name] = getattr(speeds, name)
-    _show(session, planned(Workload(produced, record_size, **figures)), speeds)
+        size = max(1, round(record_size))
+        speeds = measure(session, record_size=size, replicas=figures["replicas"], seconds=measure_time)
+        figures |= {name: getattr(speeds, name) for name in {"partition_rate", "consumer_rate"} - given}
+    workload = Workload(produced, record_size, **figures)
+    _show(session, workload, planned(workload), speeds, existing)
 
 
-def _show(session: Session, found: Plan, speeds: Speeds | None) -> None:
+def _existing(session: Session, topic: str, window_s: float, figures: dict[str, Any], given: set[str]) -> TopicFigures:
+    """Return a topic's figures; they replace the defaults among the others.
+
+    Raises:
+        Failure: the topic says too little.
+    """
+    with session.admin() as admin:
+        found = topic_figures(admin, topic, window_ms=round(window_s * 1000), now_ms=time.time_ns() // 1_000_000)
+    if found.retention_s is None and "retention_s" not in given:
+        raise Failure(f"topic {topic} keeps records for ever", "--retention says how many days to plan for")
+    figures |= {name: getattr(found, name) for name in {"retention_s", "replicas", "segment", "brokers"} - given}
+    return found
+
+
+def _produced(rate: str | None, record_size: float, existing: TopicFigures | None) -> float:
+    if rate is None and existing is not None:
+        return existing.rate
+    if rate is None:
+        raise click.UsageError("--rate is missing: write 500MB/s, or 100000/s for records; or name a --topic")
+    try:
+        return parse_rate(rate, record_size)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--rate") from None
+
+
+def _show(
+    session: Session, workload: Workload, found: Plan, speeds: Speeds | None, existing: TopicFigures | None
+) -> None:
     """Print a plan.
 
     Raises:
@@ -135,9 +177,12 @@ def _show(session: Session, found: Plan, speeds: Speeds | None) -> None:
     }
     if speeds is not None:
         data["measured"] = speeds._asdict()
-    session.output.show(
-        data, *_measured(speeds), needs, *(_rules(noun, each, chosen[noun]) for noun, each in rules.items())
-    )
+    first = _measured(speeds)
+    if existing is not None:
+        verdicts = judged(existing, workload, found)
+        data["topic"] = {**existing._asdict(), "verdicts": verdicts.objects()}
+        first.append(verdicts)
+    session.output.show(data, *first, needs, *(_rules(noun, each, chosen[noun]) for noun, each in rules.items()))
     if not session.output.is_json:
         click.echo(f"\n{found.choice.partitions:,} partitions: {found.choice.reason}.")
     if found.shortages:
