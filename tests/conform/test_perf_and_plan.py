@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cli.test_commands import run
-from tests.conform.brokers import OURS, THEIRS, BarnabasProcess, KafkaProcess
+from tests.conform.brokers import BarnabasProcess, KafkaProcess
+from tests.conform.card.results import OURS, THEIRS
 
 pytestmark = pytest.mark.conform
 
