@@ -12,6 +12,7 @@ def test_the_figures_follow_from_each_other() -> None:
         "records": 100_000,
         "partitions": 4,
         "brokers": 19,
+        "capacity": 100e6,
         "disk of a replica": 60.484e12,
         "disk": 181.452e12,
         "disk of a broker": 181.452e12 / 19,

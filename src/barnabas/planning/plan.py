@@ -9,7 +9,7 @@ from barnabas.planning.partition_rules import Choice, choose, partition_rules
 from barnabas.planning.quantities import per_second, size
 from barnabas.planning.rule import Kind, Rule
 from barnabas.planning.shortages import Shortage, shortages
-from barnabas.planning.sums import DAY_S, monthly_cost
+from barnabas.planning.sums import DAY_S, monthly_cost, together
 from barnabas.planning.workload import Workload
 
 
@@ -55,10 +55,14 @@ def plan(workload: Workload) -> Plan:
     needed = max(rule.low for rule in needs)
     brokers = w.brokers or needed
     formula = f"max({', '.join(f'{rule.name} {rule.low:,}' for rule in needs)})"
+    capacity, share = together(choice.partitions, w.partition_rate, brokers)
     figures = [
         *_stream(w),
         Figure("partitions", choice.partitions, "", f"{choice.partitions:,}", choice.formula, "the rules for partitions"),
         Figure("brokers", needed, "", f"{needed:,}", formula, "the rules for brokers"),
+        Figure("capacity", capacity, "bytes/s", per_second(capacity),
+               f"{choice.partitions:,} × {per_second(w.partition_rate)} a partition, {per_second(share)} a broker",
+               "what the partitions can take together, if keys spread evenly"),
         *_disk(w, choice.partitions, load, brokers),
         *_network(w, load, brokers),
         Figure("cost", monthly_cost(load.kept, w.price), "a month", f"{monthly_cost(load.kept, w.price):,.2f} a month",
