@@ -34,12 +34,13 @@ from click.testing import CliRunner
 from barnabas.main import command_group
 
 _BLOCK = re.compile(
-    r"(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>console|sh|bash|properties)?\n(?P<text>.*?)```\n", re.DOTALL
+    r"^(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>.*?)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _COMMENT = re.compile(r"<!-- (not run|setup): (.*?) -->")
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
 DEFAULT_PORT = "9092"
 _PARSED_ONLY = ("verify", "demo")
+_SHELLS = ("console", "sh", "bash")
 _OWN_PROCESS = ("start", "storage")
 _PROGRAMS = ("barnabas", "echo", "printf", "make")
 
@@ -73,9 +74,9 @@ def blocks(page: str, markdown: str) -> list[Block]:
         if match["language"] == "console":
             lines = [line[2:] for line in lines if line.startswith("$ ")]
         commands = tuple(line for line in lines if line.strip() and not line.startswith("#"))
-        if match["language"] == "properties":
+        if match["language"] not in ("", *_SHELLS):
             continue
-        if not commands or (match["language"] is None and commands[0].split()[0] not in _PROGRAMS):
+        if not commands or (not match["language"] and commands[0].split()[0] not in _PROGRAMS):
             continue  # output, or another language
         directives = _COMMENT.findall(match["comments"])
         reasons = [words for kind, words in directives if kind == "not run"]
@@ -103,7 +104,7 @@ class Typist:
         self._bootstrap = bootstrap
         self._root = root
         self._started: list[subprocess.Popen[str]] = []
-        self._kept: list[object] = []
+        self._kept = contextlib.ExitStack()
         self._ports = {DEFAULT_PORT: bootstrap.rpartition(":")[2]}
         self._holders: list[socket.socket] = []
 
@@ -236,11 +237,19 @@ class Typist:
 
     def keep(self, client: object) -> None:
         """Keep a client until the end of the page: without a reference it would end."""
-        self._kept.append(client)
+        self._kept.callback(lambda: client)
+
+    def serve(self, port: str, server: contextlib.AbstractContextManager[str]) -> None:
+        """Run a server until the end of the page, in whose place the page has a port of this machine.
+
+        Args:
+            server: yields its address.
+        """
+        self._ports[port] = self._kept.enter_context(server).rpartition(":")[2]
 
     def stop(self, bootstrap: str | None = None) -> None:
         """Stop the brokers that the page started, and return to another one."""
-        self._kept.clear()
+        self._kept.close()
         for process in self._started:
             process.terminate()
             process.communicate()

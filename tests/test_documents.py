@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -20,6 +21,7 @@ from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
 from tests.documents import Block, Typist, blocks, indented_commands, typist
 from tests.process.process import pid_of
+from tests.schemas.registry_server import running_registry
 from tests.verify import model
 
 ROOT = Path(__file__).parent.parent
@@ -27,18 +29,23 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
 # A list that only gets shorter: what needs another machine, another program, or root.
 NOT_RUN = {
+    "README.md: barnabas demo --data-dir my-shop                        # the pipeline and its tables are in my-shop",
     'docs/cli.md: eval "$(barnabas completion bash)"     # in ~/.bashrc',
     "docs/containers.md: docker compose up --build --detach",
     "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",
     "docs/from-apache-kafka.md: bin/kafka-server-stop.sh",
     'docs/pipelines.md: make install && source .venv/bin/activate    # or, in an environment of your own: pip install ".[pipelines]"',
-    'docs/pipelines.md: python -m shop run -b localhost:9092 --master "local[2]"    # in the project\'s folder',
     "docs/pipelines.md: python -m shop run --master spark://HOST:7077 -b broker:9092",
+    'docs/pipelines.md: python -m shop run -b localhost:9092 --master "local[2]"    # in the project\'s folder',
+    "docs/retries.md: barnabas deliver orders.delayed --to orders",
+    "docs/schemas.md: curl http://localhost:8081/schemas/ids/17/schema > schemas/17.avsc",
+    "docs/schemas.md: protoc --include_imports --descriptor_set_out=orders.desc orders.proto",
+    "docs/security.md: ssh -N -L 9092:localhost:9092 broker.example.org &",
     "docs/spark-operating.md: export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… AWS_REGION=eu-central-1",
     "docs/spark-operating.md: export PYSPARK_PYTHON=$(which python)",
     'docs/spark-operating.md: ln -s "$VIRTUAL_ENV" environment         # the driver\'s environment, with the extra spark',
-    "docs/schemas.md: protoc --include_imports --descriptor_set_out=orders.desc orders.proto",
-    "docs/security.md: ssh -N -L 9092:localhost:9092 broker.example.org &",
+    "docs/spark-operating.md: python3 -m venv executors",
+    "docs/spark-sink.md: cat replicas.json",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
 }
 # Commands that pages name before they exist: they are typed as soon as there is such a command.
@@ -93,6 +100,20 @@ def dead_letters(typing: Typist) -> None:
     assert producer.flush(30) == 0
 
 
+def decisions_of_a_sink(typing: Typist) -> None:
+    typing.type("barnabas topic create __barnabas_sink")
+
+
+def a_registry(typing: Typist) -> None:
+    @contextlib.contextmanager
+    def serving() -> Iterator[str]:
+        with running_registry() as registry:
+            registry.add("orders-value", {"type": "record", "name": "Order", "fields": []})
+            yield registry.url
+
+    typing.serve("8081", serving())
+
+
 def lines_with_keys(typing: Typist) -> None:
     Path("keys-and-values.txt").write_text("alice:one\nbob:two\n")
     Path("with-headers.tsv").write_text("alice\ta=b\tone\n")
@@ -127,6 +148,8 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a group billing without members": a_group("billing"),
     "a group orders-app": a_group("orders-app"),
     "a topic orders with records": a_topic_orders,
+    "a registry on localhost:8081 with a subject orders-value": a_registry,
+    "a topic __barnabas_sink": decisions_of_a_sink,
     "a topic orders.dlq with dead letters": dead_letters,
     "a transaction of billing-7 that is open": an_open_transaction,
     "a history run.jsonl": a_history,
@@ -177,11 +200,13 @@ def test_how_a_page_is_read() -> None:
     text = (
         "<!-- setup: one -->\n<!-- setup: two -->\n```console\n$ barnabas a \\\n  b\noutput\n$ barnabas c\n```\n"
         "<!-- not run: why -->\n```sh\nx  # y\n# z\n```\n```\nmake d\n```\n```\nonly output\n```\n```python\nbarnabas\n```\n"
+        "\n```sh\nbarnabas e\n```\n"
     )
     assert blocks("p", text) == [
         Block("p", ("barnabas a    b", "barnabas c"), None, ("one", "two")),
         Block("p", ("x  # y",), "why", ()),
         Block("p", ("make d",), None, ()),
+        Block("p", ("barnabas e",), None, ()),
     ]
     assert indented_commands("a\n\n    barnabas b\n\n```\n    barnabas c\n```\n") == ["barnabas b"]
 

@@ -44,13 +44,13 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "broker describe", "broker list", "broker logdirs", "cluster drain", "cluster forget", "cluster health",
-        "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance", "cluster status", "completion", "config alter",
-        "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
-        "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
-        "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit",
-        "lake compact", "lake vacuum", "produce", "quota delete", "quota list", "quota set", "spark orphans",
-        "spark status", "sql", "topic alter", "topic audit",
-        "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic skew", "topic trim",
+        "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance", "cluster status", "completion",
+        "config alter", "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
+        "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete", "group delete-offsets",
+        "group describe", "group list", "group reset-offsets", "group why", "lake audit", "lake compact", "lake vacuum",
+        "perf consume", "perf latency", "perf produce", "plan", "produce", "quota delete", "quota list", "quota set",
+        "schemas pull", "spark orphans", "spark status", "sql", "topic alter", "topic audit", "topic configs",
+        "topic create", "topic delete", "topic describe", "topic list", "topic skew", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
 
@@ -87,6 +87,9 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("produce", "t"),
         ("consume", "t"),
         ("consume", "t", "-g", "g"),
+        ("perf", "produce", "t"),
+        ("perf", "consume", "t"),
+        ("perf", "latency", "t"),
         ("group", "list"),
         ("group", "describe", "g"),
         ("group", "delete", "g"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections import Counter, defaultdict
@@ -11,8 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, TopicPartition
 
 from barnabas.client.admin import Admin
+from barnabas.main import command_group
+from tests.schemas.registry_server import running_registry
 from tests.spark.session import SPARK, Topics, servers, spark, topics
 
 pytestmark = SPARK
@@ -153,3 +158,60 @@ def test_leaderboard(spark: Any, topics: Topics) -> None:
     found = leaderboard.best(leaderboard.points(read(spark, topics, produced(topics, events)))).collect()
     assert [(row.player, row.points, row["rank"]) for row in found] == expected
     assert len({row.hour for row in found}) == len(points)
+
+
+def avro_schema(name: str, **fields: Any) -> str:
+    return json.dumps(
+        {"type": "record", "name": name, "fields": [{"name": each, "type": kind} for each, kind in fields.items()]}
+    )
+
+
+def consumed(topics: Topics, topic: str) -> list[Any]:
+    """Return the messages that a topic of one partition has."""
+    consumer = Consumer(
+        {"bootstrap.servers": topics.servers, "group.id": "unused", "isolation.level": "read_committed"}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0))
+    found: list[Any] = []
+    while consumer.position([TopicPartition(topic, 0)])[0].offset < end:
+        found += consumer.consume(1, 1)
+    consumer.close()
+    return found
+
+
+@pytest.mark.conform
+def test_checked_orders(spark: Any, topics: Topics, tmp_path: Path) -> None:
+    """By a registry, and by a folder after it is gone; Confluent's clients write the orders and read the invoices."""
+    import checked_orders
+    from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
+    from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    source, sink = topics.create(), topics.create()
+    topics.create(name=f"{sink}.dlq")
+    with running_registry() as registry:
+        registry.add(f"{sink}-value", avro_schema("Invoice", id="long", total="long"))
+        client = SchemaRegistryClient({"url": registry.url})
+        naming = {"subject.name.strategy": topic_subject_name_strategy}
+        write = AvroSerializer(
+            client, avro_schema("Order", id="long", quantity="int", price=["null", "long"]), conf=naming
+        )
+        context = SerializationContext(source, MessageField.VALUE)
+        orders = [{"id": each, "quantity": each, "price": 7 if each < 6 else None} for each in range(9)]
+        values = [write(order, context) for order in orders]
+        topics.produce(source, [{"value": value} for value in [*values, b"not framed"]])
+        words = ["schemas", "pull", str(tmp_path), "--registry", registry.url]
+        assert CliRunner().invoke(command_group(), words).exit_code == 0
+        checked_orders.main(topics.servers, source, sink, registry.url)
+        once = [each.value() for each in consumed(topics, sink)]
+        context = SerializationContext(sink, MessageField.VALUE)
+        invoices = [AvroDeserializer(client, conf=naming)(value, context) for value in once]
+    assert invoices == [{"id": each, "total": 7 * each} for each in range(6)]
+    checked_orders.main(topics.servers, source, sink, str(tmp_path))
+    assert [each.value() for each in consumed(topics, sink)] == 2 * once
+    bad = consumed(topics, f"{sink}.dlq")
+    assert [each.value() for each in bad] == 2 * [*values[6:], b"not framed"]
+    reasons = [dict(each.headers())["reason"].decode() for each in bad]
+    assert "total" in reasons[0]
+    assert "magic" in reasons[-1] or "schema" in reasons[-1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from barnabas.schemas.errors import SchemaError, SchemaNotFound
@@ -48,3 +50,28 @@ def test_what_cannot_be_copied(server, tmp_path):
     pull(server.url, tmp_path)
     with pytest.raises(SchemaError, match="is not the address of a schema registry"):
         pull(str(tmp_path), tmp_path)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("instant", range(4))
+def test_after_a_kill_the_folder_can_be_read_and_pull_goes_on(server, tmp_path, monkeypatch, instant):
+    server.add("money-value", '"int"')
+    server.add("money-value", '"long"')
+    server.add("orders-value", "{}", "JSON")
+    steps = iter([os.replace] * instant)
+
+    def replace(old, new):
+        if (step := next(steps, None)) is None:
+            raise Killed
+        step(old, new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replace)
+        with pytest.raises(Killed):
+            pull(server.url, tmp_path)
+    assert len(read_folder(tmp_path).schemas if instant else ()) == instant
+    assert pull(server.url, tmp_path) == [1, 2, 3]
+    assert read_folder(tmp_path).subjects == {"money-value": {1: 1, 2: 2}, "orders-value": {1: 3}}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.request import Request, urlopen
 
 _SERVER = """
 import logging, sys
@@ -32,10 +34,32 @@ def object_store() -> Iterator[str]:
     server.wait()
 
 
-def client_of(url: str) -> Any:
+@contextmanager
+def reader_of(url: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a user that may only read; meanwhile the store checks every request's keys and rights."""
+    iam = client_of(url, "iam")
+    iam.create_user(UserName="reader")
+    reading = {"Effect": "Allow", "Action": ["s3:Get*", "s3:List*"], "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [reading]})
+    iam.put_user_policy(UserName="reader", PolicyName="reading", PolicyDocument=policy)
+    key = iam.create_access_key(UserName="reader")["AccessKey"]
+    unchecked_requests(url, 0)
+    try:
+        yield key["AccessKeyId"], key["SecretAccessKey"]
+    finally:
+        unchecked_requests(url, 1_000_000)
+
+
+def unchecked_requests(url: str, count: int) -> None:
+    """Let the store check keys and rights after so many requests."""
+    body = str(count).encode()
+    urlopen(Request(f"{url}/moto-api/reset-auth", body, {"Content-Type": "text/plain"})).close()
+
+
+def client_of(url: str, service: str = "s3") -> Any:
     """Return an ordinary client of the store."""
     import boto3  # type: ignore[import-untyped]
 
     return boto3.client(
-        "s3", endpoint_url=url, aws_access_key_id=KEYS[0], aws_secret_access_key=KEYS[1], region_name="us-east-1"
+        service, endpoint_url=url, aws_access_key_id=KEYS[0], aws_secret_access_key=KEYS[1], region_name="us-east-1"
     )

@@ -30,6 +30,7 @@ COMMANDS = {
     "sql": Command("barnabas.cli.sql:sql", "SQL over topics, with DuckDB."),
     "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, abort, find the stuck."),
+    "deliver": Command("barnabas.cli.deliver:deliver_", "Deliver records at the time in a header."),
     "dlq": Command("barnabas.cli.dlq:dlq", "Dead letters: list, send back, purge."),
     "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
@@ -37,8 +38,11 @@ COMMANDS = {
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
     "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),
+    "perf": Command("barnabas.cli.perf:perf", "Load a cluster: throughput and latency."),
+    "plan": Command("barnabas.cli.plan:plan", "Partitions, brokers, disk of a workload."),
     "verify": Command("barnabas.cli.verify:verify", "Check that no record is lost or doubled."),
     "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit, compact, vacuum."),
+    "schemas": Command("barnabas.cli.schemas:schemas", "Schemas of a registry, in a folder: pull."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 

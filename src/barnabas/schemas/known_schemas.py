@@ -129,7 +129,7 @@ def read_folder(folder: Path) -> KnownSchemas:
         }
     except (AttributeError, KeyError, TypeError, ValueError):
         raise SchemaError(f"{folder / _INDEX} is not an index of schemas: fill the folder again") from None
-    for path in sorted(each for each in folder.glob("*") if each.suffix in _SUFFIXES and each.name != _INDEX):
+    for path in _files(folder):
         match = _NAME.fullmatch(path.stem)
         if match is None:
             raise SchemaError(f"the schema {path} has no id: name it for its id, for example 17{path.suffix}")
@@ -148,7 +148,7 @@ def write_folder(folder: Path, known: KnownSchemas) -> None:
     Raises:
         SchemaError: a file cannot be written, or the folder has another schema under one of the ids.
     """
-    old = read_folder(folder) if any(folder.glob("*")) else KnownSchemas(str(folder), {})
+    old = read_folder(folder) if _files(folder) else KnownSchemas(str(folder), {})
     for number, schema in known.schemas.items():
         if number in old.schemas and _comparable(old.schemas[number]) != _comparable(schema):
             raise SchemaError(
@@ -174,6 +174,11 @@ def write_folder(folder: Path, known: KnownSchemas) -> None:
         _replace(folder / _INDEX, json.dumps(index, indent=2).encode() + b"\n")
     except OSError as error:
         raise SchemaError(f"cannot write schemas to {folder}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the schemas' files; what a killed writer did not finish is not among them."""
+    return sorted(each for each in folder.glob("*") if each.suffix in _SUFFIXES and each.name != _INDEX)
 
 
 def _replace(path: Path, data: bytes) -> None:

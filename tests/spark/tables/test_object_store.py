@@ -12,7 +12,7 @@ import pytest
 from barnabas.spark.tables.batch_writer import BatchTable, commit_batch, is_written
 from barnabas.spark.tables.delta_table import Delta
 from barnabas.spark.tables.iceberg_table import Iceberg, open_catalog
-from tests.spark.object_store import KEYS, object_store
+from tests.spark.object_store import KEYS, object_store, reader_of
 from tests.spark.tables.appending import append, files_named, rows_of, write_files
 
 pytestmark = pytest.mark.conform
@@ -24,16 +24,16 @@ def store() -> Iterator[str]:
         yield url
 
 
-def open_in(kind: str, url: str, folder: Path, place: str) -> BatchTable:
+def open_in(kind: str, url: str, folder: Path, place: str, keys: tuple[str, str] = KEYS) -> BatchTable:
     if kind == "delta":
         options = {
             "AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": KEYS[0], "AWS_SECRET_ACCESS_KEY": KEYS[1],
+            "AWS_ACCESS_KEY_ID": keys[0], "AWS_SECRET_ACCESS_KEY": keys[1],
         }  # fmt: skip
         return Delta.at(f"s3://{place}/delta", ("partition",), options)
     catalog = {
         "type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"s3://{place}/iceberg", "s3.endpoint": url,
-        "s3.access-key-id": KEYS[0], "s3.secret-access-key": KEYS[1], "s3.region": "us-east-1",
+        "s3.access-key-id": keys[0], "s3.secret-access-key": keys[1], "s3.region": "us-east-1",
     }  # fmt: skip
     return Iceberg("shop.orders", open_catalog(catalog), ("partition",))
 
@@ -78,3 +78,25 @@ def test_a_bucket_that_is_absent(store: str, tmp_path: Path, kind: str) -> None:
         match=r"the store of .* does not let the query read and write there: .*(NoSuchBucket|NO_SUCH_BUCKET)",
     ):
         append(open_in(kind, store, tmp_path, "nowhere"), rows(0), 0)
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_bucket_that_only_lets_read(tmp_path: Path, kind: str) -> None:
+    """An error before the first row, that names the bucket; what is there can be read."""
+    with object_store() as url:
+        full, new = f"lake/{tmp_path.name}", f"lake/{tmp_path.name}-new"
+        assert append(open_in(kind, url, tmp_path, full), rows(0), 0)
+        with reader_of(url) as keys:
+            before = open_in(kind, url, tmp_path, full, keys)
+            assert rows_of(before).num_rows == 4
+            for place, batch in ((full, 1), (new, 0)):
+                (tmp_path / place).mkdir(parents=True)
+                table = open_in(kind, url, tmp_path if batch else tmp_path / place, place, keys)
+                assert not is_written(table, "q", batch, None)
+                with pytest.raises(
+                    ValueError,
+                    match=rf"the store of .*s3://{place}/.* does not let the query read and write there: "
+                    r"(AccessDenied|ACCESS_DENIED)\. Check the place, the rights of the keys",
+                ):
+                    table.prepare(rows(4).schema)
+            assert rows_of(before).num_rows == 4

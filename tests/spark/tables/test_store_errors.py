@@ -12,9 +12,12 @@ _REFUSED = (
 )
 _AWAY = "Generic S3 error\n  \x1b[31m↳\x1b[0m HTTP error\n    \x1b[31m↳\x1b[0m tcp connect error\n  \n"
 
+_ARROW = "When initiating multiple part upload: AWS Error ACCESS_DENIED during CreateMultipartUpload operation: Access Denied"
+
 
 @pytest.mark.parametrize(
-    ("text", "words"), [(_REFUSED, "NoSuchBucket"), (_AWAY, "tcp connect error"), ("", "FileNotFoundError")]
+    ("text", "words"),
+    [(_ARROW, "ACCESS_DENIED"), (_REFUSED, "NoSuchBucket"), (_AWAY, "tcp connect error"), ("", "FileNotFoundError")],
 )
 def test_the_stores_own_word(text: str, words: str) -> None:
     assert in_words(FileNotFoundError(text) if text else FileNotFoundError()) == words

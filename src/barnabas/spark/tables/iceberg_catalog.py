@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from barnabas.spark.tables.store_errors import in_words
+
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
@@ -17,14 +19,25 @@ def open_catalog(catalog: str | Mapping[str, str]) -> Catalog:
 
     Args:
         catalog: its name, or its properties.
+
+    Raises:
+        ValueError: it is none that pyiceberg can open, it does not answer, or it rejects the request.
     """
     # The audit of other tables does without it.
     from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import RESTError
 
-    if isinstance(catalog, str):
-        return load_catalog(catalog)
-    properties = dict(catalog)
-    return load_catalog(properties.pop("name", _NAME), **properties)
+    properties = {"name": catalog} if isinstance(catalog, str) else dict(catalog)
+    name = properties.pop("name", _NAME)
+    place = properties.get("uri", name)
+    try:
+        return load_catalog(name, **properties)
+    except RESTError as error:
+        raise ValueError(
+            f"the catalogue {place} rejects the request: {error}. Check its uri and its credentials"
+        ) from error
+    except OSError as error:
+        raise ValueError(f"the catalogue {place} does not answer: {in_words(error)}. Check its uri") from error
 
 
 def catalog_of(texts: tuple[str, ...]) -> str | dict[str, str]:

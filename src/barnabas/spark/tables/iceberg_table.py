@@ -94,8 +94,14 @@ class Iceberg(BatchTable):
     def name(self) -> str:
         return f"table {self.identifier}"
 
+    @property
+    def place(self) -> str:
+        """The table and where it is, for errors of its store."""
+        where = self.catalog.properties.get("warehouse") if self.table is None else self.table.location()
+        return f"{self.name} in {where}" if where else self.name
+
     def refresh(self) -> None:
-        with reached(self.name):
+        with reached(self.place):
             try:
                 self.table = self.catalog.load_table(self.identifier)
             except NoSuchTableError:
@@ -131,14 +137,14 @@ class Iceberg(BatchTable):
         check_partition_columns(self.name, schema, partition_by)
         target = IcebergFiles.of(self.opened())
         if not target.location.startswith(("file:", "/")):
-            with reached(self.name):
+            with reached(self.place):
                 target.try_to_write()
         return target
 
     def _create(self, schema: pa.Schema) -> None:
         partition_by = self.partition_wanted or ()
         check_partition_columns(self.name, schema, partition_by)
-        with reached(self.name):
+        with reached(self.place):
             self.catalog.create_namespace_if_not_exists(Catalog.namespace_from(self.identifier))
             try:
                 new = self.catalog.create_table_transaction(self.identifier, schema, properties=_NEW_TABLE)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_CODE = re.compile(r"<Code>(\w+)</Code>")
+_CODE = re.compile(r"<Code>(\w+)</Code>|AWS Error (\w+)")
+"""As the store sends it, and as Arrow's client for S3 words it."""
 _COLOURS_AND_ARROWS = re.compile(r"\x1b\[\d+m|↳")
 
 
@@ -33,6 +34,6 @@ def in_words(error: OSError) -> str:
     """Return the store's own code if it gave one, otherwise the last line of the error."""
     text = _COLOURS_AND_ARROWS.sub("", str(error))
     if code := _CODE.search(text):
-        return code[1]
+        return code[1] or code[2]
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
