@@ -1,7 +1,7 @@
 """The records that each partition of a topic has, and would have if its hot keys were salted.
 
-A hot key `k` with n salts becomes `k-0` … `k-(n-1)`, whose partitions the producer's partitioner chooses. Its records
-take the salts in turn. All other keys stay where they are.
+A hot key with n salts becomes n keys (`SaltedKeys`), whose partitions the producer's partitioner chooses. Its records take
+the salts in turn. All other keys stay where they are.
 
 Only what a key has at least (`HeavyKey.at_least`) is moved. So the load of a partition is wrong by at most the sum of
 the moved keys' errors.
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from barnabas.client.heavy_keys import HeavyKey
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, partition_for
+from barnabas.client.salted_keys import SaltedKeys
 
 
 class PlacedKey(NamedTuple):
@@ -30,18 +31,13 @@ class Fit(NamedTuple):
     share: float
 
 
-def salted_keys(key: bytes, salts: int) -> list[bytes]:
-    """Return what a hot key becomes."""
-    return [b"%b-%d" % (key, salt) for salt in range(salts)]
-
-
 def salted_loads(records: Sequence[int], hot: Iterable[PlacedKey], salts: int, partitioner: str) -> list[int]:
     """Return the records of each partition if the hot keys had this number of salts."""
     loads = list(records)
     for partition, counted in hot:
         loads[partition] -= counted.at_least
         each, left_over = divmod(counted.at_least, salts)
-        for salt, key in enumerate(salted_keys(counted.key, salts)):
+        for salt, key in enumerate(SaltedKeys({counted.key: salts}).forms[counted.key]):
             target = partition_for(key, len(loads), partitioner)
             assert target is not None, "a salted key is never empty"
             loads[target] += each + int(salt < left_over)
