@@ -11,7 +11,8 @@ from tests.examples.stage import Stage
 
 @pytest.fixture(scope="module")
 def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess]:
-    with KafkaProcess(tmp_path_factory.mktemp("kafka")) as kafka:
+    kafka = KafkaProcess(tmp_path_factory.mktemp("kafka"))
+    with kafka:
         yield kafka
 
 

@@ -105,6 +105,8 @@ class Stage:
                 if found and found[-1] == until:
                     break
                 continue
-            found.append(message.value().decode())
+            value = message.value()
+            assert value is not None
+            found.append(value.decode())
         consumer.close()
         return found

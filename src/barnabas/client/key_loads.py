@@ -1,7 +1,7 @@
 """The records that each partition of a topic has, and would have if its hot keys were salted.
 
-A hot key with n salts becomes n keys (`SaltedKeys`), whose partitions the producer's partitioner chooses. Its records take
-the salts in turn. All other keys stay where they are.
+A hot key becomes several keys (`salted_keys`), whose partitions the producer's partitioner chooses. Its records take the
+salts in turn. All other keys stay where they are.
 
 Only what a key has at least (`HeavyKey.at_least`) is moved. So the load of a partition is wrong by at most the sum of
 the moved keys' errors.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from barnabas.client.heavy_keys import HeavyKey
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, partition_for
-from barnabas.client.salted_keys import SaltedKeys
+from barnabas.client.salted_keys import forms_of
 
 
 class PlacedKey(NamedTuple):
@@ -37,7 +37,7 @@ def salted_loads(records: Sequence[int], hot: Iterable[PlacedKey], salts: int, p
     for partition, counted in hot:
         loads[partition] -= counted.at_least
         each, left_over = divmod(counted.at_least, salts)
-        for salt, key in enumerate(SaltedKeys({counted.key: salts}).forms[counted.key]):
+        for salt, key in enumerate(forms_of(counted.key, salts)):
             target = partition_for(key, len(loads), partitioner)
             assert target is not None, "a salted key is never empty"
             loads[target] += each + int(salt < left_over)

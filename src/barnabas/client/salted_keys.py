@@ -30,8 +30,7 @@ class SaltedKeys:
 
     def __init__(self, salts: Mapping[str | bytes, int]) -> None:
         self.forms: Mapping[bytes, tuple[bytes, ...]] = {
-            _bytes(key): tuple(b"%b-%d" % (_bytes(key), salt) for salt in range(number))
-            for key, number in salts.items()
+            _bytes(key): forms_of(_bytes(key), number) for key, number in salts.items()
         }
         """The keys that each hot key becomes."""
         for key, forms in self.forms.items():
@@ -76,6 +75,11 @@ class SaltedKeys:
         if key in self._originals:
             hot = text(self._originals[key])
             raise ValueError(f"the key {text(key)} is also what the hot key {hot} becomes: rename one of them")
+
+
+def forms_of(key: bytes, salts: int) -> tuple[bytes, ...]:
+    """Return the keys that a hot key becomes: `k-0`, `k-1`, …"""
+    return tuple(b"%b-%d" % (key, salt) for salt in range(salts))
 
 
 def _bytes(key: str | bytes) -> bytes:
