@@ -38,6 +38,8 @@ def test_only_the_leader_counts(hosting: Hosting) -> None:
         "underminisrpartitioncount": 1,
         "atminisrpartitioncount": 0,
         "reassigningpartitions": 0,
+        "isrshrinks_total": 0,
+        "isrexpands_total": 0,
         "kafka_log_logmanager_offlinelogdirectorycount": 0,
     }
 

@@ -39,6 +39,12 @@ def test_acknowledged_records_are_on_all_replicas(cluster: Cluster) -> None:
     assert cluster.proposals == 0
 
 
+def changes(cluster: Cluster) -> list[tuple[int, int]]:
+    """Return how often each broker shrank an ISR, and how often it expanded one."""
+    found = [cluster[each].replicas.replicated_partitions for each in (1, 2, 3)]
+    return [(each.isr_changes.shrinks, each.isr_changes.expands) for each in found if each is not None]
+
+
 def test_a_follower_that_lags_leaves_the_isr_and_comes_back(cluster: Cluster) -> None:
     cluster.create_topic()
     cluster.advance(1000)
@@ -48,12 +54,14 @@ def test_a_follower_that_lags_leaves_the_isr_and_comes_back(cluster: Cluster) ->
     assert (first.outcome, cluster.isr()) == ("waiting", (1, 2, 3))
     cluster.advance(SHRINKS_WITHIN_MS - 29_000)
     assert (first.outcome, cluster.isr()) == ("NONE", (1, 2))
+    assert changes(cluster) == [(1, 0), (0, 0), (0, 0)]
     second = cluster[1].produce(b"b")
     cluster.advance(10)
     assert second.outcome == "NONE"
     cluster.heal()
     cluster.advance(1000)
     assert cluster.isr() == (1, 2, 3)
+    assert changes(cluster) == [(1, 1), (0, 0), (0, 0)], "the leader counts"
     third = cluster[1].produce(b"c")
     cluster.advance(1000)
     assert third.outcome == "NONE"

@@ -1,4 +1,4 @@
-"""What `--offset` means in each partition of topics, asked before reading."""
+"""The offsets that `--offset` means in each partition of topics, asked before reading."""
 
 from __future__ import annotations
 

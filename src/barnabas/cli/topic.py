@@ -296,7 +296,7 @@ def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> 
     shell_complete=complete_topic_settings,
     help="Back to the default; repeat.",
 )
-@click.option("--owner", metavar="NAME", help="Who owns it; '' for nobody.")
+@click.option("--owner", metavar="NAME", help="Who owns it; '' for no owner.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
@@ -350,7 +350,7 @@ def alter(
             if owner is not None:
                 if not dry_run:
                     admin.set_owner(outcome, owner, now_ms=time.time_ns() // 1_000_000)
-                rows.append((name, f"{verb}owned by {printable(owner) or 'nobody'}"))
+                rows.append((name, f"{verb}owned by {printable(owner)}" if owner else f"{verb}without an owner"))
     note = (
         "keys map to other partitions when there are more: a key's old and new records may be in two" if grew else None
     )

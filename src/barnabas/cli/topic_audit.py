@@ -1,4 +1,4 @@
-"""`barnabas topic audit`: topics and groups that nobody may need any more."""
+"""`barnabas topic audit`: topics and groups that may be left over."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
 @click.option("--idle", type=Duration(), default="30d", show_default=True, help="A topic is idle after this time.")
 @session_options
 def audit(session: Session, idle: int) -> None:
-    """List topics without owner or new records, and groups that nobody runs.
+    """List topics without owner or new records, and groups without members.
 
     Also partitions without records in topics that have some. The exit code is 0 whatever it finds.
     """

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
 
 class Counted:
-    """What was read of one partition."""
+    """The records of one partition, counted."""
 
     def __init__(self, counters: int) -> None:
         self.keys = HeavyKeys(counters)
@@ -76,7 +76,7 @@ class Counted:
               help="A key is hot from this part of an even partition on.")  # fmt: skip
 @click.option("--salts", default="2,4,8", show_default=True, metavar="N,…", help="Salt hot keys by these numbers.")
 @click.option("--composite", metavar="FIELD", help="Also KEY:FIELD as the key, with a field of the JSON value.")
-@click.option("--partitioner", help="The producers' partitioner.  [default: the one that fits]")
+@click.option("--partitioner", help="The producers' partitioner.  [default: the best fit]")
 @click.option("--counters", type=click.IntRange(min=1), default=1000, show_default=True,
               help="Keys that are counted in each partition; memory grows with it.")  # fmt: skip
 @session_options_of_ranges

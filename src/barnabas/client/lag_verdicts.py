@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 
 class Verdict(IntEnum):
-    """What is said of a partition or a group; the larger, the worse."""
+    """The verdict about a partition or a group; the larger, the worse."""
 
     OK = 0
     WARN = 1
@@ -38,7 +38,7 @@ class Verdict(IntEnum):
 
 
 class Sample(NamedTuple):
-    """What a group committed in a partition at a moment, and the records after it."""
+    """An offset that a group committed in a partition, and the records after it at that moment."""
 
     offset: int
     lag: int

@@ -60,6 +60,12 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
     )
     for name, text, count in counts:
         yield family(_MANAGER + name, "gauge", text, [("", count)])
+    changes = None if replicas.replicated_partitions is None else replicas.replicated_partitions.isr_changes
+    for name, text, count in (
+        ("isrshrinks", "Times that followers left an ISR led here.", 0 if changes is None else changes.shrinks),
+        ("isrexpands", "Times that a follower joined an ISR led here.", 0 if changes is None else changes.expands),
+    ):
+        yield family(f"{_MANAGER}{name}_total", "counter", text, [("", count)])
     yield family(
         "kafka_log_logmanager_offlinelogdirectorycount",
         "gauge",

@@ -24,7 +24,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for, known_code
 from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from barnabas.replication.partition import Partition
-from barnabas.replication.partition_state import PendingIsrChange
+from barnabas.replication.partition_state import PendingIsrChange, PendingShrinkIsr
 from barnabas.steps import in_background
 from barnabas.turns import next_turn
 
@@ -60,6 +60,10 @@ class AlterPartitionManager:
 
     Args:
         broker_epoch: returns the epoch of this broker's registration.
+
+    Attributes:
+        shrinks: how often the controller removed followers from an ISR as proposed here.
+        expands: how often it added a follower.
     """
 
     def __init__(
@@ -76,6 +80,8 @@ class AlterPartitionManager:
         self._waiting: dict[Key, _Submitted] = {}
         self._sending: asyncio.Future[None] | None = None
         self._pause = Pause(loop)
+        self.shrinks = 0
+        self.expands = 0
 
     def __repr__(self) -> str:
         return f"<AlterPartitionManager broker={self._node_id} waiting={len(self._waiting)}>"
@@ -164,5 +170,9 @@ class AlterPartitionManager:
         code = known_code(answer.error_code)
         if code:
             return partition.isr_change_failed(change, code)
+        if isinstance(change, PendingShrinkIsr):
+            self.shrinks += 1
+        else:
+            self.expands += 1
         partition.isr_change_completed(change, answer.leader_epoch, answer.partition_epoch, tuple(answer.isr))
         return False

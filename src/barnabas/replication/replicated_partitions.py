@@ -40,11 +40,11 @@ class ReplicatedPartitions:
     """Keeps replicas alike.
 
     Args:
-        isr_changes: proposes changes of the ISR to the controller.
         lag_time_max_ms: replica.lag.time.max.ms.
 
     Attributes:
         fetchers: the partitions that this broker follows.
+        isr_changes: proposes changes of the ISR to the controller.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ReplicatedPartitions:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.fetchers = fetchers
-        self._isr_changes = isr_changes
+        self.isr_changes = isr_changes
         self._lag_time_max_ms = lag_time_max_ms
         self._loop = loop
         self._led: dict[Partition, None] = {}
@@ -98,7 +98,7 @@ class ReplicatedPartitions:
         if self._looking is not None:
             self._looking.cancel()
         self.fetchers.close()
-        self._isr_changes.close()
+        self.isr_changes.close()
 
     # ISR
 
@@ -126,7 +126,7 @@ class ReplicatedPartitions:
             [broker_id for broker_id, _ in change.sent.isr],
             list(partition.isr),
         )
-        self._isr_changes.submit(partition, change)
+        self.isr_changes.submit(partition, change)
 
     async def _tick(self) -> None:
         while True:
