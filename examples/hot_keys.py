@@ -10,7 +10,7 @@ The salt comes from the record's offset. A random one would be another one when 
 lost or doubled in the shuffle.
 
 Salting spreads work behind the topic only. The partitions of the topic itself stay skewed, because a key has one
-partition; `loads` shows how much.
+partition; `loads` shows how much. `spread_keys.py` spreads them.
 """
 
 from __future__ import annotations

@@ -72,6 +72,15 @@ SECTIONS: list[Section] = [
         [("", f"client/{module}", name) for module, names in VALUES for name in names],
     ),
     (
+        "Hot keys",
+        "How to use them: [keys](keys.md).",
+        [
+            ("barnabas.client.salted_keys.", "client/salted_keys", "SaltedKeys"),
+            ("barnabas.spark.salted_keys.", "spark/salted_keys", "salted"),
+            ("barnabas.spark.salted_keys.", "spark/salted_keys", "original"),
+        ],
+    ),
+    (
         "Topics as Arrow",
         "How to use it, also with DuckDB and polars: [reading without Spark](read.md).",
         [("barnabas.", "arrow/read", "read"), ("barnabas.arrow.", "arrow/records", "Records")],
@@ -84,6 +93,7 @@ SECTIONS: list[Section] = [
             ("barnabas.retries.", "retries/policy", "RetryPolicy"),
             ("barnabas.retries.", "retries/record", "Record"),
             ("barnabas.retries.", "retries/record", "Output"),
+            ("barnabas.retries.", "retries/record", "Later"),
         ],
     ),
     (

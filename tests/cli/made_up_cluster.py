@@ -156,6 +156,9 @@ class MadeUpAdmin:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def list_owners(self, topics: Iterable[TopicMetadata]) -> dict[str, str]:
+        return {}
+
     def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
         return [_topic(name) for name in sorted(self.partitions)]
 

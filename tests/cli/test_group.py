@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from barnabas.cli.group import _summary, lag_rows
+from barnabas.cli.group import _summary
+from barnabas.cli.group_lag import lag_rows
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.client.admin import (
     EARLIEST,

@@ -11,14 +11,13 @@ import time
 
 import click
 
-from barnabas.cli.failure import Failure
-from barnabas.cli.offset_grammar import END, START, Range, Span, parse_offsets
+from barnabas.cli.offset_grammar import END, START, Range, parse_offsets
 from barnabas.cli.progress import on_terminal, output_is_a_file, shown
 from barnabas.cli.record_format import printer
 from barnabas.cli.session import Session, complete_topics, session_options_of_consume
+from barnabas.cli.spans import partition_counts, spans_of
 from barnabas.cli.wording import as_typed, counted
-from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
-from barnabas.client.log_points import Anchor, Point
+from barnabas.client.admin import Admin
 from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
@@ -119,9 +118,10 @@ def consume(
     bounds = {}
     with session.admin() as admin:
         if group is None:
-            bounds = _bounds(admin, names, chosen, wanted, isolation_level)
+            isolation = READ_COMMITTED if isolation_level == "read_committed" else READ_UNCOMMITTED
+            bounds = spans_of(admin, names, chosen, wanted, isolation)
         else:
-            _require_topics(admin, names)
+            partition_counts(admin, names)
             if (offsets or from_beginning) and on_terminal():
                 _note_committed(admin, group, names)
     with opened(session, extra, settings) as run:
@@ -162,42 +162,3 @@ def _note_committed(admin: Admin, group: str, names: list[str]) -> None:
                 " again)",
                 err=True,
             )
-
-
-def _require_topics(admin: Admin, names: list[str]) -> dict[str, int]:
-    return {name: len(result(found).partitions) for name, found in admin.describe_topics(names).items()}
-
-
-def _bounds(
-    admin: Admin, names: list[str], chosen: list[int], wanted: Range, isolation_level: str
-) -> dict[TopicPartition, Span]:
-    """Return where to begin and end in each partition.
-
-    Raises:
-        Failure: a partition does not exist.
-        KafkaError: a topic does not exist, or a leader does not answer.
-    """
-    partitions = []
-    for name, total in _require_topics(admin, names).items():
-        for number in chosen:
-            if number >= total:
-                raise Failure(f"topic {name} has no partition {number}", f"it has {total}, from 0 on")
-        partitions += [TopicPartition(name, number) for number in (chosen or range(total))]
-    isolation = READ_COMMITTED if isolation_level == "read_committed" else READ_UNCOMMITTED
-    starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=isolation)
-
-    def resolve(point: Point) -> dict[TopicPartition, int]:
-        times: dict[TopicPartition, int | None] = {}
-        if point.anchor is Anchor.TIME:
-            for each, found in admin.list_offsets(dict.fromkeys(partitions, point.number)).items():
-                offset = result(found).offset
-                times[each] = offset if offset >= 0 else None
-        return {
-            each: point.resolve(result(starts[each]).offset, result(ends[each]).offset, times.get(each))
-            for each in partitions
-        }
-
-    begin = resolve(wanted.begin)
-    end = resolve(wanted.end) if wanted.end is not None else {}
-    return {each: Span(begin[each], end.get(each), result(ends[each]).offset) for each in partitions}

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
 from typing import Any
 
 import click
 
 from barnabas.cli.failure import failure_of, report_failures
 from barnabas.cli.group_delete_offsets import delete_offsets
+from barnabas.cli.group_lag import lag_rows
 from barnabas.cli.group_reset import reset_offsets
-from barnabas.cli.log_bounds import log_bounds
+from barnabas.cli.group_verdicts import verdicts
 from barnabas.cli.output import Table
+from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
+from barnabas.cli.txn import Duration
 from barnabas.cli.wording import counted
 from barnabas.client.admin import (
     Admin,
     GroupDescription,
-    GroupMember,
     GroupRebalance,
-    TopicMetadata,
-    TopicPartition,
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.words.printable import printable
@@ -49,15 +49,47 @@ def group() -> None:
 @click.option(
     "--type", "types", multiple=True, help="Only groups of this type: classic, consumer, share, streams; repeat."
 )
+@click.option("--verdict", is_flag=True, help="Also whether each keeps up: OK, WARN, STALL, STOP, REWIND.")
+@click.option(
+    "--samples", type=click.IntRange(min=2), default=4, show_default=True, help="For a verdict: how many times to look."
+)
+@click.option(
+    "--every", type=Duration(), default="5s", show_default=True, help="For a verdict: the time between looks."
+)
 @session_options
-def list_(session: Session, states: tuple[str, ...], types: tuple[str, ...]) -> None:
-    """List groups."""
+def list_(
+    session: Session, states: tuple[str, ...], types: tuple[str, ...], verdict: bool, samples: int, every: int
+) -> None:
+    """List groups.
+
+    A verdict is Burrow's, from a window of samples. It must be longer than the interval in which the consumers commit.
+    """
     wanted_states, wanted_types = parse_words(states, _STATES, "--state"), parse_words(types, _TYPES, "--type")
+    looks = 0
+
+    def pause(number: int) -> None:
+        nonlocal looks
+        looks = number
+        time.sleep(every / 1000)
+
     with session.admin() as admin:
         listings = admin.list_groups(states=wanted_states, types=wanted_types)
+        found = {}
+        if verdict:
+            with shown(lambda: Measured(f"look {looks + 1} of {samples}", looks, samples)):
+                found = verdicts(admin, [each.group_id for each in listings], samples, pause)
     rows = [(each.coordinator, each.group_id, each.state, each.type, each.protocol_type) for each in listings]
     columns = ("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL")
-    session.output.table(columns, rows, hidden_first=("PROTOCOL", "BROKER", "TYPE"))
+    hidden_first = ("PROTOCOL", "BROKER", "TYPE")
+    if not verdict:
+        session.output.table(columns, rows, hidden_first=hidden_first)
+        return
+    judged = [
+        (*row, each.verdict.name, each.lag, each.worst) for row in rows if (each := found.get(row[1])) is not None
+    ]
+    session.output.table(
+        (*columns, "VERDICT", "LAG", "PARTITIONS"), judged, hidden_first=(*hidden_first, "LAG"), below=("PARTITIONS",)
+    )
 
 
 def _named(
@@ -151,43 +183,6 @@ def _members(found: GroupDescription) -> Table:
     ]
     columns = ("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ASSIGNMENT")
     return Table(columns, rows, hidden_first=("INSTANCE-ID", "HOST", "MEMBER-ID"), below=("ASSIGNMENT",))
-
-
-def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """Return a row for each partition that the group reads, and of each topic that it committed in: offsets, lag and members.
-
-    A share group has a start offset, its coordinator counts the lag, and several members may read a partition.
-    """
-    is_share = found.type == "share"
-    shared = admin.list_share_group_offsets(found.group_id) if is_share else {}
-    committed = {} if is_share else admin.list_group_offsets(found.group_id)
-    readers: dict[TopicPartition, list[GroupMember]] = {}
-    for member in found.members:
-        for where in member.assignment:
-            readers.setdefault(where, []).append(member)
-    rows = []
-    for where, (start, end) in log_bounds(
-        admin, sorted({*shared, *committed, *readers, *_beside(admin, committed)})
-    ).items():
-        offset, lag = shared.get(where, (None, None))
-        if where in committed:
-            offset = committed[where].offset
-            lag = None if end is None else max(0, end - offset)
-        rows.append((*where, offset, start, end, lag, *_names(readers.get(where, ()))))
-    return rows
-
-
-def _beside(admin: Admin, committed: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
-    """Yield every partition of the topics that a group committed in: a group without members names no others."""
-    for name, found in admin.describe_topics(sorted({each.topic for each in committed})).items():
-        if isinstance(found, TopicMetadata):
-            yield from (TopicPartition(name, each.partition) for each in found.partitions)
-
-
-def _names(members: Sequence[GroupMember]) -> Sequence[str | None]:
-    """Return the members' ids, client ids and hosts, each joined by commas."""
-    columns = zip(*((each.member_id, each.client_id, each.host) for each in members), strict=True)
-    return [",".join(dict.fromkeys(column)) for column in columns] or (None, None, None)
 
 
 @group.command()

@@ -186,7 +186,8 @@ def _field(step: Callable[[Shown, str], bytes], modifier: str) -> Callable[[Show
     return lambda record: step(record, modifier)
 
 
-def _json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
+def json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
+    """Return the field of a key or a value; bytes that are not UTF-8 are in base64, in a field of another name."""
     if data is None:
         return {name: None}
     try:
@@ -202,8 +203,8 @@ def to_json(record: Shown) -> bytes:
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        **_json_bytes("key", record.key),
-        **_json_bytes("value", record.value),
-        "headers": [{"key": name, **_json_bytes("value", value)} for name, value in record.headers],
+        **json_bytes("key", record.key),
+        **json_bytes("value", record.value),
+        "headers": [{"key": name, **json_bytes("value", value)} for name, value in record.headers],
     }
     return printable_json(json.dumps(found, ensure_ascii=False)).encode() + b"\n"

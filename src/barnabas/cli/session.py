@@ -150,6 +150,11 @@ def session_options_of_consume(function: Callable[..., None]) -> Callable[..., N
     return _with_session(function, "--output", tables=False)
 
 
+def session_options_of_ranges(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the common options to a command with tables whose `-o` is an offset."""
+    return _with_session(function, "--output", tables=True)
+
+
 def session_options_of_sql(outputs: Mapping[str, type[Output]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return what adds the common options, with other outputs; `--format` is another name of `--output`."""
     return lambda function: _with_session(function, "-o", "--output", "--format", tables=True, outputs=outputs)

@@ -1,4 +1,4 @@
-"""`barnabas topic`: create, list, configs, describe, alter, delete, which-partition.
+"""`barnabas topic`: create, list, configs, describe, alter, delete, skew, which-partition.
 
 Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 """
@@ -6,6 +6,7 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 from __future__ import annotations
 
 import re
+import time
 
 import click
 
@@ -22,8 +23,11 @@ from barnabas.cli.session import (
     session_options,
 )
 from barnabas.cli.topic_arguments import required, topic_names, whole_name
+from barnabas.cli.topic_audit import audit
 from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
+from barnabas.cli.topic_owners import owners_of
+from barnabas.cli.topic_skew import skew
 from barnabas.cli.topic_trim import trim
 from barnabas.cli.topic_which_partition import which_partition
 from barnabas.cli.wording import listed
@@ -139,10 +143,15 @@ def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_i
     """List topics, or those whose whole name matches a regular expression."""
     with session.admin() as admin:
         topics = admin.list_topics(internal=internal and not exclude_internal)
+        owners = owners_of(admin, topics)
     if patterns:
         topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
-    rows = [(each.name, len(each.partitions), _replicas(each)) for each in topics]
-    session.output.table(("NAME", "PARTITIONS", "REPLICAS"), rows, hidden_first=("REPLICAS",))
+    rows = [
+        (each.name, len(each.partitions), _replicas(each), *([owners.get(each.name)] if owners else ()))
+        for each in topics
+    ]
+    columns = ("NAME", "PARTITIONS", "REPLICAS", *(["OWNER"] if owners else ()))
+    session.output.table(columns, rows, hidden_first=("REPLICAS", "OWNER")[: len(columns) - 2])
     if patterns and not topics:
         _note_unmatched(patterns)
 
@@ -187,15 +196,17 @@ def describe(
     with session.admin() as admin:
         outcomes = admin.describe_topics(required(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
+        owners = owners_of(admin, found) if chosen["summary"] else {}
         described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
         details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
-            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL")
+            owner = {"OWNER": owners[each.name]} if each.name in owners else {}
+            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *owner)
             row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
-            shown["summary"] = Table(columns, [row], vertical=True)
+            shown["summary"] = Table(columns, [(*row, *owner.values())], vertical=True)
         if chosen["configs"]:
             entries = described[each.name] if everything else changed(ResourceType.TOPIC, described[each.name])
             rows = [(entry.name, entry.value, entry.source.name) for entry in entries]
@@ -285,6 +296,7 @@ def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> 
     shell_complete=complete_topic_settings,
     help="Back to the default; repeat.",
 )
+@click.option("--owner", metavar="NAME", help="Who owns it; '' for nobody.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
@@ -295,9 +307,10 @@ def alter(
     added: int | None,
     configs: tuple[str, ...],
     deleted: tuple[str, ...],
+    owner: str | None,
     dry_run: bool,
 ) -> None:
-    """Add partitions to topics, or change their settings.
+    """Add partitions to topics, or change their settings or owner.
 
     With more partitions a key may map to another one: its old and new records are then in two partitions.
     """
@@ -306,8 +319,10 @@ def alter(
         raise click.UsageError("Use either --partitions (a total) or --add-partitions (a difference).")
     changes = [ConfigChange(name, value) for name, value in parse_pairs(configs, "--config").items()]
     changes += [ConfigChange(name, operation=ConfigOperation.DELETE) for name in deleted]
-    if not (changes or partitions or added):
-        raise click.UsageError("Nothing to change: use --partitions, --add-partitions, --config or --delete-config.")
+    if not (changes or partitions or added or owner is not None):
+        raise click.UsageError(
+            "Nothing to change: use --partitions, --add-partitions, --config, --delete-config or --owner."
+        )
     rows: list[tuple[object, ...]] = []
     failures: list[tuple[str, KafkaError]] = []
     grew = False
@@ -332,11 +347,15 @@ def alter(
                     failures.append((f"topic {name}", altered))
                     continue
                 rows.append((name, altered.status(dry_run=dry_run)))
+            if owner is not None:
+                if not dry_run:
+                    admin.set_owner(outcome, owner, now_ms=time.time_ns() // 1_000_000)
+                rows.append((name, f"{verb}owned by {printable(owner) or 'nobody'}"))
     note = (
         "keys map to other partitions when there are more: a key's old and new records may be in two" if grew else None
     )
     _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, note)
 
 
-for command in (configs, delete, trim, which_partition):
+for command in (audit, configs, delete, skew, trim, which_partition):
     topic.add_command(command)

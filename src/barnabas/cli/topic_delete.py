@@ -20,6 +20,7 @@ _HELD_BY = {
     "__transaction_state": "the state of every transaction and its producer",
     "__share_group_state": "the positions of every share group",
     "__barnabas_cuts": "the named cuts",
+    "__barnabas_owners": "the owners of topics",
     "__barnabas_redrive": "which dead letters were sent back",
     "__barnabas_sink": "the last batch of every Spark query that writes",
 }

@@ -28,6 +28,7 @@ from barnabas.client import (
     group_offsets,
     groups,
     offsets,
+    owners,
     partition_descriptions,
     quorum,
     quotas,
@@ -174,3 +175,5 @@ class Admin(Closeable):
     store_cut = _method(cuts.store_cut)
     delete_cuts = _method(cuts.delete_cuts)
     current_topic_ids = _method(cuts.current_topic_ids)
+    list_owners = _method(owners.list_owners)
+    set_owner = _method(owners.set_owner)

@@ -22,12 +22,10 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outcome import result
-from barnabas.client.partition_records import append_batch, fetch_records
+from barnabas.client.partition_records import append_batch, records_between
 from barnabas.client.topics import NewTopic, create_if_absent
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
-from barnabas.records.record import check_records
-from barnabas.records.record_batch import iter_batches
 
 _SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.1"}
 
@@ -56,16 +54,12 @@ class CompactedTopic:
             if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return found
             raise
-        while offset < end:
-            records = self._fetch(offset)
-            for position, header in iter_batches(records):
-                offset = max(offset, header.next_offset)
-                for record in () if header.is_control else check_records(records, position):
-                    key = (record.key or b"").decode()
-                    if record.value is None:
-                        found.pop(key, None)
-                    else:
-                        found[key] = record.value
+        for record in records_between(self._cluster, self._partition, offset, end):
+            key = (record.key or b"").decode()
+            if record.value is None:
+                found.pop(key, None)
+            else:
+                found[key] = record.value
         return dict(sorted(found.items()))
 
     def put(self, key: str, value: bytes | None, now_ms: int) -> None:
@@ -80,6 +74,3 @@ class CompactedTopic:
 
     def _end_of_log(self, position: int) -> int:
         return result(list_offsets(self._cluster, {self._partition: position})[self._partition]).offset
-
-    def _fetch(self, offset: int) -> memoryview:
-        return self._cluster.retry(lambda: fetch_records(self._cluster, self._partition, offset))

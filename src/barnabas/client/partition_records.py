@@ -1,13 +1,14 @@
 """Fetches and appends record batches of one partition, one request at a time.
 
-Each function makes one attempt; the caller decides how long to repeat it (`Cluster.retry`, `insist`).
+Each function but `records_between` makes one attempt; the caller decides how long to repeat it (`Cluster.retry`, `insist`).
 
 Sources: Fetch (1), Produce (0); KIP-74 (a fetch returns at least one batch, whatever its limit).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
@@ -15,6 +16,8 @@ from barnabas.client.outcome import outcome_of, result
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.records.record import Record, check_records
+from barnabas.records.record_batch import iter_batches
 
 # From version 13 on Fetch and Produce name topics by id.
 _HIGHEST_WITH_NAMES = 12
@@ -35,6 +38,23 @@ def fetch_records(cluster: Cluster, partition: TopicPartition, offset: int) -> m
         # A new leader may not know yet that these records are committed.
         raise error_for(ErrorCode.REQUEST_TIMED_OUT, f"no records of {partition} from offset {offset} on")
     return records
+
+
+def records_between(cluster: Cluster, partition: TopicPartition, begin: int, end: int) -> Iterator[Record]:
+    """Yield the records from an offset on, before another; those of open and aborted transactions, too.
+
+    Raises:
+        KafkaError: the leader does not return them until the cluster's deadline.
+        RecordError: a batch is damaged.
+    """
+    offset = begin
+    while offset < end:
+        fetched = cluster.retry(partial(fetch_records, cluster, partition, offset))
+        for position, header in iter_batches(fetched):
+            offset = max(offset, header.next_offset)
+            for record in () if header.is_control else check_records(fetched, position):
+                if begin <= record.offset < end:
+                    yield record
 
 
 def fetch_once(

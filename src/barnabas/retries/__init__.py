@@ -11,6 +11,7 @@ guarantees, the names of the headers and the limits.
 - `policy`: the policy, and the names of topics that follow from it; `headers`: what a failed record carries.
 - `routing`: where a record goes that failed or is held back; `held_keys`: which keys are held back. Both do no I/O.
 - `consumer`: the consumer; `arrivals`: its records that wait; `forwarding`: its transactions; `topics`: the topics that it needs.
+- `delivery`: records that shall be delivered at the time in their header.
 - `redrive`: sends dead letters back; `redriven`: which were sent; `committed_records`: reads partitions.
 
 The consumer needs confluent-kafka, the extra `cli`; a policy and records do not, so Spark's executors do without.
@@ -24,13 +25,15 @@ from barnabas.words.requirements import needed_by
 if TYPE_CHECKING:
     from barnabas.retries.consumer import RetryingConsumer as RetryingConsumer
     from barnabas.retries.policy import RetryPolicy as RetryPolicy
+    from barnabas.retries.record import Later as Later
     from barnabas.retries.record import Output as Output
     from barnabas.retries.record import Record as Record
 
-__all__ = ["Output", "Record", "RetryPolicy", "RetryingConsumer"]
+__all__ = ["Later", "Output", "Record", "RetryPolicy", "RetryingConsumer"]
 
 _found = imported_when_used(
     __name__,
+    Later="barnabas.retries.record",
     Output="barnabas.retries.record",
     Record="barnabas.retries.record",
     RetryPolicy="barnabas.retries.policy",

@@ -27,7 +27,7 @@ from barnabas.retries.committed_records import READER_SETTINGS, Where, log_ends,
 from barnabas.retries.forwarding import Forwarder, GroupWentOn
 from barnabas.retries.held_keys import HeldKeys
 from barnabas.retries.policy import RetryPolicy
-from barnabas.retries.record import Output, Record
+from barnabas.retries.record import Later, Output, Record
 from barnabas.retries.routing import Arrival, Router
 from barnabas.retries.topics import ensure_topics
 
@@ -119,8 +119,8 @@ class RetryingConsumer:
         """Call the function for every record, until `stop`.
 
         Args:
-            function: gets a `Record`; the `Output`s that it returns are produced in the transaction that moves the group on. Any
-                `Exception` is a failed attempt.
+            function: gets a `Record`; the `Output`s that it returns are produced in the transaction that moves the group on. `Later`
+                is no attempt, the record comes again; any other `Exception` is a failed one.
 
         Raises:
             KafkaException: the consumer or the producer cannot continue, for example after another process took over its transactional id.
@@ -179,6 +179,9 @@ class RetryingConsumer:
         try:
             outputs = list(function(arrival.record) or ())
             retry = 0
+        except Later as later:
+            waiting, retry = self._router.held_until(arrival, later.due_ms, self._now_ms())
+            outputs = [waiting]
         except Exception as error:  # whatever the user's function raises
             outputs = [self._router.failed(arrival, error, self._now_ms())]
             retry = self._router.retry_after(arrival, error)

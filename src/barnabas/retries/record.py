@@ -1,4 +1,4 @@
-"""A record as the user's function gets it, and a record that is to be produced."""
+"""A record as the user's function gets it, a record that is to be produced, and a record that shall wait."""
 
 from __future__ import annotations
 
@@ -41,3 +41,15 @@ class Output:
     key: bytes | None = None
     headers: Headers = ()
     partition: int | None = None
+
+
+class Later(Exception):
+    """Raised by the function: this record shall come again at a time, and this is no attempt.
+
+    Args:
+        due_ms: when, in milliseconds since the epoch. The record comes then, or later by the policy's shortest delay at most.
+    """
+
+    def __init__(self, due_ms: int) -> None:
+        super().__init__(due_ms)
+        self.due_ms = due_ms

@@ -96,8 +96,23 @@ class Router:
         )
         return self._output(arrival.record, failure, retry)
 
-    def held_back(self, arrival: Arrival, retry: int) -> Output:
-        """Return a record, as it is, for the end of another retry's topic: behind the record that it waits for."""
+    def held_until(self, arrival: Arrival, due_ms: int, now_ms: int) -> tuple[Output, int]:
+        """Return a record, as it is, for the topic where it waits for a time, or for a part of it; and which retry's topic that is.
+
+        That is the topic with the longest delay that ends before the time. A shorter wait takes the topic with the shortest delay.
+
+        Raises:
+            ValueError: the policy has no retries, so no topic to wait in.
+        """
+        delays = {self._policy.delay_ms(retry): retry for retry in range(self._policy.total_retries, 0, -1)}
+        if not delays:
+            raise ValueError("a policy without retries has no topic in which a record may wait: give it delays")
+        delay_ms = max((each for each in delays if each <= due_ms - now_ms), default=min(delays))
+        retry = delays[delay_ms]
+        return self.held_back(arrival, retry, min(due_ms, now_ms + delay_ms)), retry
+
+    def held_back(self, arrival: Arrival, retry: int, due_ms: int = 0) -> Output:
+        """Return a record, as it is, for the end of another retry's topic: behind the record that it waits for, or until a time."""
         origin = self._origin(arrival.record)
         failure = replace(
             arrival.failure,
@@ -107,7 +122,7 @@ class Router:
             timestamp_ms=origin.timestamp_ms,
             group=self._group,
             attempts=arrival.record.attempt - 1,
-            due_ms=0,
+            due_ms=due_ms,
         )
         return self._output(arrival.record, failure, retry)
 
