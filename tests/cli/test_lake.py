@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
+import confluent_kafka
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -124,6 +126,63 @@ def test_the_upkeep_of_a_table_and_its_audit(kind: str, tmp_path: Path) -> None:
         CliRunner().invoke(command_group(), ["produce", "orders", "-b", broker.bootstrap_servers], input="a\nb\n")
         result = run("lake", "audit", "orders", *table, "-b", broker.bootstrap_servers)
     assert result.output.splitlines()[-1] == "valid: each of 2 committed records of orders is in the table once"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_audit_of_a_part(kind: str, tmp_path: Path) -> None:
+    """Partition 0 lacks offset 1, an hour old; in partition 1 offset 0, of the second day, is there twice."""
+    table = ["--delta", str(tmp_path / "table")]
+    if kind == "iceberg":
+        table = ["--iceberg", "shop.orders"]
+        table += [word for pair in catalog_in(tmp_path).items() for word in ("--catalog", "=".join(pair))]
+    now_ms = time.time_ns() // 1_000_000
+    with barnabas.Broker() as broker, Admin(broker.bootstrap_servers) as admin:
+        results(admin.create_topics([NewTopic("orders", 2)]))
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for partition in (0, 1):
+            for age_ms in (7_200_000, 3_600_000, 0):
+                producer.produce("orders", b"a", partition=partition, timestamp=now_ms - age_ms)
+        assert producer.flush(30) == 0
+        for batch, (partition, offset, age_ms, day) in enumerate(
+            [(0, 0, 7_200_000, 1), (0, 2, 0, 2), (1, 0, 7_200_000, 2), (1, 0, 7_200_000, 2), (1, 1, 3_600_000, 1)]
+        ):
+            rows = {
+                "topic": ["orders"], "partition": pa.array([partition], pa.int32()), "offset": [offset],
+                "timestamp": pa.array([now_ms - age_ms], pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
+                "day": [day],
+            }  # fmt: skip
+            assert append(open_table(kind, tmp_path), pa.table(rows), batch)
+
+        def audit(*conditions: str) -> list[str]:
+            words = [word for each in conditions for word in ("--where", each)]
+            result = run("lake", "audit", "orders", *table, "-b", broker.bootstrap_servers, *words)
+            *_, verdict, open_ = ["", *result.output.splitlines()]
+            assert result.exit_code == (0 if verdict.startswith("valid") else 1), result.output
+            assert not conditions or open_.startswith("not compared: the other rows and records")
+            return [verdict, open_]
+
+        assert audit()[1] == "invalid: 1 missing, 1 repeated"
+        assert audit("partition=0")[0] == "invalid: 1 missing"
+        assert audit("partition=1")[0] == "invalid: 1 repeated"
+        assert audit("timestamp>=-90m", "partition=1")[0] == (
+            "valid: each of 1 committed records of orders with timestamp >= -90m and partition = 1 is in the table once; "
+            "1 at the end are not in it yet"
+        )
+        assert audit("timestamp>=-90m")[0] == "invalid: 1 missing"
+        assert audit("timestamp<-90m")[0] == "invalid: 1 repeated"
+        assert audit("day=1") == [
+            "valid: each of 2 rows of orders with day = 1 is a committed record, once",
+            "not compared: the other rows and records; and whether records are missing from this part, because the topic does "
+            "not have the column day",
+        ]
+        assert audit("day=2")[0] == "invalid: 1 repeated"
+        assert audit("day=3")[0] == "invalid: the table has no row of orders with day = 3"
+        missing = run("lake", "audit", "orders", *table, "-b", broker.bootstrap_servers, "--where", "timestmp>=-1h")
+        assert missing.output == "error: the table has no column timestmp; did you mean timestamp?\n"
+        words = ["lake", "audit", "orders", *table, "-b", broker.bootstrap_servers, "--where", "day=1", "-o", "json"]
+        document = json.loads(run(*words).output)
+        assert (document["where"], document["partitions"][0]["missing"]) == ("day = 1", None)
 
 
 @pytest.mark.parametrize(

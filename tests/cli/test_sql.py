@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -75,3 +80,39 @@ def test_a_value_that_is_not_text(servers):
             "error: the value at offset 0 of bytes-0 is not UTF-8 (--key binary and --value binary read bytes)\n"
         )
         assert run(other.bootstrap_servers, "SELECT value FROM bytes", "--value", "binary").exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", ["{}", "COPY ({}) TO 'rows.csv'"], ids=["printed", "copied"])
+def test_ctrl_c_ends_a_statement_and_leaves_nothing(servers, tmp_path, statement):
+    """While rows are printed, and while DuckDB runs without a row for us."""
+    words = [
+        "sql",
+        statement.format("SELECT i, value FROM orders, range(1000000000000) t(i)"),
+        "-o",
+        "csv",
+        "-b",
+        servers,
+    ]
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "here").mkdir()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "barnabas", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path / "here",
+        env=os.environ | {"TMPDIR": str(tmp_path / "temporary")},
+    )  # fmt: skip
+    try:
+        assert running.stdout is not None
+        if statement == "{}":
+            assert running.stdout.readline() == b"i,value\n"
+        else:
+            deadline = time.monotonic() + 60
+            while not any(each.stat().st_size for each in (tmp_path / "here").iterdir()):
+                assert time.monotonic() < deadline
+                assert running.poll() is None
+                time.sleep(0.02)  # between two looks
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (errors.strip(), running.returncode) == (b"", 130)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -14,7 +14,6 @@ of digits is an offset, as on the command line: a time in milliseconds is writte
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -36,8 +35,6 @@ from barnabas.words.times import parse_time_ms
 Place: TypeAlias = "str | int | datetime | Mapping[int, int] | Mapping[str, Mapping[int, int]]"
 
 _WORDS: dict[str, OffsetLimit] = {"start": Earliest(), "beginning": Earliest(), "end": Latest()}
-_NUMBER = re.compile(r"([-+]?)(\d+)", re.ASCII)
-_ANCHORS = {"": Anchor.EXACT, "+": Anchor.START, "-": Anchor.END}
 
 
 def parse_place(place: Place, topics: Sequence[str], now_ms: int) -> OffsetLimit | Point:
@@ -76,9 +73,7 @@ def _from_text(text: str, now_ms: int) -> OffsetLimit | Point:
         return _WORDS[text.lower()]
     if text.startswith("@"):
         return ByTimestamp(parse_time_ms(text[1:], now_ms))
-    if match := _NUMBER.fullmatch(text):
-        return Point(_ANCHORS[match[1]], int(match[2]))
-    return limit_from_text(text, now_ms)
+    return Point.of_number(text) or limit_from_text(text, now_ms)
 
 
 def _by_topic(place: Mapping[Any, Any], topics: Sequence[str]) -> dict[str, dict[str, int]]:

@@ -21,10 +21,10 @@ from barnabas.spark.source.option_words import OptionWords
 from barnabas.spark.source.options import (
     Assign,
     ConsumerSettings,
-    IsolationLevel,
     SourceOptions,
     Subscribe,
     TimestampStrategy,
+    isolation_level,
 )
 from barnabas.spark.source.ranges import OffsetRange
 from barnabas.words.nearest import did_you_mean
@@ -134,7 +134,7 @@ def reading_options(
         api_timeout_ms=timeout_ms,
         consumer=ConsumerSettings(
             CLIENT_ID,
-            _isolation(isolation),
+            isolation_level("isolation", isolation),
             request_timeout_ms=timeout_ms,
             fetch_max_wait_ms=min(_FETCH_WAIT_MS, timeout_ms // 4),  # an answer is not to come after the time-out
         ),
@@ -181,13 +181,6 @@ def _columns(names: Sequence[str] | None) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise ValueError("columns has a name twice")
     return tuple(names)
-
-
-def _isolation(text: str) -> IsolationLevel:
-    level = text.strip().upper()
-    if level not in IsolationLevel.__members__:
-        raise ValueError(f"isolation must be read_committed or read_uncommitted, not '{printable(text)}'")
-    return IsolationLevel[level]
 
 
 def _is_text(name: str, kind: str) -> bool:

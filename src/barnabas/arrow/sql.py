@@ -93,7 +93,7 @@ class TopicQuery:
         isolation: str = "read_committed",
         timeout_ms: int = 30_000,
     ) -> None:
-        self._failures: list[Exception] = []
+        self._failures: list[BaseException] = []
         self._kinds = {"key": key, "value": value}
         self._spilled = tempfile.TemporaryDirectory(prefix="barnabas-sql-", ignore_cleanup_errors=True)
         self._connection = duckdb.connect(config={"temp_directory": self._spilled.name})
@@ -163,9 +163,19 @@ class TopicQuery:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Raise the error that ended a scan instead of DuckDB's report of it, and DuckDB's own as one sentence."""
+        """Raise the error that ended a scan instead of DuckDB's report of it, and DuckDB's own as one sentence.
+
+        Raises:
+            KeyboardInterrupt: of Ctrl-C, for which DuckDB has two errors of its own.
+        """
         try:
             yield
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except RuntimeError as error:
+            if str(error) != "Query interrupted":
+                raise
+            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             if self._failures:
                 raise self._failures[0] from None

@@ -6,6 +6,7 @@ the upkeep of a table that a query writes for a long time; they need no cluster.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
     from barnabas.spark.tables.audit import PartitionAudit
+    from barnabas.spark.tables.audited_part import Part
 
 _SHOWN = 3
 """Ranges of wrong offsets that a line shows; JSON has all."""
@@ -55,6 +57,12 @@ _storage = click.option(
 @_catalog
 @_storage
 @click.option("--parquet", metavar="PATH", help="The folder of Parquet files, or of a streaming query's file sink.")
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    multiple=True,
+    help="Only this part, such as partition=0, timestamp>=-1h or day=2026-11-21; repeat.",
+)
 @click.option("--from-first", is_flag=True, help="Begin at the table's first record of each partition.")
 @click.option("--to-end", is_flag=True, help="The table must reach the end of the topic.")
 @session_options
@@ -66,6 +74,7 @@ def audit(
     catalog: tuple[str, ...],
     storage: tuple[str, ...],
     parquet: str | None,
+    where: tuple[str, ...],
     from_first: bool,
     to_end: bool,
 ) -> None:
@@ -79,6 +88,7 @@ def audit(
         with needed_by("the audit", "lake"):
             from barnabas.spark.tables import audit as lake_audit
 
+            part = lake_audit.parse_part(where, time.time_ns() // 1_000_000)
             table: lake_audit.Rows
             if delta is not None:
                 table = lake_audit.delta_table(delta, parse_pairs(storage, "--storage"))
@@ -86,10 +96,11 @@ def audit(
                 table = lake_audit.iceberg_table(iceberg, catalog_of(catalog))
             else:
                 table = lake_audit.parquet_files(parquet or "")
-        found = list(lake_audit.audit(_with_port(session), topic, table, from_first=from_first, to_end=to_end))
+        options = {"from_first": from_first, "to_end": to_end}
+        found = list(lake_audit.audit(_with_port(session), topic, table, part=part, **options))
     except ValueError as error:
         raise Failure(str(error)) from None
-    _report(session, topic, found)
+    _report(session, topic, found, part)
 
 
 @lake.command()
@@ -150,7 +161,7 @@ def _with_port(session: Session) -> str:
         return ",".join(format_address(*each) for each in admin.cluster.bootstrap)
 
 
-def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:
+def _report(session: Session, topic: str, found: list[PartitionAudit], part: Part) -> None:
     """Print the partitions, what is wrong in them, and the verdict.
 
     Raises:
@@ -159,51 +170,70 @@ def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:
     columns = ("PARTITION", "COMMITTED", "ROWS", "MISSING", "REPEATED", "UNCOMMITTED", "UNKNOWN", "BEHIND")
     rows = [
         (
-            each.partition, each.committed, each.rows,
-            each.missing.size, each.repeated.size, each.uncommitted.size, each.unknown.size, each.behind,
+            each.partition, None if part.unknown_to_the_log else each.committed, each.rows,
+            None if part.unknown_to_the_log else each.missing.size,
+            each.repeated.size, each.uncommitted.size, each.unknown.size,
+            None if part.unknown_to_the_log else each.behind,
         )
         for each in found
     ]  # fmt: skip
     table = Table(columns, rows, hidden_first=("ROWS", "COMMITTED", "BEHIND"))
-    is_valid = not any(each.wrong for each in found) and not is_without_rows(found)
+    is_valid = not any(each.wrong for each in found) and not is_without_rows(found, part)
     if session.output.is_json:
         wrong = [
             {"partition": each.partition, "what": what, "ranges": ranges(offsets.tolist())}
             for each in found
             for what, offsets in each.wrong.items()
         ]
-        session.output.show({"valid": is_valid, "partitions": table.objects(), "wrong": wrong})
+        parts = {"where": str(part)} if part.conditions else {}
+        session.output.show({"valid": is_valid, **parts, "partitions": table.objects(), "wrong": wrong})
     else:
         session.output.show(None, table)
         click.echo()
         for each in found:
             for what, offsets in each.wrong.items():
                 click.echo(f"{topic}-{each.partition}: {what}: {in_words(offsets.tolist())}")
-        click.echo(verdict(topic, found))
+        click.echo(verdict(topic, found, part))
+        if part.conditions:
+            click.echo(not_compared(part))
     if not is_valid:
         raise Quiet
 
 
-def is_without_rows(found: list[PartitionAudit]) -> bool:
-    """Return whether the table has no row of a topic that has records: nothing was compared, so nothing is valid."""
-    return not any(each.rows for each in found) and any(each.committed for each in found)
+def is_without_rows(found: list[PartitionAudit], part: Part) -> bool:
+    """Return whether the table has no row of what has records, or there is no such part: nothing was compared, so nothing is valid."""
+    return not any(each.rows for each in found) and (bool(part.conditions) or any(each.committed for each in found))
 
 
-def verdict(topic: str, found: list[PartitionAudit]) -> str:
+def verdict(topic: str, found: list[PartitionAudit], part: Part) -> str:
     """Return one sentence about the table."""
-    if is_without_rows(found):
-        committed = sum(each.committed for each in found)
-        return f"invalid: the table has no row of {topic}, which has {committed:,} committed records"
+    of = f"{topic} with {part}" if part.conditions else topic
+    committed, rows = sum(each.committed for each in found), sum(each.rows for each in found)
+    if is_without_rows(found, part):
+        known = "" if part.unknown_to_the_log else f", which has {committed:,} committed records"
+        return f"invalid: the table has no row of {of}{known}"
     counts: dict[str, int] = {}
     for each in found:
         for what, offsets in each.wrong.items():
             counts[what] = counts.get(what, 0) + offsets.size
     if counts:
         return "invalid: " + ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    if part.unknown_to_the_log:
+        return f"valid: each of {rows:,} rows of {of} is a committed record, once"
     behind = sum(each.behind for each in found)
-    compared = sum(each.committed for each in found) - behind
     end = f"; {behind:,} at the end are not in it yet" if behind else ""
-    return f"valid: each of {compared:,} committed records of {topic} is in the table once{end}"
+    return f"valid: each of {committed - behind:,} committed records of {of} is in the table once{end}"
+
+
+def not_compared(part: Part) -> str:
+    """Return one sentence about what the audit of a part leaves open."""
+    rest = "not compared: the other rows and records"
+    if part.unknown_to_the_log:
+        columns = " and ".join(part.unknown_to_the_log)
+        rest += (
+            f"; and whether records are missing from this part, because the topic does not have the column {columns}"
+        )
+    return rest
 
 
 def ranges(offsets: list[int]) -> list[list[int]]:

@@ -56,9 +56,8 @@ _HELP = "use start, end, 47, +2, -3, @TIME, or a range such as 5:7 or :end"
 def _parse_point(text: str, now_ms: int) -> Point:
     if text in _WORDS:
         return _WORDS[text]
-    if match := re.fullmatch(r"([-+]?)(\d+)", text, re.ASCII):
-        number = int(match[2])
-        return Point({"": Anchor.EXACT, "+": Anchor.START, "-": Anchor.END}[match[1]], number)
+    if (point := Point.of_number(text)) is not None:
+        return point
     if text.startswith("@"):
         return Point(Anchor.TIME, parse_time_ms(text[1:], now_ms))
     raise ValueError(f"'{printable(text)}' is not a valid offset: {_meant_as_time(text) or _HELP}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import NamedTuple
 
@@ -15,11 +16,21 @@ class Anchor(Enum):
     TIME = "time"
 
 
+_NUMBER = re.compile(r"([-+]?)(\d+)", re.ASCII)
+_ANCHORS = {"": Anchor.EXACT, "+": Anchor.START, "-": Anchor.END}
+
+
 class Point(NamedTuple):
     """A place in every partition; `number` is an offset, a distance, or epoch milliseconds."""
 
     anchor: Anchor
     number: int = 0
+
+    @classmethod
+    def of_number(cls, text: str) -> Point | None:
+        """Return the point that `47`, `+2` or `-3` is; None for another text."""
+        match = _NUMBER.fullmatch(text)
+        return match and cls(_ANCHORS[match[1]], int(match[2]))
 
     def resolve(self, start: int, end: int, offset_of_time: int | None = None) -> int:
         """Return the offset in a partition.

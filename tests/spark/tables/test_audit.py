@@ -66,7 +66,7 @@ def test_a_table_of_several_topics(tmp_path: Path) -> None:
     write_deltalake(tmp_path / "t", pa.concat_tables([rows("a", (0, 1), (1, 2)), rows("b", (0, 9))]))
     write_deltalake(tmp_path / "t", rows("a", (0, 1)), mode="append")
     offsets = table_offsets(delta_table(str(tmp_path / "t")), "a")
-    assert {partition: sorted(each.tolist()) for partition, each in offsets.items()} == {0: [1, 1], 1: [2]}
+    assert {partition: sorted(each.offsets.tolist()) for partition, each in offsets.items()} == {0: [1, 1], 1: [2]}
 
 
 def test_no_table(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_files_that_a_streaming_query_did_not_commit_do_not_count(tmp_path: Path
     (log / "0").write_text("v1\nbroken, and in 1.compact")
     (log / "1.compact").write_text(entry(0, 1))
     (log / "2").write_text(entry(3))
-    assert sorted(table_offsets(parquet_files(str(tmp_path)), "a")[0].tolist()) == [0, 1, 3]
+    assert sorted(table_offsets(parquet_files(str(tmp_path)), "a")[0].offsets.tolist()) == [0, 1, 3]
 
 
 @pytest.fixture(scope="module")

@@ -41,6 +41,7 @@ from barnabas.spark.source.offsets import (
     timestamps_from_json,
 )
 from barnabas.spark.source.option_words import SPARK, OptionWords
+from barnabas.words.printable import printable
 
 _STRATEGIES = ("subscribe", "subscribepattern", "assign")
 _STRATEGY_NAMES = "subscribe, subscribePattern, assign"
@@ -210,6 +211,18 @@ def parse_stream_options(options: Mapping[str, str], now_ms: int) -> SourceOptio
     return parsed
 
 
+def isolation_level(option: str, text: str) -> IsolationLevel:
+    """Return the level that a user names.
+
+    Raises:
+        ValueError: there is no such level; the message names the option.
+    """
+    level = text.strip().upper()
+    if level not in IsolationLevel.__members__:
+        raise ValueError(f"{option} must be read_uncommitted or read_committed, not '{printable(level.lower())}'")
+    return IsolationLevel[level]
+
+
 def duration_ms(text: str) -> int:
     """Return a duration in Spark's form (`15m`, `30s`, `500` for milliseconds) as milliseconds."""
     match = _DURATION.fullmatch(text.strip())
@@ -298,13 +311,11 @@ def _limit(given: GivenOptions, side: str, default: OffsetLimit, now_ms: int) ->
 
 def _consumer(given: GivenOptions) -> ConsumerSettings:
     default = ConsumerSettings(client_id="")
-    level = (given.text("kafka.isolation.level") or default.isolation_level.name).strip().upper()
-    if level not in IsolationLevel.__members__:
-        raise ValueError(f"kafka.isolation.level must be read_uncommitted or read_committed, not '{level.lower()}'")
+    level = given.text("kafka.isolation.level") or default.isolation_level.name
     partition_bytes = given.positive("kafka.max.partition.fetch.bytes") or default.fetch_max_bytes
     return ConsumerSettings(
         client_id=given.text("kafka.client.id") or given.text("groupIdPrefix") or "spark-kafka-source",
-        isolation_level=IsolationLevel[level],
+        isolation_level=isolation_level("kafka.isolation.level", level),
         request_timeout_ms=given.positive("kafka.request.timeout.ms") or default.request_timeout_ms,
         fetch_max_bytes=min(partition_bytes, given.positive("kafka.fetch.max.bytes") or partition_bytes),
         fetch_max_wait_ms=given.not_negative("kafka.fetch.max.wait.ms", default.fetch_max_wait_ms),

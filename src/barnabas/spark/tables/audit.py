@@ -12,7 +12,10 @@ and compares two sets of offsets:
 Offsets before the beginning of the log cannot be compared, because retention deleted the records; they are only checked for repetitions.
 A compacted topic cannot be audited: the removed records are unknown.
 
-Only the offsets of the table are read, and 8 bytes of memory are needed for each.
+Of a part of the table (`audited_part`) the same is asked: which of the log's records of the part the table does not have in any row, and
+which rows of the part are repeated, uncommitted or unknown. The whole log of the part's partitions is read all the same.
+
+Only the offsets of the table are read, and the part's columns; 9 bytes of memory are needed for each row.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -34,7 +37,11 @@ from barnabas.spark.source.fetcher import RangeFetcher
 from barnabas.spark.source.offset_reader import Leader, OffsetReader
 from barnabas.spark.source.options import IsolationLevel, SourceOptions, parse_batch_options
 from barnabas.spark.source.ranges import OffsetRange
+from barnabas.spark.tables.audited_part import LOG_COLUMNS, Mask, Part
+from barnabas.spark.tables.audited_part import parse_part as parse_part
 from barnabas.spark.tables.iceberg_catalog import open_catalog
+from barnabas.words.nearest import did_you_mean
+from barnabas.words.printable import printable
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -44,7 +51,22 @@ Rows: TypeAlias = "ds.Dataset | IcebergRows"
 
 _COLUMNS = ("topic", "partition", "offset")
 _NONE: Offsets = np.empty(0, np.int64)
+_EVERYTHING = Part()
 _SOMEONE_ELSE = "something else than a query of the topic wrote to it, so it cannot be audited"
+
+
+class Found(NamedTuple):
+    """Offsets of a log or a table, and which of them belong to the part."""
+
+    offsets: Offsets
+    in_part: Mask
+
+    @property
+    def part(self) -> Offsets:
+        return self.offsets[self.in_part]
+
+
+_NOTHING = Found(_NONE, np.empty(0, np.bool_))
 
 
 @dataclass(frozen=True)
@@ -108,17 +130,57 @@ def compare(
     )
 
 
+def narrowed(
+    found: PartitionAudit, log: Offsets, table: Found, *, from_first: bool = False, to_end: bool = False
+) -> PartitionAudit:
+    """Return what the findings say of a part.
+
+    Args:
+        log: the committed offsets of the part, sorted; none if the log does not know the part.
+        table: all offsets of the table.
+    """
+    rows, every = table.part, table.offsets
+    if from_first and every.size:
+        log = log[log >= every.min()]
+    behind = 0 if to_end else int((log > (every.max() if every.size else -1)).sum())
+    return PartitionAudit(
+        found.partition,
+        int(log.size),
+        int(rows.size),
+        behind,
+        missing=np.intersect1d(found.missing, log),
+        repeated=np.intersect1d(found.repeated, rows),
+        uncommitted=np.intersect1d(found.uncommitted, rows),
+        unknown=np.intersect1d(found.unknown, rows),
+    )
+
+
 def audit(
-    bootstrap: str, topic: str, table: Rows, *, from_first: bool = False, to_end: bool = False
+    bootstrap: str,
+    topic: str,
+    table: Rows,
+    *,
+    from_first: bool = False,
+    to_end: bool = False,
+    part: Part = _EVERYTHING,
 ) -> Iterator[PartitionAudit]:
     """Yield the findings of each partition of a topic; the arguments are those of `compare`.
+
+    Args:
+        part: what is audited; partitions without records of it have no findings.
 
     Raises:
         KafkaError: the topic does not exist, or cannot be read.
         ValueError: the table does not keep the columns, or has a partition that the topic does not have.
     """
     options = parse_batch_options(
-        {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "kafka.isolation.level": "read_committed"}, 0
+        {
+            "kafka.bootstrap.servers": bootstrap,
+            "subscribe": topic,
+            "kafka.isolation.level": "read_committed",
+            "columns": ",".join(LOG_COLUMNS),
+        },
+        0,
     )
     reader = OffsetReader(options)
     try:
@@ -128,51 +190,67 @@ def audit(
         leaders = reader.leaders(partitions)
     finally:
         reader.close()
-    rows = table_offsets(table, topic)
+    rows = table_offsets(table, topic, part)
     if foreign := sorted(set(rows) - {partition for _, partition in partitions}):
         raise ValueError(f"the table has rows of partition {foreign[0]}, which topic {topic} does not have")
+    of_log = _EVERYTHING if part.unknown_to_the_log else part
     for at in partitions:
         partition, start, leader = at[1], begin[at], leaders[at]
-        committed = _log_offsets(options, OffsetRange(topic, partition, start, end[at]), leader)
-        there = rows.get(partition, _NONE)
-        found = compare(partition, committed, there, start, from_first=from_first, to_end=to_end)
+        if not part.has_partition(partition):
+            continue
+        committed = _log_offsets(options, OffsetRange(topic, partition, start, end[at]), leader, of_log)
+        there = rows.get(partition, _NOTHING)
+        found = compare(partition, committed.offsets, there.offsets, start, from_first=from_first, to_end=to_end)
         if found.unknown.size:
             dirty = replace(
                 options, consumer=replace(options.consumer, isolation_level=IsolationLevel.READ_UNCOMMITTED)
             )
-            everything = _log_offsets(dirty, OffsetRange(topic, partition, start, high[at]), leader)
-            is_there = np.isin(found.unknown, everything)
+            everything = _log_offsets(dirty, OffsetRange(topic, partition, start, high[at]), leader, _EVERYTHING)
+            is_there = np.isin(found.unknown, everything.offsets)
             found = replace(found, uncommitted=found.unknown[is_there], unknown=found.unknown[~is_there])
-        yield found
+        of_part = _NONE if part.unknown_to_the_log else committed.part
+        yield narrowed(found, of_part, there, from_first=from_first, to_end=to_end)
 
 
-def _log_offsets(options: SourceOptions, wanted: OffsetRange, leader: Leader) -> Offsets:
-    found = [np.asarray(batch.column("offset")) for batch in RangeFetcher(options, wanted, leader)]
-    return np.concatenate(found) if found else _NONE
+def _log_offsets(options: SourceOptions, wanted: OffsetRange, leader: Leader, part: Part) -> Found:
+    return _joined(
+        [Found(np.asarray(each.column("offset")), part.mask(each)) for each in RangeFetcher(options, wanted, leader)]
+    )
 
 
-def table_offsets(table: Rows, topic: str) -> dict[int, Offsets]:
+def _joined(pieces: list[Found]) -> Found:
+    if not pieces:
+        return _NOTHING
+    return Found(np.concatenate([each.offsets for each in pieces]), np.concatenate([each.in_part for each in pieces]))
+
+
+def table_offsets(table: Rows, topic: str, part: Part = _EVERYTHING) -> dict[int, Found]:
     """Return the offsets of a topic's rows in a table, by partition.
 
     Raises:
-        ValueError: the table does not keep them, or has rows without them.
+        ValueError: the table does not keep them, or has rows without them; it does not have the part's columns.
     """
     absent = [name for name in _COLUMNS if name not in table.schema.names]
     if absent:
         raise ValueError(f"the table has no column {absent[0]}: an audit needs topic, partition and offset")
+    for name in part.columns:
+        if name not in table.schema.names:
+            raise ValueError(f"the table has no column {printable(name)}{did_you_mean(name, table.schema.names)}")
     for name in ("partition", "offset"):
         if not pa.types.is_integer(kind := table.schema.field(name).type):
             raise ValueError(f"the table's column {name} is {kind} and not a whole number: {_SOMEONE_ELSE}")
-    found: dict[int, list[Offsets]] = {}
+    found: dict[int, list[Found]] = {}
     # The filter is not given to the reader: it would skip files by the writer's statistics, and the audit must not trust them.
-    for every in table.to_batches(columns=list(_COLUMNS)):
+    for every in table.to_batches(columns=list(dict.fromkeys([*_COLUMNS, *part.columns]))):
         batch = every.filter(ds.field("topic") == topic)
         if batch.column("partition").null_count or batch.column("offset").null_count:
             raise ValueError(f"the table has rows of topic {topic} without a partition or an offset: {_SOMEONE_ELSE}")
         partitions, offsets = (np.asarray(batch.column(name).cast(pa.int64())) for name in ("partition", "offset"))
+        in_part = part.mask(batch)
         for partition in np.unique(partitions).tolist():
-            found.setdefault(partition, []).append(offsets[partitions == partition])
-    return {partition: np.concatenate(parts) for partition, parts in found.items()}
+            here = partitions == partition
+            found.setdefault(partition, []).append(Found(offsets[here], in_part[here]))
+    return {partition: _joined(pieces) for partition, pieces in found.items()}
 
 
 def delta_table(path: str, storage_options: Mapping[str, str] | None = None) -> ds.Dataset:
