@@ -247,7 +247,7 @@ def _continued(consumer: Consumer, admin: AdminClient, new: Progress) -> Progres
     """Return the replay of this name; None if it has not begun.
 
     Raises:
-        Failure: the one that has begun is another one.
+        Failure: a replay of this name has begun with other options or topics.
     """
     try:
         stored = stored_progress(consumer, admin, new.name)

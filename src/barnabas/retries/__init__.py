@@ -12,6 +12,7 @@ guarantees, the names of the headers and the limits.
 - `routing`: where a record goes that failed or is held back; `held_keys`: which keys are held back. Both do no I/O.
 - `consumer`: the consumer; `arrivals`: its records that wait; `forwarding`: its transactions; `topics`: the topics that it needs.
 - `redrive`: sends dead letters back; `redriven`: which were sent; `committed_records`: reads partitions.
+- `replay`: sends a topic's records to another one; `replayed`: how far it is; `pace`: how fast.
 
 The consumer needs confluent-kafka, the extra `cli`; a policy and records do not, so Spark's executors do without.
 """

@@ -81,7 +81,7 @@ class Forwarder:
         """Produce records in transactions of a few hundred, each with the notes of what was taken from `outputs` until then.
 
         Args:
-            outputs: None asks for the records before it to be sent at once. What it raises ends the call; the records after the last
+            outputs: None asks for the records before it to be sent now. What it raises ends the call; the records after the last
                 transaction are not sent, and no note says that they are.
             notes, positions: called before each transaction, for the records and positions that it also has.
 
