@@ -14,7 +14,7 @@ from barnabas.cli.session import Session
 from barnabas.client.admin import Admin, NewTopic, TopicMetadata, result
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.headers import FailureHeaders
-from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic, transactional_id
+from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic
 from barnabas.retries.redriven import STATE_TOPIC
 
 Chosen = Callable[[DeadLetter], bool]
@@ -79,9 +79,9 @@ def explained_library(subject: str) -> Iterator[None]:
         raise library_failure(error.args[0], subject) from None
 
 
-def redrive_producer(session: Session, topic: str) -> Producer:
-    """Return the producer that sends a topic's dead letters back."""
-    settings = {"transactional.id": transactional_id(topic), "partitioner": "murmur2_random"}
+def transactional_producer(session: Session, transactional_id: str) -> Producer:
+    """Return the producer of a redrive or a replay."""
+    settings = {"transactional.id": transactional_id, "partitioner": "murmur2_random"}
     producer: Producer = connected(Producer, session, (), {**settings, "message.max.bytes": 1_000_000_000})
     return producer
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import closing
 
 import click
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from barnabas.cli.dead_letters import create_state_topic, explained_library
+from barnabas.cli.dead_letters import create_state_topic, explained_library, transactional_producer
 from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected
 from barnabas.cli.log_bounds import Bounds, log_bounds, offsets_of
@@ -108,7 +108,7 @@ def replay(
             closing(consumer),
             explained_library("the replay was interrupted: the same command goes on"),
         ):
-            forwarder = None if dry_run else Forwarder(_producer(session, name))
+            forwarder = None if dry_run else Forwarder(transactional_producer(session, transactional_id(name)))
             library_admin = connected(AdminClient, session, (), {})
             progress = _continued(consumer, library_admin, new) if has_state else None
             if progress is None:
@@ -126,20 +126,6 @@ def replay(
 
 def _change(chosen: Callable[[Record], bool], rewrite: Change | None) -> Change:
     return lambda record: (record if rewrite is None else rewrite(record)) if chosen(record) else None
-
-
-def _producer(session: Session, name: str) -> Producer:
-    producer: Producer = connected(
-        Producer,
-        session,
-        (),
-        {
-            "transactional.id": transactional_id(name),
-            "partitioner": "murmur2_random",
-            "message.max.bytes": 1_000_000_000,
-        },
-    )
-    return producer
 
 
 def _run(

@@ -21,6 +21,7 @@ _HELD_BY = {
     "__share_group_state": "the positions of every share group",
     "__barnabas_cuts": "the named cuts",
     "__barnabas_redrive": "which dead letters were sent back",
+    "__barnabas_replays": "how far replays are",
     "__barnabas_sink": "the last batch of every Spark query that writes",
 }
 
