@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from barnabas.embedded.broker import Broker
-from barnabas.retries import redrive as module
+from barnabas.retries import forwarding
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.headers import REDRIVEN_FROM, FailureHeaders, write_failure
 from barnabas.retries.record import Record
@@ -102,7 +102,7 @@ def test_each_dead_letter_is_sent_once(cluster: Cluster) -> None:
 def test_a_redrive_that_is_killed_is_continued(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, moments: Sequence[int]
 ) -> None:
-    monkeypatch.setattr(module, "_BATCH_RECORDS", 2)
+    monkeypatch.setattr(forwarding, "_BATCH_RECORDS", 2)
     everything = [f"Late-{number}" for number in range(5)]
     cluster.bury(*everything)
     deaths: list[str] = []

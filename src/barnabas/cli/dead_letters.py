@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-import click
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from barnabas.cli import record_filter
 from barnabas.cli.librdkafka import connected, library_failure
-from barnabas.cli.session import Session, parse_pairs
+from barnabas.cli.session import Session
 from barnabas.client.admin import Admin, NewTopic, TopicMetadata, result
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.headers import FailureHeaders
-from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic, transactional_id
+from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic
 from barnabas.retries.redriven import STATE_TOPIC
-from barnabas.words.nearest import did_you_mean
-from barnabas.words.printable import printable
 
 Chosen = Callable[[DeadLetter], bool]
 
@@ -81,20 +79,20 @@ def explained_library(subject: str) -> Iterator[None]:
         raise library_failure(error.args[0], subject) from None
 
 
-def redrive_producer(session: Session, topic: str) -> Producer:
-    """Return the producer that sends a topic's dead letters back."""
-    settings = {"transactional.id": transactional_id(topic), "partitioner": "murmur2_random"}
+def transactional_producer(session: Session, transactional_id: str) -> Producer:
+    """Return the producer of a redrive or a replay."""
+    settings = {"transactional.id": transactional_id, "partitioner": "murmur2_random"}
     producer: Producer = connected(Producer, session, (), {**settings, "message.max.bytes": 1_000_000_000})
     return producer
 
 
-def create_state_topic(admin: Admin) -> None:
-    """Create the topic that says which dead letters were sent back, if it does not exist.
+def create_state_topic(admin: Admin, name: str = STATE_TOPIC) -> None:
+    """Create a topic that says what was sent, if it does not exist: by default that of the dead letters.
 
     Raises:
         KafkaError: it cannot be created.
     """
-    wanted = NewTopic(STATE_TOPIC, 1, configs={"cleanup.policy": "compact"})
+    wanted = NewTopic(name, 1, configs={"cleanup.policy": "compact"})
     admin.cluster.retry(lambda: admin.create_if_absent(wanted))
 
 
@@ -127,14 +125,5 @@ FILTER_HELP = f"Only dead letters with this {', '.join(list(_FILTERS)[:-1])} or 
 
 
 def parse_filter(texts: tuple[str, ...]) -> Chosen:
-    """Return whether a dead letter passes all filters.
-
-    Raises:
-        BadParameter: a text is not NAME=VALUE, or nothing has that name.
-    """
-    wanted = parse_pairs(texts, "--filter")
-    for name in wanted:
-        if name not in _FILTERS:
-            words = f"'{printable(name)}' is not one of {', '.join(_FILTERS)}{did_you_mean(name, _FILTERS)}"
-            raise click.BadParameter(words, param_hint="--filter")
-    return lambda each: all(_FILTERS[name](each, text) for name, text in wanted.items())
+    """Return whether a dead letter passes all filters; errors are those of `record_filter.parse_filter`."""
+    return record_filter.parse_filter(texts, _FILTERS)

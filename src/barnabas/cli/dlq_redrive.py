@@ -12,12 +12,12 @@ from barnabas.cli.dead_letters import (
     find_topics,
     opened,
     parse_filter,
-    redrive_producer,
+    transactional_producer,
 )
 from barnabas.cli.failure import Failure, Missing
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin
-from barnabas.retries.redrive import DeadLetterTopic, NoTarget, output_of, wanted
+from barnabas.retries.redrive import DeadLetterTopic, NoTarget, output_of, transactional_id, wanted
 from barnabas.retries.redrive import redrive as send_back
 
 
@@ -80,7 +80,7 @@ def _sent(
                 count[target] = count.get(target, 0) + 1
             return count
         with explained_library("the redrive was interrupted: the next one continues it"):
-            producer = redrive_producer(session, topic.name)
+            producer = transactional_producer(session, transactional_id(topic.name))
             return send_back(reader, producer, topic, targets, chosen=chosen, limit=limit, to=to)
 
 

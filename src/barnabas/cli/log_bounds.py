@@ -1,10 +1,12 @@
-"""Where the logs of partitions begin and end."""
+"""Where the logs of partitions begin and end, and the offsets of points in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from barnabas.cli.failure import Failure
 from barnabas.client.admin import EARLIEST, LATEST, Admin, OffsetAndTimestamp, TopicPartition
+from barnabas.client.log_points import Anchor, Point
 
 Bounds = tuple[int | None, int | None]
 
@@ -18,3 +20,25 @@ def log_bounds(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[Topic
         return outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None
 
     return {each: (offset(first[each]), offset(last[each])) for each in wanted}
+
+
+def offsets_of(admin: Admin, point: Point, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
+    """Return the offset of a point in each partition; an exact one as it is.
+
+    Raises:
+        Failure: a partition has no leader.
+    """
+    times: dict[TopicPartition, int] = {}
+    if point.anchor is Anchor.TIME:
+        found = admin.list_offsets(dict.fromkeys(bounds, point.number))
+        times = {
+            where: each.offset
+            for where, each in found.items()
+            if isinstance(each, OffsetAndTimestamp) and each.offset >= 0
+        }
+    offsets = {}
+    for where, (start, end) in bounds.items():
+        if start is None or end is None:
+            raise Failure(f"partition {where} has no leader now", f"`barnabas topic describe {where.topic}` says why")
+        offsets[where] = point.resolve(start, end, times.get(where))
+    return offsets

@@ -22,6 +22,7 @@ _HELD_BY = {
     "__barnabas_cuts": "the named cuts",
     "__barnabas_owners": "the owners of topics",
     "__barnabas_redrive": "which dead letters were sent back",
+    "__barnabas_replays": "how far replays are",
     "__barnabas_sink": "the last batch of every Spark query that writes",
 }
 

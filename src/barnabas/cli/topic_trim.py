@@ -7,12 +7,12 @@ import time
 import click
 
 from barnabas.cli.failure import Failure, report_failures
-from barnabas.cli.log_bounds import Bounds, log_bounds
+from barnabas.cli.log_bounds import Bounds, log_bounds, offsets_of
 from barnabas.cli.offset_grammar import parse_offsets
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_topics, session_options
-from barnabas.client.admin import Admin, OffsetAndTimestamp, TopicPartition
-from barnabas.client.log_points import Anchor, Point
+from barnabas.client.admin import Admin, TopicPartition
+from barnabas.client.log_points import Point
 from barnabas.protocol.errors import KafkaError
 
 
@@ -77,20 +77,10 @@ def _offsets(admin: Admin, point: Point, bounds: dict[TopicPartition, Bounds]) -
     Raises:
         Failure: a partition has no leader, or its log ends before the offset.
     """
-    times: dict[TopicPartition, int] = {}
-    if point.anchor is Anchor.TIME:
-        found = admin.list_offsets(dict.fromkeys(bounds, point.number))
-        times = {
-            where: each.offset
-            for where, each in found.items()
-            if isinstance(each, OffsetAndTimestamp) and each.offset >= 0
-        }
     wanted = {}
-    for where, (start, end) in bounds.items():
-        if start is None or end is None:
-            raise Failure(f"partition {where} has no leader now", f"`barnabas topic describe {where.topic}` says why")
-        offset = point.resolve(start, end, times.get(where))
-        if offset > end:
+    for where, offset in offsets_of(admin, point, bounds).items():
+        start, end = bounds[where]
+        if end is not None and offset > end:
             raise Failure(f"partition {where} ends at offset {end}, before {offset}", "--before end deletes all")
-        wanted[where] = max(offset, start)
+        wanted[where] = max(offset, start or 0)
     return wanted

@@ -13,6 +13,7 @@ guarantees, the names of the headers and the limits.
 - `consumer`: the consumer; `arrivals`: its records that wait; `forwarding`: its transactions; `topics`: the topics that it needs.
 - `delivery`: records that shall be delivered at the time in their header.
 - `redrive`: sends dead letters back; `redriven`: which were sent; `committed_records`: reads partitions.
+- `replay`: sends a topic's records to another one; `replayed`: how far it is; `pace`: how fast.
 
 The consumer needs confluent-kafka, the extra `cli`; a policy and records do not, so Spark's executors do without.
 """

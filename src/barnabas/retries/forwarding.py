@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from barnabas.retries.record import Output
 
 _ATTEMPTS = 5
+_BATCH_RECORDS = 500
 _CALL_SECONDS = 60.0
 _ANY_PARTITION = -1
 _GROUP_WENT_ON = frozenset(
@@ -70,6 +71,43 @@ class Forwarder:
                 if attempt == _ATTEMPTS:
                     raise
 
+    def send_noted(
+        self,
+        outputs: Iterable[Output | None],
+        notes: Callable[[], list[Output]],
+        positions: Callable[[], list[TopicPartition]] = list,
+        group: Any = None,
+    ) -> dict[str, int]:
+        """Produce records in transactions of a few hundred, each with the notes of what was taken from `outputs` until then.
+
+        Args:
+            outputs: None asks for the records before it to be sent now. What it raises ends the call; the records after the last
+                transaction are not sent, and no note says that they are.
+            notes, positions: called before each transaction, for the records and positions that it also has.
+
+        Returns:
+            How many records were sent to each topic, without the notes.
+
+        Raises:
+            GroupWentOn, KafkaException: as `send`; the transactions before it are committed.
+        """
+        sent: dict[str, int] = {}
+        batch: list[Output] = []
+
+        def send_batch() -> None:
+            if batch:
+                self.send([*batch, *notes()], positions(), group)
+                batch.clear()
+
+        for output in outputs:
+            if output is not None:
+                batch.append(output)
+                sent[output.topic] = sent.get(output.topic, 0) + 1
+            if output is None or len(batch) >= _BATCH_RECORDS:
+                send_batch()
+        send_batch()
+        return sent
+
     def _send(self, records: list[Output], positions: list[TopicPartition], group: Any) -> None:
         producer = self._producer
         producer.begin_transaction()
@@ -84,7 +122,12 @@ class Forwarder:
         while True:
             try:
                 self._producer.produce(
-                    output.topic, output.value, output.key, partition=partition, headers=list(output.headers)
+                    output.topic,
+                    output.value,
+                    output.key,
+                    partition=partition,
+                    timestamp=output.timestamp_ms or 0,
+                    headers=list(output.headers),
                 )
                 return
             except BufferError:

@@ -34,6 +34,7 @@ class Output:
 
     Attributes:
         partition: None leaves it to the partitioner, which is that of the Java client.
+        timestamp_ms: None is the time when it is produced.
     """
 
     topic: str
@@ -41,6 +42,7 @@ class Output:
     key: bytes | None = None
     headers: Headers = ()
     partition: int | None = None
+    timestamp_ms: int | None = None
 
 
 class Later(Exception):

@@ -18,8 +18,6 @@ from barnabas.retries.headers import REDRIVEN_FROM, FailureHeaders, read_failure
 from barnabas.retries.record import Output, Record
 from barnabas.retries.redriven import STATE_TOPIC, Redriven
 
-_BATCH_RECORDS = 500
-
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterTopic:
@@ -137,22 +135,16 @@ def redrive(
     # First of all: this ends what an earlier redrive of the topic has left open, so that the notes are final.
     forwarder = Forwarder(producer)
     redriven = reader.redriven(topic)
-    sent: dict[str, int] = {}
-    batch: list[Output] = []
-    for dead_letter in wanted(reader.read(topic, redriven), chosen, limit):
-        output = output_of(dead_letter, targets, to)
-        batch.append(output)
-        sent[output.topic] = sent.get(output.topic, 0) + 1
-        record = dead_letter.record
-        redriven.add(
-            record.partition, dead_letter.follows if _continues(dead_letter, redriven) else record.offset, record.offset
-        )
-        if len(batch) >= _BATCH_RECORDS:
-            forwarder.send([*batch, *redriven.changes()], [])
-            batch.clear()
-    if batch:
-        forwarder.send([*batch, *redriven.changes()], [])
-    return sent
+
+    def outputs() -> Iterator[Output]:
+        for dead_letter in wanted(reader.read(topic, redriven), chosen, limit):
+            output = output_of(dead_letter, targets, to)
+            offset = dead_letter.record.offset
+            first = dead_letter.follows if _continues(dead_letter, redriven) else offset
+            redriven.add(dead_letter.record.partition, first, offset)
+            yield output
+
+    return forwarder.send_noted(outputs(), redriven.changes)
 
 
 def _continues(dead_letter: DeadLetter, redriven: Redriven) -> bool:

@@ -1,0 +1,78 @@
+"""How far a replay is: a record of the compacted topic `__barnabas_replays`, written in the transactions that send its records.
+
+    key    NAME
+    value  {"version": 1, "source": "orders", "source_id": …, "target": "test", "target_id": …, "choice": "--from -1h",
+            "partitions": {"0": [17, 4210]}, "read": 17, "written": 12}
+
+A partition has its next offset and the end that stood when the replay began. Ids are kept, because a topic that is deleted and created
+again begins at offset 0.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from barnabas.retries.record import Output, Record
+
+STATE_TOPIC = "__barnabas_replays"
+_VERSION = 1
+
+
+@dataclass(slots=True)
+class Progress:
+    """A replay.
+
+    Attributes:
+        choice: the options that choose and change records, as they were typed.
+        partitions: the next offset and the end of each partition of the source.
+        read, written: how many records; a filter or a rewrite may leave some out.
+    """
+
+    name: str
+    source: str
+    source_id: str
+    target: str
+    target_id: str
+    choice: str
+    partitions: dict[int, tuple[int, int]]
+    read: int = 0
+    written: int = 0
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every partition was read to its end."""
+        return all(position >= end for position, end in self.partitions.values())
+
+    def take(self, record: Record, *, is_written: bool) -> None:
+        """Note that a record of the source was taken."""
+        self.partitions[record.partition] = (record.offset + 1, self.partitions[record.partition][1])
+        self.read += 1
+        self.written += is_written
+
+    def finish(self) -> None:
+        """Note that all was read; markers of transactions may be the last of a log."""
+        self.partitions = {each: (end, end) for each, (_, end) in self.partitions.items()}
+
+    def note(self) -> Output:
+        """Return the record of the state topic."""
+        return Output(
+            STATE_TOPIC, json.dumps({"version": _VERSION, **asdict(self)}).encode(), self.name.encode(), (), 0
+        )
+
+
+def read_progress(record: Record) -> Progress | None:
+    """Return what a record of the state topic says; None if its replay was forgotten.
+
+    Raises:
+        ValueError: a newer barnabas wrote it.
+    """
+    if record.value is None:
+        return None
+    found = json.loads(record.value)
+    if found.pop("version") != _VERSION:
+        raise ValueError(
+            f"replay {found['name']} was begun by another version of barnabas: use that one, or another name"
+        )
+    found["partitions"] = {int(each): (at, end) for each, (at, end) in found["partitions"].items()}
+    return Progress(**found)
