@@ -43,7 +43,6 @@ TYPED = {
     "barnabas topic alter {} -p {}": "barnabas topic alter orders -p 12",
     "barnabas topic alter {} -c {}=2": "barnabas topic alter orders -c min.insync.replicas=2",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
-    "barnabas topic alter {} -p {}": "barnabas topic alter orders -p 12",
     "barnabas replay {} {} --to {}": "barnabas replay orders --from start --to orders --help",
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic create {} -b {}": "barnabas topic create another",

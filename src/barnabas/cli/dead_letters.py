@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from barnabas.cli import record_filter
-from barnabas.cli.librdkafka import connected, library_failure
+from barnabas.cli.librdkafka import connected
+from barnabas.cli.sending_once import explained_library
 from barnabas.cli.session import Session
-from barnabas.client.admin import Admin, NewTopic, TopicMetadata, result
+from barnabas.client.admin import Admin, TopicMetadata, result
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.headers import FailureHeaders
 from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic
@@ -64,36 +65,6 @@ def opened(session: Session, admin: Admin) -> Iterator[DeadLetterReader]:
             yield DeadLetterReader(consumer, connected(AdminClient, session, (), {}), has_state=has_state)
     finally:
         consumer.close()
-
-
-@contextmanager
-def explained_library(subject: str) -> Iterator[None]:
-    """Turn the library's errors into failures.
-
-    Raises:
-        Failure: the library raised an error.
-    """
-    try:
-        yield
-    except KafkaException as error:
-        raise library_failure(error.args[0], subject) from None
-
-
-def transactional_producer(session: Session, transactional_id: str) -> Producer:
-    """Return the producer of a redrive or a replay."""
-    settings = {"transactional.id": transactional_id, "partitioner": "murmur2_random"}
-    producer: Producer = connected(Producer, session, (), {**settings, "message.max.bytes": 1_000_000_000})
-    return producer
-
-
-def create_state_topic(admin: Admin, name: str = STATE_TOPIC) -> None:
-    """Create a topic that says what was sent, if it does not exist: by default that of the dead letters.
-
-    Raises:
-        KafkaError: it cannot be created.
-    """
-    wanted = NewTopic(name, 1, configs={"cleanup.policy": "compact"})
-    admin.cluster.retry(lambda: admin.create_if_absent(wanted))
 
 
 def error_text(failure: FailureHeaders) -> str | None:

@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import click
 
-from barnabas.cli.dead_letters import explained_library
 from barnabas.cli.failure import Failure, Missing
 from barnabas.cli.librdkafka import client_settings
 from barnabas.cli.progress import on_terminal
+from barnabas.cli.sending_once import explained_library
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.termination import ends_cleanly
 from barnabas.client.admin import Admin

@@ -7,18 +7,17 @@ import click
 from barnabas.cli.dead_letters import (
     FILTER_HELP,
     Chosen,
-    create_state_topic,
-    explained_library,
     find_topics,
     opened,
     parse_filter,
-    transactional_producer,
 )
 from barnabas.cli.failure import Failure, Missing
+from barnabas.cli.sending_once import create_state_topic, explained_library, transactional_producer
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin
 from barnabas.retries.redrive import DeadLetterTopic, NoTarget, output_of, transactional_id, wanted
 from barnabas.retries.redrive import redrive as send_back
+from barnabas.retries.redriven import STATE_TOPIC
 
 
 @click.command()
@@ -71,7 +70,7 @@ def _sent(
 ) -> dict[str, int]:
     """Send the dead letters, or only count them; return how many for each topic."""
     if not dry_run:
-        create_state_topic(admin)
+        create_state_topic(admin, STATE_TOPIC)
     with opened(session, admin) as reader:
         if dry_run:
             count: dict[str, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from barnabas.cli.failure import Failure
-from barnabas.client.admin import EARLIEST, LATEST, Admin, OffsetAndTimestamp, TopicPartition
+from barnabas.client.admin import EARLIEST, LATEST, Admin, OffsetAndTimestamp, TopicPartition, result
 from barnabas.client.log_points import Anchor, Point
 
 Bounds = tuple[int | None, int | None]
@@ -27,15 +27,13 @@ def offsets_of(admin: Admin, point: Point, bounds: Mapping[TopicPartition, Bound
 
     Raises:
         Failure: a partition has no leader.
+        KafkaError: a leader does not answer.
     """
     times: dict[TopicPartition, int] = {}
     if point.anchor is Anchor.TIME:
         found = admin.list_offsets(dict.fromkeys(bounds, point.number))
-        times = {
-            where: each.offset
-            for where, each in found.items()
-            if isinstance(each, OffsetAndTimestamp) and each.offset >= 0
-        }
+        # A leader that does not answer is an error: without a record that late the point is the end of the log.
+        times = {where: result(each).offset for where, each in found.items() if result(each).offset >= 0}
     offsets = {}
     for where, (start, end) in bounds.items():
         if start is None or end is None:

@@ -11,13 +11,13 @@ import click
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from barnabas.cli.dead_letters import create_state_topic, explained_library, transactional_producer
 from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected
 from barnabas.cli.log_bounds import Bounds, log_bounds, offsets_of
 from barnabas.cli.offset_grammar import START, Range, parse_offsets
 from barnabas.cli.record_filter import RECORD_FILTER_HELP, RECORD_FILTERS, parse_filter
 from barnabas.cli.record_rewrite import load_rewrite
+from barnabas.cli.sending_once import create_state_topic, explained_library, transactional_producer
 from barnabas.cli.session import Session, complete_cuts, complete_groups, complete_topics, session_options
 from barnabas.cli.termination import ends_cleanly
 from barnabas.client.admin import Admin, Cut, TopicMetadata, TopicPartition, result

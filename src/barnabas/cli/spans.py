@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.log_bounds import Bounds, offsets_of
 from barnabas.cli.offset_grammar import Range, Span
 from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
-from barnabas.client.log_points import Anchor, Point
 
 
 def partition_counts(admin: Admin, names: list[str]) -> dict[str, int]:
@@ -39,17 +39,9 @@ def spans_of(
     starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
     ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=isolation)
 
-    def resolve(point: Point) -> dict[TopicPartition, int]:
-        times: dict[TopicPartition, int | None] = {}
-        if point.anchor is Anchor.TIME:
-            for each, found in admin.list_offsets(dict.fromkeys(partitions, point.number)).items():
-                offset = result(found).offset
-                times[each] = offset if offset >= 0 else None
-        return {
-            each: point.resolve(result(starts[each]).offset, result(ends[each]).offset, times.get(each))
-            for each in partitions
-        }
-
-    begin = resolve(wanted.begin)
-    end = resolve(wanted.end) if wanted.end is not None else {}
+    bounds: dict[TopicPartition, Bounds] = {
+        each: (result(starts[each]).offset, result(ends[each]).offset) for each in partitions
+    }
+    begin = offsets_of(admin, wanted.begin, bounds)
+    end = offsets_of(admin, wanted.end, bounds) if wanted.end is not None else {}
     return {each: Span(begin[each], end.get(each), result(ends[each]).offset) for each in partitions}

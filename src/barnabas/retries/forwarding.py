@@ -78,7 +78,7 @@ class Forwarder:
         positions: Callable[[], list[TopicPartition]] = list,
         group: Any = None,
     ) -> dict[str, int]:
-        """Produce records in transactions of a few hundred, each with the notes of what was taken from `outputs` until then.
+        """Produce records in transactions of a few hundred, each with the notes about them.
 
         Args:
             outputs: None asks for the records before it to be sent now. What it raises ends the call; the records after the last
