@@ -201,7 +201,7 @@ def _report(session: Session, topic: str, found: list[PartitionAudit], part: Par
 
 
 def is_without_rows(found: list[PartitionAudit], part: Part) -> bool:
-    """Return whether the table has no row of what has records, or there is no such part: nothing was compared, so nothing is valid."""
+    """Return whether the audit compared nothing: the table has no row of a topic with records, or no row of the part."""
     return not any(each.rows for each in found) and (bool(part.conditions) or any(each.committed for each in found))
 
 

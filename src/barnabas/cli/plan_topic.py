@@ -103,7 +103,7 @@ def _settings(admin: Admin, topic: str) -> dict[str, str]:
 
 
 def judged(figures: TopicFigures, workload: Workload, found: Plan) -> Table:
-    """Return a table of what the topic has and what the plan asks for."""
+    """Return a table of the topic's figures and of those that the plan asks for."""
     partitions, busiest = found.choice.partitions, per_second(figures.busiest)
     alter = f"too few: `barnabas topic alter {figures.topic} -p {partitions}`, but keys move"
     rows = [
