@@ -89,7 +89,8 @@ def test_ctrl_c_ends_a_load_with_its_figures(barnabas: Broker) -> None:
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=60)[0]
     assert process.returncode == 130
-    assert json.loads(output)["records_sent"] == log_end(barnabas)
+    # Ctrl-C may fall into the callback that counts an acknowledgement; then this one record is not counted.
+    assert log_end(barnabas) - json.loads(output)["records_sent"] in (0, 1)
 
 
 def log_end(broker: Broker) -> int:
