@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,15 +20,6 @@ from tests.retries.records import committed, values, write
 
 POLICY = RetryPolicy(dead_letter="orders.dlq", delays=("10s", "1m"))
 NOW_MS = 1_700_000_000_000
-
-
-@pytest.fixture(scope="module")
-def barnabas_config() -> Mapping[str, object]:
-    return {
-        "group.initial.rebalance.delay.ms": 0,
-        "transaction.state.log.num.partitions": 1,
-        "offsets.topic.num.partitions": 1,
-    }
 
 
 @dataclass

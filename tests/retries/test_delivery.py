@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -94,16 +94,6 @@ def test_a_policy_without_retries_has_nowhere_to_wait() -> None:
     router = Router(RetryPolicy("orders.dlq", delays=()), "g")
     with pytest.raises(ValueError, match="a policy without retries has no topic in which a record may wait"):
         router.held_until(router.arrival(record()), NOW_MS + 1, NOW_MS)
-
-
-@pytest.fixture(scope="module")
-def barnabas_config() -> Mapping[str, object]:
-    return {
-        "group.initial.rebalance.delay.ms": 0,
-        "group.min.session.timeout.ms": 500,
-        "transaction.state.log.num.partitions": 1,
-        "offsets.topic.num.partitions": 1,
-    }
 
 
 def produce(bootstrap: str, waits_ms: Sequence[int | None]) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -22,16 +22,6 @@ from barnabas.retries.headers import read_failure
 from tests.retries.bank import POLICY, charge
 from tests.retries.mortal import Killed, Mortal
 from tests.retries.records import committed, values, write
-
-
-@pytest.fixture(scope="module")
-def barnabas_config() -> Mapping[str, object]:
-    return {
-        "group.initial.rebalance.delay.ms": 0,
-        "group.min.session.timeout.ms": 500,
-        "transaction.state.log.num.partitions": 1,
-        "offsets.topic.num.partitions": 1,
-    }
 
 
 def attempts(record: Record) -> int | None:

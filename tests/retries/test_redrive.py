@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -28,11 +28,6 @@ from tests.retries.mortal import Killed, Mortal
 from tests.retries.records import committed, values
 
 TARGETS = {"orders": 2}
-
-
-@pytest.fixture(scope="module")
-def barnabas_config() -> Mapping[str, object]:
-    return {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
 
 
 class Cluster:

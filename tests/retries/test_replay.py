@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import count
 
 import pytest
@@ -18,11 +17,6 @@ from barnabas.retries.replay import replay, stored_progress, transactional_id
 from barnabas.retries.replayed import STATE_TOPIC, Progress
 from tests.retries.mortal import Killed, Mortal
 from tests.retries.records import committed, values, write
-
-
-@pytest.fixture(scope="module")
-def barnabas_config() -> Mapping[str, object]:
-    return {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
 
 
 def run(bootstrap: str, moments: int | None = None, pace: Pace | None = None) -> Progress:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from barnabas.planning.broker_rules import Load, broker_rules, load_of
 from barnabas.planning.partition_rules import Choice, choose, partition_rules
-from barnabas.planning.quantities import per_second, size
+from barnabas.planning.quantities import many, per_second, size
 from barnabas.planning.rule import Kind, Rule
 from barnabas.planning.shortages import Shortage, shortages
 from barnabas.planning.sums import DAY_S, monthly_cost, together
@@ -83,25 +83,27 @@ def _stream(w: Workload) -> list[Figure]:
 
 
 def _disk(w: Workload, partitions: int, load: Load, brokers: int) -> list[Figure]:
-    formula = f"{per_second(w.stream)} × {w.retention_s / DAY_S:g} days + {partitions:,} × {size(w.segment)} a segment"
+    formula = (
+        f"{per_second(w.stream)} × {many(w.retention_s / DAY_S, 'day')} + {partitions:,} × {size(w.segment)} a segment"
+    )
     return [
         Figure("disk of a replica", load.replica, "bytes", size(load.replica), formula,
                "Kafka's documentation: retention.ms deletes whole segments"),
-        Figure("disk", load.kept, "bytes", size(load.kept), f"{size(load.replica)} × {w.replicas} replicas",
+        Figure("disk", load.kept, "bytes", size(load.kept), f"{size(load.replica)} × {many(w.replicas, 'replica')}",
                "Kafka's documentation: each replica keeps everything"),
         Figure("disk of a broker", load.kept / brokers, "bytes", size(load.kept / brokers),
-               f"{size(load.kept)} ÷ {brokers:,} brokers", "an even spread"),
+               f"{size(load.kept)} ÷ {many(brokers, 'broker')}", "an even spread"),
     ]  # fmt: skip
 
 
 def _network(w: Workload, load: Load, brokers: int) -> list[Figure]:
     stream = per_second(w.stream)
     return [
-        Figure(name, total / brokers, "bytes/s", per_second(total / brokers), f"{stream} × {factor} ÷ {brokers:,} brokers",
+        Figure(name, total / brokers, "bytes/s", per_second(total / brokers), f"{stream} × {factor} ÷ {many(brokers, 'broker')}",
                source)
         for name, total, factor, source in (
-            ("network into a broker", load.written, f"{w.replicas} replicas", "each replica takes the stream once"),
-            ("network out of a broker", load.read, f"({w.replicas - 1} followers + {w.groups} groups)",
+            ("network into a broker", load.written, many(w.replicas, 'replica'), "each replica takes the stream once"),
+            ("network out of a broker", load.read, f"({many(w.replicas - 1, 'follower')} + {many(w.groups, 'group')})",
              "each follower and each group reads the stream once"),
         )
     ]  # fmt: skip

@@ -44,3 +44,8 @@ def per_second(rate: float) -> str:
 def size(count: float) -> str:
     """Return a number of bytes in words."""
     return format_bytes(round(count))
+
+
+def many(count: float, noun: str) -> str:
+    """Return a count of things in words: `1 day`, `2.5 days`."""
+    return f"{count:,.10g} {noun}{'' if count == 1 else 's'}"
