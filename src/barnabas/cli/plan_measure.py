@@ -57,11 +57,14 @@ def measure(session: Session, *, record_size: int, replicas: int, seconds: float
     """
     with ends_cleanly(), _own_topic(session, replicas) as (topic, copies):
         settings = {"acks": "all", "linger.ms": 5, "message.timeout.ms": session.timeout_ms}
-        producer = connected(Producer, session, (), settings)
-        sending = ProduceLoad(producer, topic, records=_MOST_RECORDS, size=record_size, seconds=seconds, partition=0)
-        began_s = time.monotonic()
-        with shown(lambda: Measured(sending.line(), time.monotonic() - began_s, seconds)):
-            sending.run()
+        # It is closed before the topic is deleted: a producer that lives asks for its topics, and the broker creates this one again.
+        with contextlib.closing(connected(Producer, session, (), settings)) as producer:
+            sending = ProduceLoad(
+                producer, topic, records=_MOST_RECORDS, size=record_size, seconds=seconds, partition=0
+            )
+            began_s = time.monotonic()
+            with shown(lambda: Measured(sending.line(), time.monotonic() - began_s, seconds)):
+                sending.run()
         consumer = connected(Consumer, session, (), {"group.id": topic, "enable.auto.commit": False})
         reading = ConsumeLoad(
             consumer, {(topic, 0): (0, sending.acknowledged)}, records=None, timeout_s=session.timeout_ms / 1000
