@@ -28,7 +28,7 @@ class Scan:
         records: Records,
         columns: Sequence[str],
         only: ds.Expression | None,
-        note: Callable[[BaseException], None],
+        note: Callable[[Exception], None],
     ) -> None:
         self._note = note
         self._records = records
@@ -48,7 +48,7 @@ class Scan:
         """Yield the rows; errors are those of `Records.batches`."""
         try:
             yield from self._rows()
-        except (Exception, KeyboardInterrupt) as error:
+        except Exception as error:
             self._note(error)
             raise
 
@@ -88,7 +88,7 @@ class RecordsDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         note: called with an error that ends a scan; DuckDB passes on its text alone.
     """
 
-    def __init__(self, records: Records, note: Callable[[BaseException], None] = lambda error: None) -> None:
+    def __init__(self, records: Records, note: Callable[[Exception], None] = lambda error: None) -> None:
         self._records = records
         self._note = note
 

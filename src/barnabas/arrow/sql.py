@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -46,6 +47,8 @@ COLUMNS = ("partition", "offset", "timestamp", "key", "value", "headers", "topic
 KINDS = ("text", "json", "binary")
 
 _WORD = re.compile(r'"((?:[^"]|"")+)"|\'([^\']+)\'|([\w$]+)')
+_LOOK_SECONDS = 0.1
+
 _MISSING = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
@@ -93,7 +96,8 @@ class TopicQuery:
         isolation: str = "read_committed",
         timeout_ms: int = 30_000,
     ) -> None:
-        self._failures: list[BaseException] = []
+        self._failures: list[Exception] = []
+        self._thread = ThreadPoolExecutor(1, "barnabas-sql")
         self._kinds = {"key": key, "value": value}
         self._spilled = tempfile.TemporaryDirectory(prefix="barnabas-sql-", ignore_cleanup_errors=True)
         self._connection = duckdb.connect(config={"temp_directory": self._spilled.name})
@@ -103,8 +107,7 @@ class TopicQuery:
             if topics:
                 options = reading_options(topics, bootstrap, timeout_ms, isolation, SQL_WORDS)
                 self._make_tables(fixed(replace(options, columns=COLUMNS), from_, to, self._texts()), topics)
-            with self._explained():
-                self._connection.execute(statement)
+            self._run(lambda: self._connection.execute(statement))
             described = self._connection.description or ()
         except BaseException:
             self.close()
@@ -129,14 +132,17 @@ class TopicQuery:
             DataLoss, NotText, QueryError, KafkaError: as for `barnabas.arrow.Records.batches`.
         """
         while True:
-            with self._explained():
-                page = self._connection.fetchmany(rows)
+            page = self._run(lambda: self._connection.fetchmany(rows))
             if not page:
                 return
             yield page
 
     def close(self) -> None:
         """End the statement, and remove its temporary files."""
+        last = self._thread.submit(lambda: None)
+        while wait([last], _LOOK_SECONDS).not_done:
+            self._connection.interrupt()  # again and again: one that comes before DuckDB begins is lost
+        self._thread.shutdown()
         self._connection.close()
         self._spilled.cleanup()
 
@@ -161,21 +167,23 @@ class TopicQuery:
             self._connection.register(source, RecordsDataset(records.only(topic), self._failures.append))
             self._connection.execute(f'CREATE TEMP VIEW "{topic}" AS SELECT {columns} FROM {source}')
 
+    def _run(self, work: Callable[[], Any]) -> Any:
+        """Return what DuckDB does, in a thread of its own.
+
+        In the main thread DuckDB sees Ctrl-C itself, and then waits for its other threads, which may never end: only `interrupt` ends
+        them. Here Ctrl-C ends the wait, and `close` interrupts.
+        """
+        running = self._thread.submit(work)
+        while wait([running], _LOOK_SECONDS).not_done:
+            pass  # Ctrl-C that comes just before a wait does not end it
+        with self._explained():
+            return running.result()
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Raise the error that ended a scan instead of DuckDB's report of it, and DuckDB's own as one sentence.
-
-        Raises:
-            KeyboardInterrupt: of Ctrl-C, for which DuckDB has two errors of its own.
-        """
+        """Raise the error that ended a scan instead of DuckDB's report of it, and DuckDB's own as one sentence."""
         try:
             yield
-        except duckdb.InterruptException:
-            raise KeyboardInterrupt from None
-        except RuntimeError as error:
-            if str(error) != "Query interrupted":
-                raise
-            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             if self._failures:
                 raise self._failures[0] from None
