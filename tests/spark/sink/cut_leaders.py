@@ -18,6 +18,9 @@ import barnabas
 INTERNAL = ("__barnabas_sink", "__transaction_state")
 """Where the sink's decisions and the transactions are; the third victim is a leader of the target."""
 
+COORDINATORS = 5
+"""Partitions of `__transaction_state`: each has transactions of the sink, sooner or later."""
+
 
 class CutLeaders:
     """A cluster, as a context manager; its nodes are cut off until `heal`.
@@ -28,7 +31,8 @@ class CutLeaders:
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self._cluster = barnabas.Cluster(3, data_dir=folder)
+        settings = {"transaction.state.log.num.partitions": COORDINATORS}
+        self._cluster = barnabas.Cluster(3, data_dir=folder, config=settings)
         self._rng = random.Random(f"{seed}-cuts")
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._cut_leaders, name="cut leaders", daemon=True)
@@ -80,7 +84,7 @@ class CutLeaders:
             self._failure = error
 
     def _cut_one(self, topic: str) -> None:
-        partition = self._rng.randrange(50 if topic == "__transaction_state" else 1)
+        partition = self._rng.randrange(COORDINATORS if topic == "__transaction_state" else 1)
         # The topic may not be there yet, or be without a leader after the last cut.
         with suppress(TimeoutError):
             leader = self._cluster.leader(topic, partition, timeout=1)
