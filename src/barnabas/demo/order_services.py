@@ -34,7 +34,7 @@ class Unusable(Exception):
 
 
 class OrderService(ABC):
-    """What a service does with one event of an order.
+    """Takes the events of orders, one after the other.
 
     Attributes:
         name: also the database's, and the end of its group's.
@@ -132,7 +132,7 @@ def serve(
         {
             "bootstrap.servers": servers,
             "group.id": group_of(name),
-            # A service that was killed takes its partitions over at once, instead of waiting for its own session to end.
+            # A service that was killed gets its partitions back when it starts, not after its own session has ended.
             "group.instance.id": name,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
