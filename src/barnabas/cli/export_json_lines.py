@@ -58,8 +58,9 @@ class JsonLinesWriter(Writer):
             self.end()
 
     def end(self) -> None:
-        self._file.write(self._buffer)
-        self._buffer = bytearray()
+        if self._buffer:
+            self._file.write(self._buffer)
+            self._buffer = bytearray()
 
 
 def count_lines(path: Path) -> int:

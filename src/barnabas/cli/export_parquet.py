@@ -40,38 +40,39 @@ class ParquetRows(Writer):
 
     def __init__(self, file: io.RawIOBase) -> None:
         self._writer = pq.ParquetWriter(file, SCHEMA, compression="zstd")
-        self._rows: list[dict[str, Any]] = []
+        self._columns: list[list[Any]] = [[] for _ in SCHEMA]
         self._bytes = 0
 
     def __repr__(self) -> str:
-        return f"<ParquetRows buffered={len(self._rows)}>"
+        return f"<ParquetRows buffered={len(self._columns[0])}>"
 
     def add(self, record: Record, timestamp_type: int) -> None:
-        self._rows.append(
-            {
-                "topic": record.topic,
-                "partition": record.partition,
-                "offset": record.offset,
-                "timestamp": None if record.timestamp_ms == -1 else record.timestamp_ms,
-                "key": record.key,
-                "value": record.value,
-                "headers": [{"key": name, "value": value} for name, value in record.headers],
-                "timestampType": timestamp_type,
-            }
+        row = (
+            record.topic,
+            record.partition,
+            record.offset,
+            None if record.timestamp_ms == -1 else record.timestamp_ms,
+            record.key,
+            record.value,
+            [{"key": name, "value": value} for name, value in record.headers],
+            timestamp_type,
         )
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
         self._bytes += len(record.key or b"") + len(record.value or b"")
         self._bytes += sum(len(name) + len(value or b"") for name, value in record.headers)
-        if self._bytes >= _GROUP_BYTES or len(self._rows) >= _GROUP_ROWS:
+        if self._bytes >= _GROUP_BYTES or len(self._columns[0]) >= _GROUP_ROWS:
             self._write()
 
     def end(self) -> None:
-        if self._rows:
+        if self._columns[0]:
             self._write()
         self._writer.close()
 
     def _write(self) -> None:
-        self._writer.write_table(pa.Table.from_pylist(self._rows, SCHEMA))
-        self._rows, self._bytes = [], 0
+        arrays = [pa.array(values, each.type) for values, each in zip(self._columns, SCHEMA, strict=True)]
+        self._columns, self._bytes = [[] for _ in SCHEMA], 0
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
 
 
 def count_rows(path: Path) -> int:

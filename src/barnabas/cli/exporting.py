@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException
 
 from barnabas.cli.export_files import FileFormat, UnfinishedFile
 from barnabas.cli.export_folder import ExportFolder
 from barnabas.cli.export_manifest import Manifest, Place
+from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected
 from barnabas.cli.sending_once import explained_library
 from barnabas.cli.session import Session
@@ -104,5 +105,11 @@ def reader(session: Session, isolation_level: str) -> Iterator[Consumer]:
     with explained_library("the export was interrupted: the same command goes on"):
         try:
             yield consumer
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._AUTO_OFFSET_RESET:
+                raise Failure(
+                    "records were deleted before the export had read them", "the same command goes on behind them"
+                ) from None
+            raise
         finally:
             consumer.close()

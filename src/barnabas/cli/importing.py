@@ -40,6 +40,7 @@ class Import:
         self._made = made
         self.progress = progress
         self.sent_before = 0
+        self.was_finished = False
         self.size_bytes = 0
         self.without_time = 0
 
@@ -58,12 +59,17 @@ class Import:
         with closing(consumer), explained_library("the import was interrupted: the same command goes on"):
             # The forwarder first: no earlier run of the name can note anything after it.
             forwarder = Forwarder(transactional_producer(session, transactional_id(self.progress.name)))
-            self._continue(consumer, library_admin)
+            stored = self._stored(consumer, library_admin)
+            if stored is None:
+                forwarder.send([self.progress.note()], [])
+            else:
+                self.progress = stored
+                self.was_finished = stored.is_finished
             self.sent_before = self.progress.sent
-            if not self.progress.is_finished:
-                forwarder.send_noted(self._outputs(), lambda: [self.progress.note()])
+            forwarder.send_noted(self._outputs(), lambda: [self.progress.note()])
 
-    def _continue(self, consumer: Consumer, admin: AdminClient) -> None:
+    def _stored(self, consumer: Consumer, admin: AdminClient) -> ImportProgress | None:
+        """Return how far the import of this name is; None if it has not begun."""
         new = self.progress
         try:
             found = last_of_key(consumer, admin, STATE_TOPIC, new.name.encode())
@@ -71,7 +77,7 @@ class Import:
         except ValueError as error:
             raise Failure(str(error)) from None
         if stored is None:
-            return
+            return None
         if (stored.export, stored.target) != (new.export, new.target):
             raise Failure(
                 f"import {new.name} began with another export, or into another topic ({stored.target})",
@@ -82,7 +88,7 @@ class Import:
                 f"topic {new.target} was deleted and created again since import {new.name} began",
                 "begin another with --name",
             )
-        self.progress = stored
+        return stored
 
     def _outputs(self) -> Iterator[Output | None]:
         batch_bytes = 0

@@ -97,7 +97,7 @@ def import_(
 
                 with shown(measure):
                     work.run(session)
-                status = "finished before" if work.sent_before == manifest.records else "sent"
+                status = "finished before" if work.was_finished else "sent"
     records = manifest.records if dry_run else work.progress.sent
     row = (name, str(folder), target, records, manifest.records, status)
     session.output.table(_COLUMNS, [row], hidden_first=("NAME",))

@@ -25,6 +25,8 @@ READER_SETTINGS: dict[str, Any] = {
 _PATIENCE_SECONDS = 120.0
 _CALL_SECONDS = 30.0
 _BATCH_RECORDS = 1000
+# The library waits so long for a whole batch, at the end of each partition too.
+_POLL_SECONDS = 0.05
 
 
 def read_committed(
@@ -71,7 +73,7 @@ def read_messages(
     consumer.assign(assigned)
     deadline = clock() + _PATIENCE_SECONDS
     while left:
-        messages = consumer.consume(_BATCH_RECORDS, 0.5)
+        messages = consumer.consume(_BATCH_RECORDS, _POLL_SECONDS)
         for message in messages:
             record = record_of(message)
             where = (record.topic, record.partition)
