@@ -114,7 +114,8 @@ def test_a_partition_that_is_deleted_while_it_is_read_is_an_error(
         "records were deleted before the export had read them (the same command goes on behind them)"
     )
     monkeypatch.undo()
-    assert row(servers, "export", "orders", str(tmp_path))["records"] == 53
+    # Before offset 30 each partition has 24 records that were committed.
+    assert row(servers, "export", "orders", str(tmp_path))["records"] == 24 + 24 - 7
     assert [each.deleted for each in read_manifest(tmp_path).places] == [0, 7]
 
 

@@ -1,4 +1,4 @@
-"""What an export says about itself: `manifest.json`, the last file that it writes.
+"""The manifest of an export: `manifest.json`, the last file that it writes.
 
     {"kind": "barnabas-export", "version": 1, "topic": "orders", "topic_id": …, "cluster_id": …, "partitions": 2,
      "settings": {"retention.ms": "604800000"}, "choice": "--from start --isolation-level read_committed",
@@ -43,7 +43,7 @@ class DataFile:
 
 @dataclass
 class Place:
-    """What is exported of a partition: the offsets from `begin` on, before `end`.
+    """The exported part of a partition: the offsets from `begin` on, before `end`.
 
     Attributes:
         deleted: how many of these offsets were gone when they were to be read.

@@ -21,7 +21,7 @@ from barnabas.retries.record import Record
 _SETTINGS: dict[str, Any] = {
     **READER_SETTINGS,
     "group.id": "barnabas-export",
-    # What retention deletes while the export reads must not be left out in silence.
+    # Records that retention deletes while the export reads must not be left out in silence.
     "auto.offset.reset": "error",
 }
 

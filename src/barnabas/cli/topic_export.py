@@ -133,7 +133,7 @@ def _places(admin: Admin, source: TopicMetadata, begin: str, end: str | None, is
 
 
 def _check_is_same(folder: Path, stored: Manifest, new: Manifest) -> None:
-    """Check that a folder's export is the one that is asked for.
+    """Check that a folder's export is the same as the new one.
 
     Raises:
         Failure: it began with another topic or other options.
