@@ -19,7 +19,7 @@ from tests.cli.exports import names, odd_records
 
 def made_file(folder: Path, name: str, records: list[Record]) -> DataFile:
     """Write records to a file of a format, and give it its name."""
-    unfinished = UnfinishedFile(folder, name, file_format(name), records[0])
+    unfinished = UnfinishedFile(folder, name, file_format(name), records[0], 1 << 20)
     for each in records:
         unfinished.add(each, 1)
     done = unfinished.end()
@@ -77,7 +77,7 @@ def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path, name: str, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     records = odd_records(20)
-    unfinished = UnfinishedFile(tmp_path, name, file_format(name), records[0])
+    unfinished = UnfinishedFile(tmp_path, name, file_format(name), records[0], 1 << 20)
     for each in records:
         unfinished.add(each, 0)
     with monkeypatch.context() as patched:

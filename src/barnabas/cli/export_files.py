@@ -46,13 +46,13 @@ class FileFormat(NamedTuple):
 
     Attributes:
         columns: name and type of each field of a record.
-        writer: makes a writer for an open file.
+        writer: makes a writer for an open file, which is to have about so many bytes at most.
         count: returns how many records a file has; raises ValueError if it is not of this format.
         read: yields the records of a file, those of a topic's partition, without the first ones.
     """
 
     columns: Mapping[str, str]
-    writer: Callable[[io.RawIOBase], Writer]
+    writer: Callable[[io.RawIOBase, int], Writer]
     count: Callable[[Path], int]
     read: Callable[[Path, str, int], Iterator[Record]]
 
@@ -121,15 +121,17 @@ class UnfinishedFile:
     Args:
         folder: where it lies.
         record: its first record, which `add` adds.
+        max_bytes: `is_full` from that size on.
     """
 
-    def __init__(self, folder: Path, format_name: str, made: FileFormat, record: Record) -> None:
+    def __init__(self, folder: Path, format_name: str, made: FileFormat, record: Record, max_bytes: int) -> None:
         self.name = data_file_name(record.partition, record.offset, format_name)
         self.path = folder / f"{self.name}.tmp"
         self._first = self._last = record
         self._records = 0
         self._file = HashedFile(self.path)
-        self._writer = made.writer(self._file)
+        self._max_bytes = max_bytes
+        self._writer = made.writer(self._file, max_bytes)
 
     def __repr__(self) -> str:
         return f"<UnfinishedFile {self.name} records={self._records}>"
@@ -137,6 +139,10 @@ class UnfinishedFile:
     @property
     def size_bytes(self) -> int:
         return self._file.size_bytes
+
+    @property
+    def is_full(self) -> bool:
+        return self._file.size_bytes >= self._max_bytes
 
     def add(self, record: Record, timestamp_type: int) -> None:
         self._writer.add(record, timestamp_type)

@@ -36,8 +36,9 @@ _COLUMNS = {
 class JsonLinesWriter(Writer):
     """Writes records as lines."""
 
-    def __init__(self, file: io.RawIOBase) -> None:
+    def __init__(self, file: io.RawIOBase, max_bytes: int) -> None:
         self._file = file
+        self._buffer_bytes = min(_BUFFER_BYTES, max_bytes)
         self._buffer = bytearray()
 
     def __repr__(self) -> str:
@@ -54,7 +55,7 @@ class JsonLinesWriter(Writer):
             record.headers,
         )
         self._buffer += json_line({**json_object(shown), "timestampType": timestamp_type})
-        if len(self._buffer) >= _BUFFER_BYTES:
+        if len(self._buffer) >= self._buffer_bytes:
             self.end()
 
     def end(self) -> None:

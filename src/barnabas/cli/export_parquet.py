@@ -38,10 +38,11 @@ _READ_ROWS = 1_000
 class ParquetRows(Writer):
     """Writes records as rows."""
 
-    def __init__(self, file: io.RawIOBase) -> None:
+    def __init__(self, file: io.RawIOBase, max_bytes: int) -> None:
         self._writer = pq.ParquetWriter(file, SCHEMA, compression="zstd")
         self._columns: list[list[Any]] = [[] for _ in SCHEMA]
         self._bytes = 0
+        self._group_bytes = min(_GROUP_BYTES, max_bytes)
 
     def __repr__(self) -> str:
         return f"<ParquetRows buffered={len(self._columns[0])}>"
@@ -61,7 +62,7 @@ class ParquetRows(Writer):
             column.append(value)
         self._bytes += len(record.key or b"") + len(record.value or b"")
         self._bytes += sum(len(name) + len(value or b"") for name, value in record.headers)
-        if self._bytes >= _GROUP_BYTES or len(self._columns[0]) >= _GROUP_ROWS:
+        if self._bytes >= self._group_bytes or len(self._columns[0]) >= _GROUP_ROWS:
             self._write()
 
     def end(self) -> None:

@@ -68,12 +68,14 @@ class Export:
         try:
             for record, timestamp_type in self._records(consumer, place):
                 if file is None:
-                    file = UnfinishedFile(self._folder.path, self._manifest.file_format, self._made, record)
+                    file = UnfinishedFile(
+                        self._folder.path, self._manifest.file_format, self._made, record, self._file_bytes
+                    )
                 before = file.size_bytes
                 file.add(record, timestamp_type)
                 self.records += 1
                 self.size_bytes += file.size_bytes - before
-                if file.size_bytes >= self._file_bytes:
+                if file.is_full:
                     self._keep(file)
                     file = None
             if file is not None:
