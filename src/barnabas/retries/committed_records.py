@@ -67,9 +67,10 @@ def read_messages(
         # For a reader of committed records the upper one is the last stable offset.
         low, stable = consumer.get_watermark_offsets(TopicPartition(*where), timeout=_CALL_SECONDS)
         end = stable if ends is None else ends[where]
-        if max(offset, low) < end:
+        first = max(offset, low) if skips_deleted else offset
+        if first < end:
             left[where] = end
-            assigned.append(TopicPartition(*where, max(offset, low) if skips_deleted else offset))
+            assigned.append(TopicPartition(*where, first))
     consumer.assign(assigned)
     deadline = clock() + _PATIENCE_SECONDS
     while left:
