@@ -26,6 +26,8 @@ from barnabas.cli.topic_arguments import required, topic_names, whole_name
 from barnabas.cli.topic_audit import audit
 from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
+from barnabas.cli.topic_export import export
+from barnabas.cli.topic_import import import_
 from barnabas.cli.topic_owners import owners_of
 from barnabas.cli.topic_sizes import Column, figures
 from barnabas.cli.topic_skew import skew
@@ -384,5 +386,5 @@ def alter(
     _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, note)
 
 
-for command in (audit, configs, delete, skew, trim, which_partition):
+for command in (audit, configs, delete, export, import_, skew, trim, which_partition):
     topic.add_command(command)
