@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections import defaultdict
 from itertools import combinations
 from pathlib import Path
@@ -101,6 +103,18 @@ def test_an_alarm_says_what_is_wrong_and_what_helps(rule: dict[str, Any]) -> Non
     by = grouped_by(rule["expr"].partition(" and ")[0])
     lag = {"job", "consumergroup", "topic", "partition"}
     assert labels <= (by or {"job", "instance"} | lag), rule["expr"]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool, which comes with Prometheus, is not here")
+def test_the_alarms_ring_for_the_right_groups() -> None:
+    """Prometheus's own tool evaluates them over an hour of a cluster."""
+    done = subprocess.run(
+        ["promtool", "test", "rules", str(Path(__file__).parent / "alarms_in_an_hour.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_page_lists_the_alarms() -> None:

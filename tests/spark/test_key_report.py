@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from barnabas.client.key_report import report_of
 from barnabas.main import command_group
 from barnabas.spark.key_report import counting, key_report, merged
+from tests.pages import blocks
 from tests.spark.session import SPARK, Topics, servers, spark, topics
 
 __all__ = ["servers", "spark", "topics"]
@@ -107,9 +108,11 @@ def test_a_bad_argument_is_an_error_before_spark_reads(changed: dict[str, Any]) 
 class TestInSpark:
     pytestmark = [*SPARK, pytest.mark.conform]
 
-    def test_the_report_has_the_numbers_of_topic_skew(self, spark: Any, topics: Topics) -> None:
+    def test_the_report_has_the_numbers_of_topic_skew(
+        self, spark: Any, topics: Topics, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         chance = random.Random(5)
-        topic = topics.create(partitions=PARTITIONS)
+        topic = topics.create(partitions=6)
         keys = [
             None if each == 0 else f"key-{min(each, 40)}"
             for each in (int(chance.paretovariate(1)) for _ in range(3000))
@@ -124,7 +127,7 @@ class TestInSpark:
             .options(**{"kafka.bootstrap.servers": topics.servers, "subscribe": topic})
             .load()
         )
-        found = key_report(rows.repartition(4), PARTITIONS)
+        found = key_report(rows.repartition(4), 6)
         assert [
             {"partition": number, "records": each.records, "bytes": each.size_bytes, "without_key": each.without_key}
             for number, each in enumerate(found.partitions)
@@ -139,5 +142,10 @@ class TestInSpark:
         assert [(each.keys, each.records, each.times_even) for each in found.choices] == [
             (each["keys"], each["records"], each["times_even"]) for each in shown["plans"]
         ]
+        (sample,) = [each for each in blocks("docs/keys.md") if "key_report" in each]
+        exec(sample, {"spark": spark, "options": {"kafka.bootstrap.servers": topics.servers, "subscribe": topic}})
+        printed = capsys.readouterr().out
+        assert len(printed.splitlines()) == 6 + 10 + 4
+        assert f"as they are {found.choices[0].records}" in printed
         with pytest.raises(ValueError, match="no column partition"):
-            key_report(rows.select("key"), PARTITIONS)
+            key_report(rows.select("key"), 6)
