@@ -64,7 +64,7 @@ class CountedPartition:
 
 @dataclass(frozen=True)
 class KeyReport:
-    """What a topic's keys do to its partitions.
+    """The loads that a topic's keys give to its partitions.
 
     Attributes:
         partitions: the counts of each partition.

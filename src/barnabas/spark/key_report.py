@@ -62,7 +62,7 @@ def key_report(
         partitions: how many the topic has. Rows alone do not tell: the last partitions may be empty.
         hot_percent: a key is hot from this part of an even partition on.
         salts: the numbers of salts to compute; each at least 2.
-        partitioner: the producers'; None takes the one that fits the keys best.
+        partitioner: the producers'; None takes that which fits the keys best.
         counters: the keys that are counted in each partition. Counts are exact while a partition has no more keys.
 
     Raises:
