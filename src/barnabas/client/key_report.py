@@ -6,7 +6,7 @@ the rest from these counts. `barnabas topic skew` and `barnabas.spark.key_report
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -90,7 +90,7 @@ def report_of(
     found: Sequence[CountedPartition],
     hot_percent: float,
     salts: Sequence[int],
-    partitioners: Sequence[str] = LIBRARY_DEFAULTS,
+    partitioners: Iterable[str] = LIBRARY_DEFAULTS,
 ) -> KeyReport:
     """Return the report for partitions that were counted.
 
