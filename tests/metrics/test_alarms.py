@@ -74,6 +74,8 @@ def test_every_name_and_label_is_served(node: Monitored) -> None:
     node.produce("t", b"a", timestamp=node.now_ms)
     node.fetch("t")
     node.commit("g", "t", 0)
+    node.samples()
+    node.now_ms += 30_000  # a verdict needs samples of half a minute
     served: dict[str, set[str]] = defaultdict(set, {name: set(labels) for name, labels in OF_PROMETHEUS.items()})
     for name, labels in node.samples():
         served[name] |= {label for label, _ in labels} | OF_PROMETHEUS["up"]
