@@ -78,6 +78,10 @@ SECTIONS: list[Section] = [
             ("barnabas.client.salted_keys.", "client/salted_keys", "SaltedKeys"),
             ("barnabas.spark.salted_keys.", "spark/salted_keys", "salted"),
             ("barnabas.spark.salted_keys.", "spark/salted_keys", "original"),
+            ("barnabas.spark.key_report.", "spark/key_report", "key_report"),
+            ("barnabas.client.key_report.", "client/key_report", "KeyReport"),
+            ("barnabas.client.key_report.", "client/key_report", "CountedPartition"),
+            ("barnabas.client.key_report.", "client/key_report", "Choice"),
         ],
     ),
     (
