@@ -20,10 +20,10 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.simulation.node_loop import NodeLoop
-from tests.simulation.timeline import Timeline
-from tests.simulation.transport import MemoryTransport
-from tests.simulation.world_loop import WorldLoop
+from barnabas.simulation.node_loop import NodeLoop
+from barnabas.simulation.timeline import Timeline
+from barnabas.simulation.transport import MemoryTransport
+from barnabas.simulation.world_loop import WorldLoop
 
 Way = tuple[str, str, int | None]
 """From a host to another: one service's connections by its port, or all of them."""

@@ -19,8 +19,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tests.simulation.network import Network
-    from tests.simulation.node_loop import NodeLoop
+    from barnabas.simulation.network import Network
+    from barnabas.simulation.node_loop import NodeLoop
 
 HIGH_WATER = 64 * 1024
 

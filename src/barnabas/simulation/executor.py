@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 Work = Callable[[], Any]
 THREADS = 16

@@ -16,12 +16,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tests.simulation.disk import SimDisk
-from tests.simulation.executor import Executor
-from tests.simulation.node_loop import NodeLoop
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.executor import Executor
+from barnabas.simulation.node_loop import NodeLoop
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from barnabas.simulation.world import World
 
 R = TypeVar("R")
 

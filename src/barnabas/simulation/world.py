@@ -24,13 +24,13 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from barnabas.simulation.broker_node import BrokerNode
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.network import Network
+from barnabas.simulation.node import Node
+from barnabas.simulation.timeline import Timeline
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.turns import new_budget
-from tests.simulation.broker_node import BrokerNode
-from tests.simulation.disk import SimDisk
-from tests.simulation.network import Network
-from tests.simulation.node import Node
-from tests.simulation.timeline import Timeline
-from tests.simulation.world_loop import WorldLoop
 
 N = TypeVar("N", bound=Node)
 R = TypeVar("R")

@@ -20,11 +20,11 @@ from asyncio import _set_running_loop
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.world_loop import Crash, Due, WorldLoop
+from barnabas.simulation.world_loop import Crash, Due, WorldLoop
 
 if TYPE_CHECKING:
-    from tests.simulation.executor import Executor
-    from tests.simulation.node import Node
+    from barnabas.simulation.executor import Executor
+    from barnabas.simulation.node import Node
 
 
 class _Handle(asyncio.Handle):

@@ -1,0 +1,1 @@
+"""Brokers, clients and their network in one thread."""
