@@ -74,6 +74,10 @@ class Node:
         """The wall clock of this machine, in epoch milliseconds."""
         return EPOCH_MS + int((self._world.loop.time() + self.disk.seconds_spent) * 1000) + self.clock_jumped_ms
 
+    def wall_seconds(self) -> float:
+        """The wall clock of this machine, in seconds since 1970."""
+        return (EPOCH_MS + self.clock_jumped_ms) / 1000 + self._world.loop.time() + self.disk.seconds_spent
+
     def monotonic_ns(self) -> int:
         return int((self._world.loop.time() + self.disk.seconds_spent) * 1e9)
 
@@ -86,10 +90,11 @@ class Node:
     def run(self, coroutine: Coroutine[Any, Any, R]) -> asyncio.Future[R]:
         """Run a coroutine in the process.
 
-        Returns: a future of the world's loop for its result; it fails with `NodeDied` if the process ends first.
+        Returns: a future of the caller's loop, which may be another node's, for its result; it fails with `NodeDied` if the process
+            ends first.
         """
         assert self.is_up, f"{self.name} is down"
-        answer: asyncio.Future[R] = self._world.loop.create_future()
+        answer: asyncio.Future[R] = (asyncio._get_running_loop() or self._world.loop).create_future()
         self._asked[answer] = None
 
         def done(task: asyncio.Task[R]) -> None:

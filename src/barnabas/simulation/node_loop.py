@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import socket
 from asyncio import _set_running_loop
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._held.append(handle)
             return
         _set_running_loop(self)
+        self._world.running = self
         try:
             handle._context.run(handle._callback, *handle._args)
         except Crash:
@@ -148,6 +150,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self.call_exception_handler({"message": f"an exception in {handle!r}", "exception": error})
         finally:
             _set_running_loop(self._world)
+            self._world.running = None
             if self._node.disk.seconds_spent > 0:
                 self._wait_for_the_disk()
 
@@ -193,6 +196,14 @@ class NodeLoop(asyncio.AbstractEventLoop):
         """This node's wall clock."""
         return self._node.now_ms()
 
+    def wall_seconds(self) -> float:
+        """This node's wall clock, in seconds since 1970."""
+        return self._node.wall_seconds()
+
+    def block(self, seconds: float) -> None:
+        """Let this callback take so much longer, as a call that blocks does."""
+        self._node.disk.seconds_spent += seconds
+
     def note(self, what: str, *, is_detail: bool = False) -> None:
         """Write a line about this node into the world's timeline."""
         self._node.note(what, is_detail=is_detail)
@@ -212,8 +223,13 @@ class NodeLoop(asyncio.AbstractEventLoop):
     async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
         return self._node.network.listen(self, protocol_factory, host or self._node.host, port or 0)
 
-    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
+    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any) -> Any:
+        if options.get("ssl") is not None:
+            raise NotImplementedError("the simulated network has no TLS: connect without it")
         return await self._node.network.connect(self, protocol_factory, host, port)
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))]
 
     @property
     def host(self) -> str:

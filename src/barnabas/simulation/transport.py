@@ -141,6 +141,9 @@ class MemoryTransport(asyncio.Transport):
         self._high = HIGH_WATER if high is None else high
         self._low = self._high // 4 if low is None else low
 
+    def can_write_eof(self) -> bool:
+        return False
+
     # Reading
 
     def arrive(self, segment: bytes | Ending) -> None:

@@ -61,13 +61,15 @@ class World:
 
     Args:
         began: the time of its clock at the beginning, in seconds.
+        hosts: what the hosts are called; the n-th node has the n in the place of the braces.
 
     Attributes:
-        nodes: in the order they were added; the n-th has the host 127.0.0.n.
+        nodes: in the order they were added.
     """
 
-    def __init__(self, seed: int, began: float = 0.0) -> None:
+    def __init__(self, seed: int, began: float = 0.0, *, hosts: str = "127.0.0.{}") -> None:
         self.seed = seed
+        self.hosts = hosts
         new_budget()
         self.loop = WorldLoop(began)
         self.timeline = Timeline(self.loop.time)
@@ -83,20 +85,21 @@ class World:
 
     def add_node(self, name: str) -> Node:
         """Add a machine with a process that does nothing until it is asked to, as clients are."""
-        return self.add(Node(self, name, self._next_host()))
+        return self.add(Node(self, name, self.next_host()))
 
     def add_broker(
         self, name: str, properties: dict[str, str] | None = None, disk: SimDisk | None = None
     ) -> BrokerNode:
         """Add a machine for a broker; `start` starts it."""
-        return self.add(BrokerNode(self, name, self._next_host(), properties or {}, disk))
+        return self.add(BrokerNode(self, name, self.next_host(), properties or {}, disk))
 
-    def _next_host(self) -> str:
-        return f"127.0.0.{len(self.nodes) + 1}"
+    def next_host(self) -> str:
+        """Return the host of the next node."""
+        return self.hosts.format(len(self.nodes) + 1)
 
     def add(self, node: N) -> N:
-        """Add a machine of any kind; the n-th must have the host 127.0.0.n."""
-        assert node.host == self._next_host(), f"{node.name} has the host {node.host}"
+        """Add a machine of any kind, with the next host."""
+        assert node.host == self.next_host(), f"{node.name} has the host {node.host}"
         self.nodes.append(node)
         return node
 

@@ -1,0 +1,91 @@
+"""A client's process in a simulated cluster: it runs coroutines on a machine of its own, and can be killed, paused and cut off.
+
+    consumer = cluster.process("consumer")
+    consumer.run(consume(cluster.bootstrap_servers, book))
+    await asyncio.sleep(20)
+    consumer.kill()                        no `finally` runs, nothing is closed or committed
+    consumer.run(consume(...))             a new process on the same machine
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from barnabas.simulation.node import Node
+
+__all__ = ["Process"]
+
+R = TypeVar("R")
+
+UNSEEN_SECONDS = 1.0
+"""How long an exception may wait for somebody to take it."""
+
+
+def is_unseen(answer: asyncio.Future[Any]) -> bool:
+    """Return whether a future has an exception that nobody has taken."""
+    return bool(answer._log_traceback)  # type: ignore[attr-defined]  # as asyncio's own warning decides it
+
+
+class Process:
+    """A client's process; `Cluster.process` makes it.
+
+    Attributes:
+        name: what the faults of the network and the timeline call it.
+    """
+
+    def __init__(self, node: Node, failed: Callable[[BaseException], None]) -> None:
+        self.name = node.name
+        self.node = node
+        self._failed = failed
+        self._unseen: list[asyncio.Future[Any]] = []
+        self.running: dict[asyncio.Future[Any], Coroutine[Any, Any, Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<barnabas.simulation.Process {self.name} {'runs' if self.node.is_up else 'is dead'}>"
+
+    def run(self, coroutine: Coroutine[Any, Any, R]) -> asyncio.Future[R]:
+        """Run a coroutine in this process, beside others that it runs; begin a new process if the last one was killed.
+
+        Returns: a future for its result. It fails with `NodeDied` if the process is killed before.
+
+        An exception of the coroutine goes to whoever awaits the future. If nobody does within a second, the exception ends the run.
+        """
+        if not asyncio.iscoroutine(coroutine):
+            raise TypeError(f"{coroutine!r} is not a coroutine: call the async function, and pass what it returns")
+        if not self.node.is_up:
+            self.node.note("starts")
+            self.node.boot()
+        answer = self.node.run(coroutine)
+        self.running[answer] = coroutine
+        answer.add_done_callback(self._ended)
+        return answer
+
+    def _ended(self, answer: asyncio.Future[Any]) -> None:
+        del self.running[answer]
+        if not answer.cancelled() and is_unseen(answer):
+            self._unseen.append(answer)
+            answer.get_loop().call_later(UNSEEN_SECONDS, self.raise_unseen)
+
+    def raise_unseen(self) -> None:
+        """End the run if nobody has taken the exception of something that ran here."""
+        for answer in self._unseen:
+            if is_unseen(answer) and (error := answer.exception()) is not None:
+                self._failed(error)
+
+    def kill(self) -> None:
+        """Kill the process (SIGKILL): nothing of it runs any more, and its connections end."""
+        self.node.kill()
+
+    def pause(self) -> None:
+        """Pause the process (SIGSTOP), as a long pause of its machine does: connections stay open, and it does nothing."""
+        if not self.node.is_up:
+            raise RuntimeError(f"{self.name} is dead: run something in it first")
+        if not self.node.loop.is_paused:
+            self.node.pause()
+
+    def resume(self) -> None:
+        """Let a paused process go on (SIGCONT)."""
+        if self.node.loop.is_paused:
+            self.node.go_on()
