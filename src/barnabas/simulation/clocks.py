@@ -10,10 +10,7 @@ aiokafka measures its timeouts with `time.monotonic` and stamps records with `ti
 | `sleep` | blocks the client's process for so much virtual time, and no other |
 
 Outside a node's callback they return real time too. A module that has taken a function before (`from time import time`) keeps the
-real one, and so does compiled code. One such case is known, and mended here: aiokafka's compiled record builder, which stamps records
-that come without a timestamp.
-
-Left out: `datetime.now`, whose type cannot be changed.
+real one, and so does compiled code: `datetime.now`, and a part of aiokafka that `aiokafka_state` mends.
 """
 
 from __future__ import annotations
@@ -21,14 +18,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from threading import get_ident
 from typing import Any
 
 from barnabas.simulation.node_loop import NodeLoop
 from barnabas.simulation.world import World
 
-__all__ = ["virtual_clocks"]
+__all__ = ["replaced", "virtual_clocks"]
+
+LOOK_SECONDS = 1e-6
+"""How long a look at the clock takes. A client may wait until a moment has passed, and look again until it has: if the clock stood still
+while the client runs, that would never be."""
 
 _Read = Callable[[NodeLoop], Any]
 
@@ -52,13 +52,13 @@ def virtual_clocks(world: World) -> Iterator[None]:
 
     with ExitStack() as stack:
         for name, read in _CLOCKS.items():
-            _replace(stack, time, name, _clock(read, getattr(time, name), running))
-        _replace(stack, time, "sleep", _sleep(time.sleep, running))
-        _stamp_by_the_clock(stack)
+            replaced(stack, time, name, _clock(read, getattr(time, name), running))
+        replaced(stack, time, "sleep", _sleep(time.sleep, running))
         yield
 
 
-def _replace(stack: ExitStack, owner: object, name: str, replacement: object) -> None:
+def replaced(stack: ExitStack, owner: object, name: str, replacement: object) -> None:
+    """Replace an attribute until the stack ends."""
     stack.callback(setattr, owner, name, getattr(owner, name))
     setattr(owner, name, replacement)
 
@@ -66,7 +66,10 @@ def _replace(stack: ExitStack, owner: object, name: str, replacement: object) ->
 def _clock(read: _Read, real: Callable[[], Any], running: Callable[[], NodeLoop | None]) -> Callable[[], Any]:
     def now() -> Any:
         loop = running()
-        return real() if loop is None else read(loop)
+        if loop is None:
+            return real()
+        loop.block(LOOK_SECONDS)
+        return read(loop)
 
     return now
 
@@ -80,17 +83,3 @@ def _sleep(real: Callable[[float], None], running: Callable[[], NodeLoop | None]
             loop.block(seconds)
 
     return sleep
-
-
-def _stamp_by_the_clock(stack: ExitStack) -> None:
-    """Give each record of aiokafka's producer its timestamp before the compiled builder does, if aiokafka is installed."""
-    try:
-        builder = import_module("aiokafka.producer.message_accumulator").BatchBuilder
-    except ImportError:
-        return
-    append = builder.append
-
-    def stamped(self: Any, *, timestamp: int | None, **parts: Any) -> Any:
-        return append(self, timestamp=int(time.time() * 1000) if timestamp is None else timestamp, **parts)
-
-    _replace(stack, builder, "append", stamped)

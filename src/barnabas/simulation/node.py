@@ -164,6 +164,11 @@ class Node:
         self.note(f"its clock jumps by {seconds:+g} s")
         self.clock_jumped_ms += int(seconds * 1000)
 
+    def close_coroutines(self) -> None:
+        """Close what its processes have left behind; the world has ended."""
+        for loop in (*self._former_loops, self.loop):
+            loop.close_coroutines()
+
     @property
     def errors(self) -> list[dict[str, Any]]:
         """What reached the exception handler of any of its processes."""

@@ -14,6 +14,7 @@ cannot await a future of another, because asyncio refuses it. So two nodes can o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import socket
@@ -26,6 +27,10 @@ from barnabas.simulation.world_loop import Crash, Due, WorldLoop
 if TYPE_CHECKING:
     from barnabas.simulation.executor import Executor
     from barnabas.simulation.node import Node
+
+
+CLOSED_AT_LAST = 100
+"""How often a coroutine of a dead process may await while it is closed."""
 
 
 class _Handle(asyncio.Handle):
@@ -130,6 +135,18 @@ class NodeLoop(asyncio.AbstractEventLoop):
         for handle in self._world.handles_of(self):
             self._left_behind.append((handle._callback, handle._args))  # type: ignore[attr-defined]
             handle.cancel()
+
+    def close_coroutines(self) -> None:
+        """Close what was left behind. This runs the `finally` blocks of dead processes, so it must wait for the end of the world."""
+        left, self._left_behind = self._left_behind, []
+        for task in left:
+            coroutine = task.get_coro() if isinstance(task, asyncio.Task) else None
+            for _ in range(CLOSED_AT_LAST):
+                if not inspect.iscoroutine(coroutine) or inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED:
+                    break
+                # It may await on its way out, or raise: nobody is there any more.
+                with contextlib.suppress(BaseException):
+                    coroutine.close()
 
     def run(self, handle: _Handle) -> None:
         """Run what fell due, or keep it while the node is paused."""

@@ -22,6 +22,7 @@ from barnabas.embedded.broker_arguments import checked_config, setting_texts
 from barnabas.embedded.cluster_arguments import checked_brokers
 from barnabas.process.local_cluster import OWN_SETTINGS
 from barnabas.config.config import ConfigError
+from barnabas.simulation.aiokafka_state import aiokafka_as_new
 from barnabas.simulation.clocks import virtual_clocks
 from barnabas.simulation.cluster import Cluster
 from barnabas.simulation.timeline import LogLines, Timeline
@@ -103,6 +104,7 @@ def run(
         stack.enter_context(_seeded(seed))
         world = World(seed, hosts=HOSTS)
         stack.enter_context(virtual_clocks(world))
+        stack.enter_context(aiokafka_as_new())
         stack.enter_context(_log_lines())
         cluster = Cluster(world, size, settings)
         try:
@@ -116,6 +118,9 @@ def run(
                 page = world.timeline.page()
                 return Run(seed, value, world.loop.time(), world.timeline.digest(), page)
             error = RuntimeError(f"seed {seed}: {'; '.join(world.errors)}")
+        finally:
+            for node in world.nodes:
+                node.close_coroutines()
         error.add_note(_note(seed, world.loop.time(), world.timeline))
         raise error
 

@@ -1,0 +1,40 @@
+"""What aiokafka keeps outside its loop, as a run needs it: the same in each run of a seed.
+
+- Its compiled record builder stamps records that come without a timestamp, by a clock that nobody can replace. While this lasts, its
+  producer gives each record its timestamp before.
+- Producers without a `client_id` are numbered through the whole process. While this lasts, the numbers begin with 1.
+
+aiokafka itself is unchanged otherwise, and as before afterwards. Nothing happens if it is not installed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any
+
+from barnabas.simulation.clocks import replaced
+
+__all__ = ["aiokafka_as_new"]
+
+
+@contextmanager
+def aiokafka_as_new() -> Iterator[None]:
+    """Let aiokafka begin as in a new process, and stamp its records by the virtual clock; `virtual_clocks` must last."""
+    with ExitStack() as stack:
+        try:
+            builder = import_module("aiokafka.producer.message_accumulator").BatchBuilder
+            producer = import_module("aiokafka.producer.producer").AIOKafkaProducer
+        except ImportError:
+            yield
+            return
+        append = builder.append
+
+        def stamped(self: Any, *, timestamp: int | None, **parts: Any) -> Any:
+            return append(self, timestamp=int(time.time() * 1000) if timestamp is None else timestamp, **parts)
+
+        replaced(stack, builder, "append", stamped)
+        replaced(stack, producer, "_PRODUCER_CLIENT_ID_SEQUENCE", 0)
+        yield
