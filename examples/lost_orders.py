@@ -2,15 +2,15 @@
 
     PYTHONHASHSEED=0 python examples/lost_orders.py
 
-Two workers share the orders of three partitions. Each order takes a while, and now and then a worker is killed or stands
-still. Then its session ends, 45 s later, and the other one goes on from the group's offsets.
+Two workers share the orders of three partitions, and each order takes half a second. A worker is killed at some moment.
+Its session ends 45 s later, and the other worker goes on from the group's offsets.
 
-- `hasty` leaves the commits to its client, as is the default. The client commits what it has handed out, every five
-  seconds, and that is more than what is done: the orders of a batch that a killed worker had not reached are lost.
-- `careful` commits an order when it is done. A kill may let an order be done twice, and never lost.
+- `hasty` leaves the commits to its client, which is the default. Every five seconds the client commits what it has handed
+  out. That may be more than what is done: if the worker dies, nobody does the rest of its batch.
+- `careful` commits an order when it is done. After a kill an order may be done twice, but none is lost.
 
 The program runs `hasty` with one seed after the other until orders are lost. Then it runs `careful` with the same seeds. A
-run takes minutes of virtual time, and about a second.
+run is a minute or more of virtual time, and takes less than a second.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import barnabas.simulation as simulation
 
 ORDERS = [b"order %d" % number for number in range(48)]
 SECONDS_PER_ORDER = 0.5
+SECONDS_BETWEEN_DOZENS = 4.0
 PATIENCE_SECONDS = 120.0
 
 Consume = Callable[[str, list[bytes]], Awaitable[None]]
@@ -66,7 +67,7 @@ async def shop(bootstrap: str) -> None:
         for number, order in enumerate(ORDERS):
             await producer.send_and_wait("orders", order, partition=number % 3)
             if number % 12 == 11:
-                await asyncio.sleep(4)
+                await asyncio.sleep(SECONDS_BETWEEN_DOZENS)
 
 
 def lost(consume: Consume, seed: int) -> list[bytes]:
@@ -94,6 +95,7 @@ def lost(consume: Consume, seed: int) -> list[bytes]:
 
 
 def main(seeds: int = 20) -> int:
+    """Print the first seed that finds the bug; return the exit code."""
     for seed in range(seeds):
         if orders := lost(hasty, seed):
             break

@@ -213,7 +213,9 @@ class Cluster:
         started = self._begin(machine)
         done, _ = await asyncio.wait([started], timeout=_START_S)
         if not done:
-            raise TimeoutError(f"after {_START_S:g} s node {node} does not serve: a majority of the controllers must run")
+            raise TimeoutError(
+                f"after {_START_S:g} s node {node} does not serve: a majority of the controllers must run"
+            )
         started.result()
 
     def pause(self, node: int) -> None:

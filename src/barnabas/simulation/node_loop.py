@@ -265,3 +265,37 @@ class NodeLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if not self._has_ended:
             self.errors.append(context)
+
+
+REFUSED = (
+    "add_reader",
+    "add_writer",
+    "add_signal_handler",
+    "connect_read_pipe",
+    "connect_write_pipe",
+    "create_datagram_endpoint",
+    "create_unix_connection",
+    "create_unix_server",
+    "sock_accept",
+    "sock_connect",
+    "sock_recv",
+    "sock_recv_into",
+    "sock_sendall",
+    "start_tls",
+    "subprocess_exec",
+    "subprocess_shell",
+)
+"""What leaves the process: sockets, pipes, signals and other processes."""
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(self: NodeLoop, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError(
+            f"loop.{name} is not in the simulation: its clients use asyncio's connections (create_connection), and no sockets of their own"
+        )
+
+    return refuse
+
+
+for _name in REFUSED:
+    setattr(NodeLoop, _name, _refusing(_name))

@@ -1,10 +1,10 @@
 """A client's process in a simulated cluster: it runs coroutines on a machine of its own, and can be killed, paused and cut off.
 
-    consumer = cluster.process("consumer")
-    consumer.run(consume(cluster.bootstrap_servers, book))
-    await asyncio.sleep(20)
-    consumer.kill()                        no `finally` runs, nothing is closed or committed
-    consumer.run(consume(...))             a new process on the same machine
+consumer = cluster.process("consumer")
+consumer.run(consume(cluster.bootstrap_servers, book))
+await asyncio.sleep(20)
+consumer.kill()                        no `finally` runs, nothing is closed or committed
+consumer.run(consume(...))             a new process on the same machine
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNSEEN_SECONDS = 1.0
 
 def is_unseen(answer: asyncio.Future[Any]) -> bool:
     """Return whether a future has an exception that nobody has taken."""
-    return bool(answer._log_traceback)  # type: ignore[attr-defined]  # as asyncio's own warning decides it
+    return bool(answer._log_traceback)  # as asyncio's own warning decides it
 
 
 class Process:

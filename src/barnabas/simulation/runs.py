@@ -13,15 +13,14 @@ import inspect
 import linecache
 import logging
 import random
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from barnabas.embedded.broker_arguments import checked_config, setting_texts
-from barnabas.embedded.cluster_arguments import checked_brokers
-from barnabas.process.local_cluster import OWN_SETTINGS
-from barnabas.config.config import ConfigError
+from barnabas.embedded.cluster_arguments import checked_brokers, checked_settings
+from barnabas.process.local_cluster import copies_settings
 from barnabas.simulation.aiokafka_state import aiokafka_as_new
 from barnabas.simulation.clocks import virtual_clocks
 from barnabas.simulation.cluster import Cluster
@@ -94,11 +93,15 @@ def run(
         Hung: the scenario does not end.
         Exception: what the scenario, or a process of it, has raised; a note names the seed and shows the last faults.
         ConfigError: a setting is unknown or not valid, or each node has its own.
-        RuntimeError: called from a coroutine; the simulation has a loop of its own.
+        RuntimeError: called from a coroutine, though the simulation has a loop of its own; or something failed where nobody could see it,
+            in a callback or in a broker.
     """
+    if not inspect.iscoroutinefunction(scenario):
+        raise TypeError(f"{scenario!r} is not an async function: pass one that takes the cluster")
     if asyncio._get_running_loop() is not None:
         raise RuntimeError("simulation.run has a loop of its own: call it from a function that is not async")
-    size, settings = checked_brokers(nodes), _settings(config, nodes)
+    size = checked_brokers(nodes)
+    settings = {**copies_settings(size), **DEFAULTS, **checked_settings(config)}
     with ExitStack() as stack:
         stack.enter_context(without_collections())
         stack.enter_context(_seeded(seed))
@@ -123,25 +126,6 @@ def run(
                 node.close_coroutines()
         error.add_note(_note(seed, world.loop.time(), world.timeline))
         raise error
-
-
-def _settings(config: Mapping[str, object] | None, nodes: int) -> dict[str, str]:
-    copies, in_sync = str(min(3, nodes)), str(max(1, min(3, nodes) - 1))
-    settings = setting_texts(config)
-    for name in settings:
-        if name in OWN_SETTINGS:
-            raise ConfigError(f"{name} is not a setting of a cluster: each node has its own")
-    checked_config({**settings, "log.dirs": "/"})
-    of_copies = {
-        "default.replication.factor": copies,
-        "min.insync.replicas": in_sync,
-        "offsets.topic.replication.factor": copies,
-        "transaction.state.log.replication.factor": copies,
-        "transaction.state.log.min.isr": in_sync,
-        "share.coordinator.state.topic.replication.factor": copies,
-        "share.coordinator.state.topic.min.isr": in_sync,
-    }
-    return {**of_copies, **DEFAULTS, **settings}
 
 
 @contextmanager
@@ -169,7 +153,10 @@ def _log_lines() -> Iterator[None]:
 
 
 def _note(seed: int, at: float, timeline: Timeline) -> str:
-    return f"seed {seed}, after {at:.3f} s of virtual time; the same seed replays it\n{timeline.page(last=SHOWN)}"
+    # The order of a set of texts, which clients have, is chosen for each process.
+    condition = ", with PYTHONHASHSEED=0 in both processes" if sys.flags.hash_randomization else ""
+    said = f"seed {seed}, after {at:.3f} s of virtual time; the same seed replays it{condition}"
+    return f"{said}\n{timeline.page(last=SHOWN)}"
 
 
 def _waits(cluster: Cluster) -> str:

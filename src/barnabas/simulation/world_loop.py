@@ -82,7 +82,9 @@ class WorldLoop(asyncio.BaseEventLoop):
         ready, timers = self._ready, self._timers
         self._turns_at_once += 1
         if self._turns_at_once > TURNS_AT_ONCE_MAX:
-            raise Stuck(f"no time passes in the simulation: {TURNS_AT_ONCE_MAX:,} turns of its loop at {self._now:.3f} s")
+            raise Stuck(
+                f"no time passes in the simulation: {TURNS_AT_ONCE_MAX:,} turns of its loop at {self._now:.3f} s"
+            )
         if not ready and not self._stopping:
             while timers and timers[0][2]._cancelled:
                 heapq.heappop(timers)
