@@ -3,6 +3,8 @@
 - Its compiled record builder stamps records that come without a timestamp, by a clock that nobody can replace. While this lasts, its
   producer gives each record its timestamp before.
 - Producers without a `client_id` are numbered through the whole process. While this lasts, the numbers begin with 1.
+- A client picks brokers from a set whose order depends on addresses in memory (before Python 3.12, that of None). While this lasts, the
+  set has the order in which the cluster named them.
 
 aiokafka itself is unchanged otherwise, and as before afterwards. Nothing happens if it is not installed.
 """
@@ -27,6 +29,7 @@ def aiokafka_as_new() -> Iterator[None]:
         try:
             builder = import_module("aiokafka.producer.message_accumulator").BatchBuilder
             producer = import_module("aiokafka.producer.producer").AIOKafkaProducer
+            metadata = import_module("aiokafka.cluster").ClusterMetadata
         except ImportError:
             yield
             return
@@ -35,6 +38,10 @@ def aiokafka_as_new() -> Iterator[None]:
         def stamped(self: Any, *, timestamp: int | None, **parts: Any) -> Any:
             return append(self, timestamp=int(time.time() * 1000) if timestamp is None else timestamp, **parts)
 
+        def in_order(self: Any) -> Any:
+            return dict.fromkeys(self._brokers.values() or self._bootstrap_brokers.values()).keys()
+
+        replaced(stack, metadata, "brokers", in_order)
         replaced(stack, builder, "append", stamped)
         replaced(stack, producer, "_PRODUCER_CLIENT_ID_SEQUENCE", 0)
         yield

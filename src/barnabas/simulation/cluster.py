@@ -19,6 +19,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from barnabas.config.cannot_start import CannotStart
 from barnabas.embedded.broker_arguments import topic_request
 from barnabas.embedded.cluster_arguments import checked_seconds
 from barnabas.embedded.cluster_control import ClusterControl
@@ -205,7 +206,8 @@ class Cluster:
         """Start a node that is down, or stop and start one that runs; return when it serves.
 
         Raises:
-            TimeoutError: it does not serve within two minutes, mostly because it finds no quorum. It goes on trying.
+            CannotStart: mostly because it finds no quorum within a minute: a majority of the controllers must run.
+            TimeoutError: it does not serve within two minutes, and goes on trying.
         """
         machine = self._node(node)
         if machine.is_up:
@@ -213,9 +215,7 @@ class Cluster:
         started = self._begin(machine)
         done, _ = await asyncio.wait([started], timeout=_START_S)
         if not done:
-            raise TimeoutError(
-                f"after {_START_S:g} s node {node} does not serve: a majority of the controllers must run"
-            )
+            raise TimeoutError(f"after {_START_S:g} s node {node} does not serve")
         started.result()
 
     def pause(self, node: int) -> None:
@@ -395,6 +395,9 @@ class Cluster:
             await node.start()
         except NodeDied:
             return  # The scenario has killed it meanwhile.
+        except CannotStart:
+            node.kill("cannot start")
+            raise
         server = node.server
         self._controls[node.node_id] = ClusterControl(server, LinkFaults(node.node_id, {}, node.loop))
         self._requests[node.node_id] = RequestFaults(server.broker.dispatcher, node.loop)

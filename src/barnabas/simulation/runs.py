@@ -12,6 +12,7 @@ import asyncio
 import inspect
 import linecache
 import logging
+import os
 import random
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -38,6 +39,8 @@ HOSTS = "host-{}.invalid"
 """Names that resolve nowhere (RFC 2606), so a client that leaves the simulation reaches no real broker."""
 SHOWN = 25
 """How many lines of the timeline a failure shows."""
+MACHINERY = {os.path.dirname(asyncio.__file__), os.path.dirname(__file__)}
+"""The folders of the code that waits for everybody."""
 DEFAULTS = {
     # Fewer partitions to create, and to look after, in each run.
     "offsets.topic.num.partitions": "5",
@@ -141,8 +144,8 @@ def _seeded(seed: int) -> Iterator[None]:
 
 @contextmanager
 def _log_lines() -> Iterator[None]:
-    """Write what nodes log into the timeline, and nowhere else."""
-    logger, handler = logging.getLogger("barnabas"), LogLines()
+    """Write the warnings of nodes into the timeline, and let no root handler write them too."""
+    logger, handler = logging.getLogger("barnabas"), LogLines(logging.WARNING)
     propagate, logger.propagate = logger.propagate, False
     logger.addHandler(handler)
     try:
@@ -170,8 +173,8 @@ def _place(coroutine: Any) -> str:
     found = "a coroutine that has not begun"
     while inspect.iscoroutine(coroutine) and (frame := coroutine.cr_frame) is not None:
         name = frame.f_code.co_filename
-        if "asyncio" not in name.split("/") and "simulation" not in name.split("/")[-2:-1]:
+        if os.path.dirname(name) not in MACHINERY:
             line = linecache.getline(name, frame.f_lineno).strip()
-            found = f"{name.split('/')[-1]}:{frame.f_lineno}, {line!r}"
+            found = f"{os.path.basename(name)}:{frame.f_lineno}, {line!r}"
         coroutine = coroutine.cr_await
     return found
