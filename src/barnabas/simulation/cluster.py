@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from barnabas.config.cannot_start import CannotStart
@@ -33,10 +33,10 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.simulation.broker_node import PORT
 from barnabas.simulation.cluster_node import CLUSTER_ID, ClusterNode
 from barnabas.simulation.node import Node, NodeDied
-from barnabas.simulation.process import Process
+from barnabas.simulation.process import Process, raise_unseen, running
 from barnabas.simulation.world import World
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "play", "waiting"]
 
 __tracebackhide__ = True  # pytest's reports end at the caller's line
 
@@ -111,7 +111,7 @@ class Cluster:
             raise TypeError(f"{name!r} is not the name of a process: pass text")
         found = self._processes.get(name)
         if found is None:
-            found = self._processes[name] = Process(self._world.add_node(name), self.end_with)
+            found = self._processes[name] = Process(self._world.add_node(name), self._end_with)
             for node_id, seconds in self._slow.items():
                 self._world.network.slow_down(found.node.host, self._nodes[node_id].host, seconds)
         return found
@@ -353,39 +353,21 @@ class Cluster:
         await self._wait(lambda: f"not every node knows that node {to} leads {topic}-{partition}", all_know, timeout)
         return to
 
-    # What `run` calls, in the world's loop
-
-    async def play(self, scenario: Callable[[Cluster], Awaitable[Any]]) -> Any:
-        """Start every node, run the scenario, and return what it returns."""
-        await asyncio.gather(*(self._begin(node) for node in self._nodes.values()))
-        await self._wait(lambda: "not every node knows all nodes", self._knows_all, _PATIENCE_S)
-        main = self.process(SCENARIO).run(_awaited(scenario(self)))
-        main.add_done_callback(self._ended)
-        return await self._over
+    # Helpers
 
     def _ended(self, main: asyncio.Future[Any]) -> None:
         for process in self._processes.values():
-            process.raise_unseen()
-        if self._over.done():
-            return
+            raise_unseen(process)
         if main.cancelled():
-            self._over.set_exception(asyncio.CancelledError())
+            self._end_with(asyncio.CancelledError())
         elif (error := main.exception()) is not None:
-            self._over.set_exception(error)
-        else:
+            self._end_with(error)
+        elif not self._over.done():
             self._over.set_result(main.result())
 
-    def end_with(self, error: BaseException) -> None:
-        """End the run with an exception."""
+    def _end_with(self, error: BaseException) -> None:
         if not self._over.done():
             self._over.set_exception(error)
-
-    @property
-    def waiting(self) -> dict[str, list[Any]]:
-        """What runs in each process: its coroutines."""
-        return {name: list(process.running.values()) for name, process in self._processes.items()}
-
-    # Helpers
 
     def _begin(self, node: ClusterNode) -> asyncio.Task[None]:
         return asyncio.ensure_future(self._start(node))
@@ -497,5 +479,15 @@ def _answers(node: ClusterNode) -> bool:
     return node.serves and not node.loop.is_paused
 
 
-async def _awaited(scenario: Awaitable[Any]) -> Any:
-    return await scenario
+async def play(cluster: Cluster, scenario: Callable[[Cluster], Coroutine[Any, Any, Any]]) -> Any:
+    """Start every node, run the scenario, and return what it returns; in the world's loop."""
+    await asyncio.gather(*(cluster._begin(node) for node in cluster._nodes.values()))
+    await cluster._wait(lambda: "not every node knows all nodes", cluster._knows_all, _PATIENCE_S)
+    main = cluster.process(SCENARIO).run(scenario(cluster))
+    main.add_done_callback(cluster._ended)
+    return await cluster._over
+
+
+def waiting(cluster: Cluster) -> dict[str, list[Coroutine[Any, Any, Any]]]:
+    """Return what runs in each process: its coroutines."""
+    return {name: running(process) for name, process in cluster._processes.items()}

@@ -15,17 +15,12 @@ from typing import Any, TypeVar
 
 from barnabas.simulation.node import Node
 
-__all__ = ["Process"]
+__all__ = ["Process", "raise_unseen", "running"]
 
 R = TypeVar("R")
 
 UNSEEN_SECONDS = 1.0
 """How long an exception may wait for somebody to take it."""
-
-
-def is_unseen(answer: asyncio.Future[Any]) -> bool:
-    """Return whether a future has an exception that nobody has taken."""
-    return bool(answer._log_traceback)  # as asyncio's own warning decides it
 
 
 class Process:
@@ -40,7 +35,7 @@ class Process:
         self.node = node
         self._failed = failed
         self._unseen: list[asyncio.Future[Any]] = []
-        self.running: dict[asyncio.Future[Any], Coroutine[Any, Any, Any]] = {}
+        self._running: dict[asyncio.Future[Any], Coroutine[Any, Any, Any]] = {}
 
     def __repr__(self) -> str:
         return f"<barnabas.simulation.Process {self.name} {'runs' if self.node.is_up else 'is dead'}>"
@@ -58,21 +53,15 @@ class Process:
             self.node.note("starts")
             self.node.boot()
         answer = self.node.run(coroutine)
-        self.running[answer] = coroutine
+        self._running[answer] = coroutine
         answer.add_done_callback(self._ended)
         return answer
 
     def _ended(self, answer: asyncio.Future[Any]) -> None:
-        del self.running[answer]
-        if not answer.cancelled() and is_unseen(answer):
+        del self._running[answer]
+        if not answer.cancelled() and _is_unseen(answer):
             self._unseen.append(answer)
-            answer.get_loop().call_later(UNSEEN_SECONDS, self.raise_unseen)
-
-    def raise_unseen(self) -> None:
-        """End the run if nobody has taken the exception of something that ran here."""
-        for answer in self._unseen:
-            if is_unseen(answer) and (error := answer.exception()) is not None:
-                self._failed(error)
+            answer.get_loop().call_later(UNSEEN_SECONDS, raise_unseen, self)
 
     def kill(self) -> None:
         """Kill the process (SIGKILL): nothing of it runs any more, and its connections end."""
@@ -89,3 +78,20 @@ class Process:
         """Let a paused process go on (SIGCONT)."""
         if self.node.loop.is_paused:
             self.node.go_on()
+
+
+def running(process: Process) -> list[Coroutine[Any, Any, Any]]:
+    """Return the coroutines that run in a process."""
+    return list(process._running.values())
+
+
+def raise_unseen(process: Process) -> None:
+    """End the run if nobody has taken the exception of something that ran in a process."""
+    for answer in process._unseen:
+        if _is_unseen(answer) and (error := answer.exception()) is not None:
+            process._failed(error)
+
+
+def _is_unseen(answer: asyncio.Future[Any]) -> bool:
+    """Return whether a future has an exception that nobody has taken, as asyncio's own warning decides it."""
+    return bool(answer._log_traceback)

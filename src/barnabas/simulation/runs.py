@@ -15,7 +15,7 @@ import logging
 import os
 import random
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -24,7 +24,7 @@ from barnabas.embedded.cluster_arguments import checked_brokers, checked_setting
 from barnabas.process.local_cluster import copies_settings
 from barnabas.simulation.aiokafka_state import aiokafka_as_new
 from barnabas.simulation.clocks import virtual_clocks
-from barnabas.simulation.cluster import Cluster
+from barnabas.simulation.cluster import Cluster, play, waiting
 from barnabas.simulation.timeline import LogLines, Timeline
 from barnabas.simulation.world import World, without_collections
 from barnabas.simulation.world_loop import Stuck
@@ -76,7 +76,7 @@ class Run(Generic[R]):
 
 
 def run(
-    scenario: Callable[[Cluster], Awaitable[R]],
+    scenario: Callable[[Cluster], Coroutine[Any, Any, R]],
     *,
     seed: int,
     nodes: int = 3,
@@ -114,7 +114,7 @@ def run(
         stack.enter_context(_log_lines())
         cluster = Cluster(world, size, settings)
         try:
-            value = world.play(cluster.play(scenario), seconds=seconds)
+            value = world.play(play(cluster, scenario), seconds=seconds)
         except Stuck as stuck:
             error: BaseException = Hung(f"seed {seed}: {stuck}; {_waits(cluster)}")
         except BaseException as raised:
@@ -164,7 +164,7 @@ def _note(seed: int, at: float, timeline: Timeline) -> str:
 
 def _waits(cluster: Cluster) -> str:
     """Return where each process waits, in the code of its coroutine."""
-    places = [f"{name} waits in {_place(each)}" for name, running in cluster.waiting.items() for each in running]
+    places = [f"{name} waits in {_place(each)}" for name, running in waiting(cluster).items() for each in running]
     return ", ".join(places) or "nobody waits"
 
 
