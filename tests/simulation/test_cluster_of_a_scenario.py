@@ -184,36 +184,6 @@ def test_a_node_loses_its_power() -> None:
     assert "loses its power" in run(scenario).timeline
 
 
-def test_a_paused_process_stands_still() -> None:
-    async def count(ticks: list[float]) -> None:
-        while True:
-            await asyncio.sleep(1)
-            ticks.append(now())
-
-    async def scenario(cluster: simulation.Cluster) -> None:
-        ticks: list[float] = []
-        process = cluster.process("clock")
-        assert cluster.process("clock") is process
-        process.run(count(ticks))
-        await asyncio.sleep(10.5)
-        process.pause()
-        await asyncio.sleep(60)
-        assert len(ticks) == 10
-        process.resume()
-        await asyncio.sleep(10)
-        assert len(ticks) == 20
-        process.kill()
-        with pytest.raises(RuntimeError, match="clock is dead: run something in it first"):
-            process.pause()
-        await asyncio.sleep(10)
-        assert len(ticks) == 20
-        process.run(count(ticks))
-        await asyncio.sleep(5.5)
-        assert len(ticks) == 25
-
-    run(scenario, nodes=1)
-
-
 def test_mistakes_are_one_sentence() -> None:
     async def scenario(cluster: simulation.Cluster) -> None:
         for mistake, text in (

@@ -189,35 +189,6 @@ def test_an_exception_comes_out_and_names_the_seed() -> None:
     assert "node 1      is killed" in note
 
 
-def test_an_exception_of_a_process_comes_out_though_nobody_awaits_it() -> None:
-    async def broken() -> None:
-        await asyncio.sleep(5)
-        raise ValueError("no such order")
-
-    async def scenario(cluster: simulation.Cluster) -> None:
-        cluster.process("worker").run(broken())
-        await asyncio.sleep(1000)
-
-    with pytest.raises(ValueError, match="no such order") as caught:
-        simulation.run(scenario, seed=1, nodes=1)
-    assert "seed 1, after " in caught.value.__notes__[0]
-
-
-def test_an_exception_of_a_process_goes_to_whoever_awaits_it() -> None:
-    async def broken() -> None:
-        raise ValueError("no such order")
-
-    async def scenario(cluster: simulation.Cluster) -> None:
-        with pytest.raises(ValueError, match="no such order"):
-            await cluster.process("worker").run(broken())
-        asked = cluster.process("worker").run(asyncio.sleep(10))
-        cluster.process("worker").kill()
-        with pytest.raises(simulation.NodeDied, match="worker died"):
-            await asked
-
-    simulation.run(scenario, seed=1, nodes=1)
-
-
 def test_an_exception_in_a_callback_ends_the_run_with_an_error() -> None:
     async def scenario(cluster: simulation.Cluster) -> None:
         asyncio.get_running_loop().call_later(1, lambda: 1 // 0)
@@ -259,47 +230,6 @@ def test_a_scenario_whose_cluster_is_dead_ends_at_once() -> None:
 
     with pytest.raises(simulation.Hung, match="nothing is scheduled in the simulation; scenario waits in"):
         simulation.run(scenario, seed=1, nodes=1)
-
-
-def test_the_functions_of_time_follow_the_clocks_of_the_run() -> None:
-    async def scenario(cluster: simulation.Cluster) -> None:
-        assert 1_767_225_600 < time.time() < 1_767_225_610
-        began, wall = time.monotonic(), time.time()
-        await asyncio.sleep(600)
-        assert time.monotonic() - began == pytest.approx(600, abs=0.01)
-        assert time.perf_counter_ns() == pytest.approx(time.monotonic_ns(), abs=1e6)
-        cluster.move_clock(-60, of="scenario")
-        assert time.time() - wall == pytest.approx(540, abs=0.01)
-        assert time.time_ns() == pytest.approx(time.time() * 1e9, abs=1e7)
-
-    functions = time.time, time.monotonic, time.sleep
-    simulation.run(scenario, seed=1, nodes=1)
-    assert functions == (time.time, time.monotonic, time.sleep)
-
-
-def test_a_call_of_sleep_blocks_its_own_process_in_virtual_time() -> None:
-    async def block() -> float:
-        began = time.monotonic()
-        time.sleep(30)
-        return time.monotonic() - began
-
-    async def block_in_a_thread() -> float:
-        began = now()
-        waiting = asyncio.get_running_loop().create_task(asyncio.to_thread(time.sleep, 30))
-        await asyncio.sleep(1)
-        assert not waiting.done()
-        await waiting
-        return now() - began
-
-    async def scenario(cluster: simulation.Cluster) -> None:
-        began = now()
-        blocked = cluster.process("worker").run(block())
-        await asyncio.sleep(1)
-        assert now() - began < 1.1
-        assert await blocked == pytest.approx(30, abs=0.01)
-        assert await cluster.process("worker").run(block_in_a_thread()) == pytest.approx(30, abs=0.1)
-
-    simulation.run(scenario, seed=1, nodes=1)
 
 
 def test_chance_follows_from_the_seed_and_is_put_back() -> None:

@@ -1,6 +1,6 @@
-"""What aiokafka keeps outside its loop, as a run needs it: the same in each run of a seed.
+"""The state that aiokafka keeps outside its loop, the same in each run of a seed.
 
-- Its compiled record builder stamps records that come without a timestamp, by a clock that nobody can replace. While this lasts, its
+- Its compiled record builder stamps records that come without a timestamp, by a clock that Python cannot replace. While this lasts, its
   producer gives each record its timestamp before.
 - Producers without a `client_id` are numbered through the whole process. While this lasts, the numbers begin with 1.
 - A client picks brokers from a set whose order depends on addresses in memory (before Python 3.12, that of None). While this lasts, the

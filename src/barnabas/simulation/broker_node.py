@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from barnabas.config.config import BrokerConfig
 from barnabas.node.node import Node as ServerNode
 from barnabas.simulation.disk import SimDisk
-from barnabas.simulation.node import Node
-
-if TYPE_CHECKING:
-    from barnabas.simulation.world import World
+from barnabas.simulation.node import Node, Surroundings
 
 DATA_DIR = "/data"
 PORT = 9092
@@ -32,7 +28,7 @@ class BrokerNode(Node):
     has_started = False
 
     def __init__(
-        self, world: World, name: str, host: str, properties: dict[str, str], disk: SimDisk | None = None
+        self, world: Surroundings, name: str, host: str, properties: dict[str, str], disk: SimDisk | None = None
     ) -> None:
         super().__init__(world, name, host, disk)
         self.address = (host, PORT)

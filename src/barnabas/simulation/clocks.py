@@ -48,7 +48,8 @@ def virtual_clocks(world: World) -> Iterator[None]:
     thread = get_ident()
 
     def running() -> NodeLoop | None:
-        return world.loop.running if get_ident() == thread else None
+        loop = world.loop.running if get_ident() == thread else None
+        return loop if isinstance(loop, NodeLoop) else None
 
     with ExitStack() as stack:
         for name, read in _CLOCKS.items():

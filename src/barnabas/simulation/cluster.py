@@ -7,7 +7,7 @@ A scenario is a coroutine of a process of its own, `scenario`. It calls the meth
 - `fail` and `drop_response_after_write` act on the answers to clients (`embedded.request_faults`). `heal` ends these and the network's.
 
 What differs from `barnabas.Cluster`: methods that wait are coroutines, and their seconds are virtual. Timeouts are Kafka's own, because
-nobody waits for them. Clients are in the network too, so that it can be cut for them.
+they take no real time. Clients are in the network too, so that it can be cut for them.
 
 The nodes are those of `barnabas start --nodes N`: the first three are brokers and controllers, any others only brokers.
 """
@@ -190,7 +190,7 @@ class Cluster:
         self._node(node).kill()
 
     def lose_power(self, node: int) -> None:
-        """Take a node's power: nobody hears a word, and its disk loses some of what was not synced."""
+        """Take a node's power: its connections do not end, and its disk loses some bytes that were not synced."""
         self._node(node).lose_power()
 
     async def stop(self, node: int) -> None:

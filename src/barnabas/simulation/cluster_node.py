@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from barnabas.config.config import BrokerConfig
 from barnabas.directory.storage import format_directory
@@ -14,9 +13,7 @@ from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.simulation.broker_node import DATA_DIR, PORT, BrokerNode
 from barnabas.simulation.disk import SimDisk
-
-if TYPE_CHECKING:
-    from barnabas.simulation.world import World
+from barnabas.simulation.node import Surroundings
 
 CONTROLLER_PORT = 9093
 CLUSTER_ID = "c2ltdWxhdGVkLWNsdXN0ZQ"
@@ -35,7 +32,7 @@ class ClusterNode(BrokerNode):
 
     def __init__(
         self,
-        world: World,
+        world: Surroundings,
         node_id: int,
         host: str,
         roles: tuple[str, ...],
@@ -94,7 +91,7 @@ class ClusterNode(BrokerNode):
         self.disk = SimDisk(self._rng.getrandbits(32), now_ms=self.now_ms)
         self.format()
 
-    # What it believes
+    # Its view of the cluster
 
     @property
     def raft(self) -> RaftNode:

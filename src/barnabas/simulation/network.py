@@ -173,7 +173,7 @@ class Network:
     def _of(self, loop: NodeLoop) -> list[MemoryTransport]:
         return [transport for transport in self._open if transport.loop is loop]
 
-    # What loops call
+    # Called by loops
 
     def listen(self, loop: NodeLoop, factory: Callable[[], Any], host: str, port: int) -> MemoryServer:
         if not port:

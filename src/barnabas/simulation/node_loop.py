@@ -20,17 +20,32 @@ import inspect
 import socket
 from asyncio import _set_running_loop
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from barnabas.simulation.disk import SimDisk
 from barnabas.simulation.world_loop import Crash, Due, WorldLoop
 
 if TYPE_CHECKING:
     from barnabas.simulation.executor import Executor
-    from barnabas.simulation.node import Node
 
 
 CLOSED_AT_LAST = 100
 """How often a coroutine of a dead process may await while it is closed."""
+
+
+class Machine(Protocol):
+    """The parts of a `node.Node` that its loop calls; a node has loops, so a loop must not import it."""
+
+    name: str
+    host: str
+    disk: SimDisk
+    network: Any
+
+    def now_ms(self) -> int: ...
+    def wall_seconds(self) -> float: ...
+    def note(self, what: str, *, is_detail: bool = False) -> None: ...
+    def remark(self, what: str) -> None: ...
+    def kill(self, how: str = ...) -> None: ...
 
 
 class _Handle(asyncio.Handle):
@@ -89,7 +104,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     executor: Executor
 
-    def __init__(self, world: WorldLoop, node: Node) -> None:
+    def __init__(self, world: WorldLoop, node: Machine) -> None:
         self._world, self._node = world, node
         self._held: list[Due] = []
         self._is_blocked = False
@@ -144,7 +159,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             for _ in range(CLOSED_AT_LAST):
                 if not inspect.iscoroutine(coroutine) or inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED:
                     break
-                # It may await on its way out, or raise: nobody is there any more.
+                # It may await on its way out, or raise: its process is gone.
                 with contextlib.suppress(BaseException):
                     coroutine.close()
 
@@ -177,7 +192,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._is_blocked = True
             self._world.call_later(seconds, self._unblock)
 
-    # What asyncio and the node call
+    # Called by asyncio and the node
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
@@ -285,7 +300,7 @@ REFUSED = (
     "subprocess_exec",
     "subprocess_shell",
 )
-"""What leaves the process: sockets, pipes, signals and other processes."""
+"""The ways out of the process: sockets, pipes, signals and other processes."""
 
 
 def _refusing(name: str) -> Callable[..., Any]:

@@ -41,11 +41,11 @@ class Process:
         return f"<barnabas.simulation.Process {self.name} {'runs' if self.node.is_up else 'is dead'}>"
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> asyncio.Future[R]:
-        """Run a coroutine in this process, beside others that it runs; begin a new process if the last one was killed.
+        """Run a coroutine in this process, which may run others; begin a new process if the last one was killed.
 
         Returns: a future for its result. It fails with `NodeDied` if the process is killed before.
 
-        An exception of the coroutine goes to whoever awaits the future. If nobody does within a second, the exception ends the run.
+        A caller that awaits the future gets an exception of the coroutine. If no caller does within a second, the exception ends the run.
         """
         if not asyncio.iscoroutine(coroutine):
             raise TypeError(f"{coroutine!r} is not a coroutine: call the async function, and pass what it returns")
@@ -86,12 +86,12 @@ def running(process: Process) -> list[Coroutine[Any, Any, Any]]:
 
 
 def raise_unseen(process: Process) -> None:
-    """End the run if nobody has taken the exception of something that ran in a process."""
+    """End the run if an exception of something that ran in a process was not taken."""
     for answer in process._unseen:
         if _is_unseen(answer) and (error := answer.exception()) is not None:
             process._failed(error)
 
 
 def _is_unseen(answer: asyncio.Future[Any]) -> bool:
-    """Return whether a future has an exception that nobody has taken, as asyncio's own warning decides it."""
+    """Return whether a future has an exception that was not taken, as asyncio's own warning decides it."""
     return bool(answer._log_traceback)

@@ -48,6 +48,8 @@ DEFAULTS = {
     "share.coordinator.state.topic.num.partitions": "5",
     # A record that says nothing, twice a second, is half the work of a cluster that does nothing.
     "metadata.max.idle.interval.ms": "5000",
+    # The same for followers that ask for records when there are none.
+    "replica.fetch.wait.max.ms": "5000",
 }
 """Defaults of a simulated cluster's nodes that are not Kafka's."""
 
@@ -58,7 +60,7 @@ class Hung(Exception):
 
 @dataclass(frozen=True)
 class Run(Generic[R]):
-    """What came of a scenario.
+    """The outcome of a scenario.
 
     Attributes:
         seed: what `run` got.
@@ -96,8 +98,8 @@ def run(
         Hung: the scenario does not end.
         Exception: what the scenario, or a process of it, has raised; a note names the seed and shows the last faults.
         ConfigError: a setting is unknown or not valid, or each node has its own.
-        RuntimeError: called from a coroutine, though the simulation has a loop of its own; or something failed where nobody could see it,
-            in a callback or in a broker.
+        RuntimeError: called from a coroutine, though the simulation has a loop of its own; or something failed in a callback or in a
+            broker, where the scenario cannot see it.
     """
     if not inspect.iscoroutinefunction(scenario):
         raise TypeError(f"{scenario!r} is not an async function: pass one that takes the cluster")
@@ -165,7 +167,7 @@ def _note(seed: int, at: float, timeline: Timeline) -> str:
 def _waits(cluster: Cluster) -> str:
     """Return where each process waits, in the code of its coroutine."""
     places = [f"{name} waits in {_place(each)}" for name, running in waiting(cluster).items() for each in running]
-    return ", ".join(places) or "nobody waits"
+    return ", ".join(places) or "no process runs"
 
 
 def _place(coroutine: Any) -> str:

@@ -125,6 +125,6 @@ class World:
 
     @property
     def errors(self) -> list[str]:
-        """What reached the exception handler of any loop: always a fault, of the broker or of the story."""
+        """The calls of the exception handler of any loop: always a fault, of the broker or of the story."""
         contexts = self.loop.errors + [context for node in self.nodes for context in node.errors]
         return [f"{context.get('message')}: {context.get('exception')!r}" for context in contexts]

@@ -16,13 +16,10 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from barnabas.simulation.node_loop import NodeLoop
+from typing import Any, Protocol
 
 RESOLUTION_SECONDS = 1e-9
-"""What asyncio takes for the same moment: sums of times differ by less."""
+"""The difference of two times that are the same moment to asyncio: sums of times differ by less."""
 
 
 TURNS_AT_ONCE_MAX = 200_000
@@ -60,7 +57,7 @@ class WorldLoop(asyncio.BaseEventLoop):
         super().__init__()
         self._now = began
         self.ends_at = math.inf
-        self.running: NodeLoop | None = None
+        self.running: asyncio.AbstractEventLoop | None = None
         self._turns_at_once = 0
         self._timers: list[tuple[float, int, Due]] = []
         self._timers_set = 0
