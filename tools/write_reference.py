@@ -57,6 +57,18 @@ SECTIONS: list[Section] = [
         ],
     ),
     (
+        "A cluster in virtual time",
+        "How to use it: [simulation](simulation.md).",
+        [
+            ("simulation.", "simulation/runs", "run"),
+            ("simulation.", "simulation/runs", "Run"),
+            ("simulation.", "simulation/cluster", "Cluster"),
+            ("simulation.", "simulation/process", "Process"),
+            ("simulation.", "simulation/runs", "Hung"),
+            ("simulation.", "simulation/node", "NodeDied"),
+        ],
+    ),
+    (
         "Fixtures of pytest",
         "They are there without an import as soon as barnabas is installed.",
         [("", "pytest_plugin", name) for name in FIXTURES],
