@@ -1,4 +1,4 @@
-"""`barnabas topic`: create, list, configs, describe, alter, delete, skew, which-partition.
+"""`barnabas topic`: create, list, configs, describe, alter, grow, delete, skew, which-partition.
 
 Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 """
@@ -26,6 +26,7 @@ from barnabas.cli.topic_arguments import required, topic_names, whole_name
 from barnabas.cli.topic_audit import audit
 from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
+from barnabas.cli.topic_grow import KEYS_MOVE, grow, grow_plainly
 from barnabas.cli.topic_owners import owners_of
 from barnabas.cli.topic_skew import skew
 from barnabas.cli.topic_trim import trim
@@ -53,7 +54,7 @@ from barnabas.words.printable import printable
 
 @click.group()
 def topic() -> None:
-    """Topics: create, list, describe, alter, trim, delete."""
+    """Topics: create, list, describe, alter, grow, trim, delete."""
 
 
 @topic.command()
@@ -312,7 +313,8 @@ def alter(
 ) -> None:
     """Add partitions to topics, or change their settings or owner.
 
-    With more partitions a key may map to another one: its old and new records are then in two partitions.
+    With more partitions a key may map to another one: its old and new records are then in two partitions. `topic grow --ordered`
+    has consumer groups read them in order.
     """
     wanted = required(names, more)
     if partitions and added:
@@ -334,12 +336,12 @@ def alter(
                 continue
             total = partitions or (len(outcome.partitions) + added if added else None)
             if total:
-                grown = admin.create_partitions({name: total}, validate_only=dry_run)[name]
+                grown = grow_plainly(admin, outcome, total, dry_run=dry_run)
                 if isinstance(grown, KafkaError):
                     failures.append((f"topic {name}", grown))
                     continue
                 grew = True
-                rows.append((name, f"{verb}grown from {len(outcome.partitions)} to {grown} partitions"))
+                rows.append((name, grown))
             if changes:
                 resource = ConfigResource(ResourceType.TOPIC, name)
                 altered = alter_settings(admin, [resource], changes, dry_run=dry_run)[resource]
@@ -351,11 +353,8 @@ def alter(
                 if not dry_run:
                     admin.set_owner(outcome, owner, now_ms=time.time_ns() // 1_000_000)
                 rows.append((name, f"{verb}owned by {printable(owner)}" if owner else f"{verb}without an owner"))
-    note = (
-        "keys map to other partitions when there are more: a key's old and new records may be in two" if grew else None
-    )
-    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, note)
+    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, KEYS_MOVE if grew else None)
 
 
-for command in (audit, configs, delete, skew, trim, which_partition):
+for command in (audit, configs, delete, grow, skew, trim, which_partition):
     topic.add_command(command)

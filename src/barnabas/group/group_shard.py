@@ -36,7 +36,7 @@ from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
 from barnabas.group.offset_records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
-from barnabas.group.offset_store import OffsetAndMetadata, OffsetStore, TopicOffsets
+from barnabas.group.offset_store import OffsetAndMetadata, TopicOffsets
 from barnabas.group.rebalance_history import RebalanceHistory, RebalanceRecord
 from barnabas.group.sender import Sender
 from barnabas.metadata.image import MetadataImage
@@ -134,7 +134,7 @@ class GroupCoordinatorShard:
     def __init__(self, environment: GroupEnvironment) -> None:
         self.environment = environment
         self.groups = environment.groups
-        self._store = OffsetStore()
+        self._store = environment.offsets
         self._offsets = OffsetManager(environment.config, environment.now_ms, self._store)
         self.classic = ClassicGroups(environment)
 
