@@ -13,6 +13,7 @@ import click
 from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.failure import report_failures
+from barnabas.cli.growth_words import growth_of, growth_words
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import (
@@ -198,16 +199,19 @@ def describe(
         outcomes = admin.describe_topics(required(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
         owners = owners_of(admin, found) if chosen["summary"] else {}
+        growth = growth_of(admin, [each.name for each in found]) if chosen["summary"] else {}
         described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
         details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
-            owner = {"OWNER": owners[each.name]} if each.name in owners else {}
-            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *owner)
+            further = {"OWNER": owners[each.name]} if each.name in owners else {}
+            if each.name in growth:
+                further["ORDERED-GROWTH"] = growth_words(each.name, growth[each.name])
+            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *further)
             row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
-            shown["summary"] = Table(columns, [(*row, *owner.values())], vertical=True)
+            shown["summary"] = Table(columns, [(*row, *further.values())], vertical=True)
         if chosen["configs"]:
             entries = described[each.name] if everything else changed(ResourceType.TOPIC, described[each.name])
             rows = [(entry.name, entry.value, entry.source.name) for entry in entries]

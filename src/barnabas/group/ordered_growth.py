@@ -10,8 +10,9 @@ partition when its committed offset of the parent has reached the parent's fence
 It decides from the metadata, the committed offsets and the assignment alone, so that a coordinator after a failover decides the same; no
 commit does any work for it.
 
-A group that read the topic before starts a new partition at its first record, whatever its clients' auto.offset.reset says: the watch
-commits offset 0 for a held partition of which the group has no offset, if the group has one of the parent.
+A group that read the topic before starts a new partition at its first record, whatever its clients' auto.offset.reset says: the
+coordinator commits offset 0 for a held partition of which the group has no offset, if the group has one of the parent. It does so when the
+topic grows, for groups without members too, and again when it watches a group.
 
 Limits: groups of Kafka Streams (the assignor `stream`) get all partitions, because their user data names tasks; so do assignments
 that cannot be read, and share groups, which have no order.
@@ -160,7 +161,7 @@ class GrowthWatch(Generic[G]):
                 why = hold(environment, group_id, grown, partition)
                 if why is not None:
                     waits = True
-                    starts += self._start(group_id, grown.topic, partition, why)
+                    starts += _start(environment, group_id, grown.topic, partition, why)
                 elif given is not None and not given(grown.topic, partition):
                     ready.append((grown.topic.name, partition))
         if starts:
@@ -178,14 +179,29 @@ class GrowthWatch(Generic[G]):
             return self._release(group, f"no longer held at a fence: {names}{more}")
         if waits:
             self._schedule(group_id, CHECK_MS)
-        else:
+        elif not ready:
             self._released.pop(group_id, None)
         return NOTHING
 
-    def _start(self, group_id: str, topic: TopicImage, partition: int, why: Hold) -> list[CoordinatorRecord]:
-        """Return the commit of offset 0, for a group that has read the topic before and has no offset of this partition."""
-        environment = self._environment
-        if why.committed is None or environment.offsets.offsets.get(group_id, topic.name, partition) is not None:
-            return []
-        start = OffsetAndMetadata(0, -1, "", environment.now_ms(), topic_id=topic.topic_id)
-        return [offset_commit_record(group_id, topic.name, partition, start)]
+
+def starts_of(environment: GroupEnvironment, topics: Iterable[str]) -> list[CoordinatorRecord]:
+    """Return the commits with which every group that has read some grown topics begins their new partitions."""
+    return [
+        record
+        for grown in grown_topics(environment, topics)
+        for group_id, offsets in environment.offsets.offsets.by_group.items()
+        if grown.topic.name in offsets
+        for partition in grown.new_partitions()
+        if (why := hold(environment, group_id, grown, partition)) is not None
+        for record in _start(environment, group_id, grown.topic, partition, why)
+    ]
+
+
+def _start(
+    environment: GroupEnvironment, group_id: str, topic: TopicImage, partition: int, why: Hold
+) -> list[CoordinatorRecord]:
+    """Return the commit of offset 0, for a group that has read the topic before and has no offset of this partition."""
+    if why.committed is None or environment.offsets.offsets.get(group_id, topic.name, partition) is not None:
+        return []
+    start = OffsetAndMetadata(0, -1, "", environment.now_ms(), topic_id=topic.topic_id)
+    return [offset_commit_record(group_id, topic.name, partition, start)]
