@@ -107,7 +107,7 @@ class Run:
         self._folder = folder
         self._random = random.Random(seed)
         self._node = Node(folder / "data", *SETTINGS)
-        self._bootstrap = self._node.bootstrap_servers
+        self.bootstrap = self._node.bootstrap_servers
         self._readers: dict[str, list[subprocess.Popen[bytes]]] = {kind: [] for kind in KINDS}
         self.kills: list[str] = []
 
@@ -120,16 +120,18 @@ class Run:
 
     def begin(self) -> None:
         """Create the topic, and start two readers in each group, at the beginning of the topic."""
-        with Admin(self._bootstrap) as admin:
+        with Admin(self.bootstrap) as admin:
             admin.create_topics([NewTopic(TOPIC, BEFORE, 1)])
             for kind in KINDS:
-                admin.alter_group_offsets(kind, {TopicPartition(TOPIC, index): CommittedOffset(0) for index in range(BEFORE)})
+                admin.alter_group_offsets(
+                    kind, {TopicPartition(TOPIC, index): CommittedOffset(0) for index in range(BEFORE)}
+                )
         for kind in KINDS:
             for _ in range(2):
                 self._start_reader(kind)
 
     def _start_reader(self, kind: str) -> None:
-        module = [sys.executable, "-m", "tests.group.ordered_reader", self._bootstrap, kind, kind, TOPIC]
+        module = [sys.executable, "-m", "tests.group.ordered_reader", self.bootstrap, kind, kind, TOPIC]
         log = (self._folder / f"{kind}.log").open("ab")
         self._readers[kind].append(subprocess.Popen([*module, str(self._folder / kind)], stderr=log, stdout=log))
 
@@ -145,7 +147,7 @@ class Run:
 
     def held(self) -> int:
         """Return how many partitions are held from the groups."""
-        with Admin(self._bootstrap) as admin:
+        with Admin(self.bootstrap) as admin:
             described = results(admin.describe_groups(KINDS))
             return sum(len(held_from(admin, each)) for each in described.values())
 
@@ -153,11 +155,11 @@ class Run:
 
     def grow(self, *options: str) -> subprocess.Popen[bytes]:
         """Start the command."""
-        words = command("topic", "grow", TOPIC, "-p", str(AFTER), *options, "-b", self._bootstrap)
+        words = command("topic", "grow", TOPIC, "-p", str(AFTER), *options, "-b", self.bootstrap)
         return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT)
 
     def _generation(self) -> Generation | None:
-        with Admin(self._bootstrap, timeout_ms=2000) as admin:
+        with Admin(self.bootstrap, timeout_ms=2000) as admin:
             found = list_growth(admin.cluster, [TOPIC]).get(TOPIC)
             return found[-1] if found else None
 
@@ -168,7 +170,8 @@ class Run:
         self._kill_command(first, "begun")
         second = self.grow("--ordered", "--settle", SETTLE)
         wait_for("the partitions exist", lambda: (found := self._generation()) and found.since_ms)
-        time.sleep(self._random.uniform(0, 2))
+        then = time.monotonic() + self._random.uniform(0, 2)
+        wait_for("some time has passed", lambda: time.monotonic() > then)
         self._kill_command(second, "settling")
         self.kill_broker("settling")
         for _ in range(5):
@@ -235,7 +238,7 @@ def run(seed: int, *, plain: bool) -> tuple[dict[str, Outcome], list[str]]:
         one = Run(Path(folder), seed)
         stack.callback(one.close)
         one.begin()
-        with Load(one._bootstrap) as load:
+        with Load(one.bootstrap) as load:
             wait_for("there is a backlog", lambda: len(load.acknowledged) >= BACKLOG)
             if plain:
                 one.grow().wait(60)
@@ -253,7 +256,9 @@ def run(seed: int, *, plain: bool) -> tuple[dict[str, Outcome], list[str]]:
 
 def main() -> int:
     """Run, and print a line for each group of each run."""
-    parser = argparse.ArgumentParser(description="Grow a topic under load, with kills, and judge the order of each key.")
+    parser = argparse.ArgumentParser(
+        description="Grow a topic under load, with kills, and judge the order of each key."
+    )
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="without an order, and without kills")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaException
 
@@ -38,13 +39,15 @@ def main(bootstrap: str, group: str, kind: str, topic: str, path: str) -> None:
         records = [each for each in consumer.consume(BATCH, 0.2) if each.error() is None]
         if not records:
             continue
-        lines = [f"{each.partition()} {each.offset()} {each.key().decode()} {each.value().decode()}\n" for each in records]
+        lines = [
+            f"{each.partition()} {each.offset()} {(each.key() or b'').decode()} {(each.value() or b'').decode()}\n"
+            for each in records
+        ]
         os.write(file, "".join(lines).encode())
         time.sleep(PAUSE_S)  # A kill most often finds records that are processed and not committed.
-        try:
+        # After a rebalance or with a killed broker, the next member, or this one, processes these records again.
+        with suppress(KafkaException):
             consumer.commit(asynchronous=False)
-        except KafkaException:
-            pass  # A rebalance or a killed broker: the next member, or this one, processes these records again.
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Partitions that groups of both protocols may not have yet, by their scripts."""
+"""Partitions that a group may not have yet, by the scripts of consumer groups."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from tests.group.consumer_script import ConsumerScriptRunner
 from tests.group.scripts_of import name_of, play, scripts_of
 
 
-@pytest.mark.parametrize(
-    "path", [*scripts_of("consumer/ordered_growth"), *scripts_of("classic/ordered_growth")], ids=name_of
-)
+@pytest.mark.parametrize("path", scripts_of("consumer/ordered_growth"), ids=name_of)
 def test_script(path: Path) -> None:
     play(path, ConsumerScriptRunner)

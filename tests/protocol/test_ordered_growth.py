@@ -48,7 +48,7 @@ def test_words_of_a_newer_release_are_ignored() -> None:
     ],
 )
 def test_a_wrong_setting_is_one_sentence(text: str, why: str) -> None:
-    with pytest.raises(ValueError) as raised:  # noqa: PT011 -- the sentence is compared
+    with pytest.raises(ValueError) as raised:
         read_generations(text)
     assert str(raised.value) == why
 

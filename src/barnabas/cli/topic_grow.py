@@ -126,7 +126,7 @@ class OrderedGrowth:
         return f"grown from {growth.before} to {growth.after} partitions, in order, and sealed"
 
     def _read(self) -> tuple[list[Generation], Generation | None]:
-        """Return the older generations, and the one that this growth has begun or finished.
+        """Return the older generations, and this growth if it has begun.
 
         Raises:
             Failure: another growth is not sealed, or a newer release wrote the setting.
@@ -216,7 +216,7 @@ class OrderedGrowth:
         ]
 
     def _forget_spent(self, generations: list[Generation], *, dry_run: bool) -> str:
-        """Drop generations that hold nobody any more."""
+        """Drop generations that hold no group back any more."""
         kept = self._unspent(generations)
         if len(kept) == len(generations):
             return "unchanged: grown in order, and sealed"

@@ -88,9 +88,7 @@ def hold(environment: GroupEnvironment, group_id: str, grown: GrownTopic, partit
     return hold_of(grown.generations, partition, committed)
 
 
-def held_partitions(
-    environment: GroupEnvironment, group_id: str, topics: Iterable[str]
-) -> dict[str, frozenset[int]]:
+def held_partitions(environment: GroupEnvironment, group_id: str, topics: Iterable[str]) -> dict[str, frozenset[int]]:
     """Return the partitions that a group may not have yet, by topic name; topics without one are left out."""
     found = {}
     for grown in grown_topics(environment, topics):

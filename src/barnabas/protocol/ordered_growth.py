@@ -13,7 +13,7 @@ The topic setting `barnabas.ordered.growth` has one generation for each growth, 
 A reader that begins a new partition when it has finished the parent up to the fence sees each key's records in the order of each
 producer. The parent may be new itself, in an older generation: then the oldest unfinished fence counts.
 
-A fence of 0 holds nobody: the parent had no records. Words that this release does not know are ignored.
+A fence of 0 holds no group back: the parent had no records. Words that this release does not know are ignored.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 SETTING = "barnabas.ordered.growth"
@@ -82,7 +83,7 @@ def read_generations(text: str) -> tuple[Generation, ...]:
         ValueError: the text is not valid.
     """
     generations = tuple(_read(part.strip()) for part in text.split(";")) if text.strip() else ()
-    for older, newer in zip(generations, generations[1:], strict=False):
+    for older, newer in pairwise(generations):
         if newer.before < older.after:
             raise ValueError(f"{newer.before}>{newer.after} cannot follow {older.before}>{older.after}")
         if not older.is_sealed:
@@ -91,7 +92,7 @@ def read_generations(text: str) -> tuple[Generation, ...]:
 
 
 def _read(text: str) -> Generation:
-    sizes, *words = text.split()  or [""]
+    sizes, *words = text.split() or [""]
     found = _SIZES.fullmatch(sizes)
     if found is None:
         raise ValueError(f"'{sizes}' is not two numbers of partitions, such as 4>12")
@@ -117,9 +118,7 @@ def write_generations(generations: Sequence[Generation]) -> str:
     return "; ".join(map(str, generations))
 
 
-def hold_of(
-    generations: Sequence[Generation], partition: int, committed: Callable[[int], int | None]
-) -> Hold | None:
+def hold_of(generations: Sequence[Generation], partition: int, committed: Callable[[int], int | None]) -> Hold | None:
     """Return the oldest fence that a group has not reached before a partition; None if the group may have the partition.
 
     Args:

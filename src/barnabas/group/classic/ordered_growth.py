@@ -1,6 +1,6 @@
 """Ordered growth in groups of the classic protocol: the leader's assignment without the partitions that are held.
 
-A classic group's leader gives out every partition of a topic. The coordinator takes those that the group may not have yet
+A classic group's leader gives out every partition of a topic. The coordinator takes the held ones
 (`group.ordered_growth`) out of the consumers' own message, before it writes the assignment. When a partition is no longer held, the
 coordinator starts a rebalance, and the leader gives it out again.
 """
@@ -71,7 +71,9 @@ def _without(group: ClassicGroup, data: bytes, held: Mapping[str, frozenset[int]
     try:
         assignment, version = read_assignment(data), version_of(data)
     except MalformedMessage as error:
-        logger.warning("group %s: an assignment is given out whole, because it cannot be read: %s", group.group_id, error)
+        logger.warning(
+            "group %s: an assignment is given out whole, because it cannot be read: %s", group.group_id, error
+        )
         return data
     changed = False
     for topic in assignment.assigned_partitions:

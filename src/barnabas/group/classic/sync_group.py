@@ -61,7 +61,7 @@ class SyncGroup:
         return NOTHING
 
     def _write_assignment(self, group: ClassicGroup, request: SyncGroupRequest) -> CoordinatorResult[None]:
-        """Write the generation; members that the leader left out get an empty assignment, and nobody a partition that is held."""
+        """Write the generation without held partitions; members that the leader left out get an empty assignment."""
         given = {part.member_id: part.assignment for part in request.assignments}
         assignments = self._growth.without_held(
             group, {member_id: given.get(member_id, b"") for member_id in group.members}

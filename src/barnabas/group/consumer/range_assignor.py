@@ -2,8 +2,9 @@
 
 For each topic, its partitions are cut into as many ranges as it has subscribers, the first ones longer by one where the division leaves a
 rest. Members take them in order: static ones by instance id, then the others by member id. So topics with the same number of partitions
-and the same subscribers are co-partitioned, and a static member keeps its range when it returns. Held partitions count in the ranges, and are
-then left out: so ranges do not move when a partition is no longer held.
+and the same subscribers are co-partitioned, and a static member keeps its range when it returns.
+
+Held partitions count in the ranges, and are then left out: so ranges do not move when a partition is no longer held.
 
 Source: Kafka class `RangeAssignor`.
 """

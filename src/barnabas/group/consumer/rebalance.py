@@ -35,7 +35,6 @@ from barnabas.group.epoch_group import METADATA_REFRESH_MS
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, add_to_counts
 from barnabas.group.ordered_growth import Given, GrowthWatch, held_partitions
-from barnabas.metadata.topics_image import TopicImage
 
 logger = logging.getLogger(__name__)
 
