@@ -18,24 +18,37 @@ from barnabas.client.outcome import result, results
 from barnabas.client.partition_records import fetch_records
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.ordered_growth import SETTING, Generation, read_generations, write_generations
 from barnabas.records.record_batch import iter_batches
 
 _FIRST_LOOK, _LONGER = 64, 64
+_NOT_DESCRIBED = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+)
 
 
 def list_growth(cluster: Cluster, topics: Iterable[str]) -> dict[str, tuple[Generation, ...]]:
-    """Return the generations of each of these topics that has grown in order; topics that cannot be described are left out.
+    """Return the generations of each of these topics that has grown in order.
+
+    Topics that do not exist, or that this client may not describe, are left out.
 
     Raises:
+        KafkaError: no broker answers.
         ValueError: a newer release wrote one.
     """
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
     described = describe_configs(cluster, resources, names=[SETTING]) if resources else {}
     found = {}
     for resource, entries in described.items():
-        for entry in () if isinstance(entries, KafkaError) else entries:
+        if isinstance(entries, KafkaError):
+            if entries.code not in _NOT_DESCRIBED:
+                raise entries
+            continue
+        for entry in entries:
             if entry.name == SETTING and entry.value:
                 found[resource.name] = read_generations(entry.value)
     return found
