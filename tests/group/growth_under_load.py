@@ -1,6 +1,6 @@
 """A topic grows under load while its broker, the command and the readers are killed; is each key read in order?
 
-    python -m tests.group.growth_under_load [--runs 1] [--plain] [--seed 1]
+    python -m tests.group.growth_under_load [--runs 1] [--nodes 1] [--plain] [--seed 1]
 
 An idempotent producer of librdkafka sends numbered records for 30 keys, and learns of new partitions within a second. Three groups
 of two processes each read them (`ordered_reader`): range and cooperative-sticky of the classic protocol, and KIP-848's. They are slower
@@ -9,6 +9,8 @@ than a backlog that is sent first, so the old partitions are not finished when t
 The topic grows from 2 to 6 partitions. On the way the command is killed twice and runs again, the broker is killed while producers
 settle and once more while readers wait at the fences, and one reader of each group is killed and replaced. At the end each group has
 processed each acknowledged record. Without redeliveries, no key's numbers ever step back.
+
+The broker that is killed coordinates the group of the new protocol; `--nodes 3` has others that take over.
 
 `--plain` grows without an order, and kills nothing: it shows that the judge sees disorder.
 """
@@ -23,30 +25,39 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 
 from barnabas.cli.growth_words import held_from
-from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition, results
+from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition, result, results
 from barnabas.client.topic_growth import list_growth
 from barnabas.protocol.ordered_growth import Generation
+from tests.cluster.cluster import Cluster
 from tests.cluster.waiting import wait_for
 from tests.cluster.worker import Worker
-from tests.process.process import ENVIRONMENT, Node, command
+from tests.process.process import ENVIRONMENT, command
 
 TOPIC, BEFORE, AFTER, KEYS = "orders", 2, 6, 30
 KINDS = ("range", "cooperative-sticky", "consumer")
 BACKLOG, AFTERWARDS, PER_SECOND = 14_000, 2_000, 400
-MESSAGE_TIMEOUT_MS = 8_000
-SETTLE = "10s"
+MESSAGE_TIMEOUT_MS = 12_000
+SETTLE = "14s"
 """A second until the producer knows the new number, and its message timeout."""
-SETTINGS = (
-    "--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=1000",
-    "--set", "group.consumer.min.heartbeat.interval.ms=200", "--set", "group.consumer.heartbeat.interval.ms=300",
-    "--set", "group.consumer.min.session.timeout.ms=1000", "--set", "group.consumer.session.timeout.ms=6000",
-)  # fmt: skip
+SETTINGS = {
+    "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.session.timeout.ms": "6000",
+}
+ALONE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 
 
 class Outcome(NamedTuple):
@@ -103,11 +114,12 @@ class Load(Worker):
 class Run:
     """One growth, from a fresh broker to the judgement."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, nodes: int) -> None:
         self._folder = folder
         self._random = random.Random(seed)
-        self._node = Node(folder / "data", *SETTINGS)
-        self.bootstrap = self._node.bootstrap_servers
+        self._nodes = nodes
+        self._cluster = Cluster("barnabas", folder, nodes, settings=SETTINGS | (ALONE if nodes == 1 else {}))
+        self.bootstrap = self._cluster.bootstrap_servers
         self._readers: dict[str, list[subprocess.Popen[bytes]]] = {kind: [] for kind in KINDS}
         self.kills: list[str] = []
 
@@ -116,12 +128,13 @@ class Run:
         for reader in [each for readers in self._readers.values() for each in readers]:
             reader.kill()
             reader.wait()
-        self._node.__exit__(None, None, None)
+        self._cluster.close()
 
     def begin(self) -> None:
         """Create the topic, and start two readers in each group, at the beginning of the topic."""
+        self._cluster.start()
         with Admin(self.bootstrap) as admin:
-            admin.create_topics([NewTopic(TOPIC, BEFORE, 1)])
+            results(admin.create_topics([NewTopic(TOPIC, BEFORE, self._nodes)]))
             for kind in KINDS:
                 admin.alter_group_offsets(
                     kind, {TopicPartition(TOPIC, index): CommittedOffset(0) for index in range(BEFORE)}
@@ -187,12 +200,18 @@ class Run:
         self.kills.append(f"command {when}")
 
     def kill_broker(self, when: str) -> None:
-        """Kill the broker, and start it on the same port."""
-        port = self._node.port
-        self._node.process.kill()
-        self._node.process.wait()
-        self._node = Node(self._folder / "data", *SETTINGS, listen=f"127.0.0.1:{port}")
+        """Kill the broker that coordinates the group of the new protocol, and start it again when another one does."""
+        with Admin(self.bootstrap) as admin:
+            node = self._cluster[result(admin.describe_groups(["consumer"])["consumer"]).coordinator.id]
+            node.kill()
+            if self._nodes > 1:
+                wait_for("another broker coordinates", partial(self._is_coordinated_elsewhere, node.node_id))
+            node.start()
         self.kills.append(f"broker {when}")
+
+    def _is_coordinated_elsewhere(self, node_id: int) -> bool:
+        with Admin(self.bootstrap, timeout_ms=2000) as admin:
+            return result(admin.describe_groups(["consumer"])["consumer"]).coordinator.id != node_id
 
     def kill_readers(self) -> None:
         """Kill one reader of each group, and start another."""
@@ -232,10 +251,10 @@ class Run:
         return Outcome(len(processed), redelivered, disorder, len(acknowledged - processed))
 
 
-def run(seed: int, *, plain: bool) -> tuple[dict[str, Outcome], list[str]]:
+def run(seed: int, *, plain: bool, nodes: int = 1) -> tuple[dict[str, Outcome], list[str]]:
     """Grow a topic once; return each group's outcome, and what was killed."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        one = Run(Path(folder), seed)
+        one = Run(Path(folder), seed, nodes)
         stack.callback(one.close)
         one.begin()
         with Load(one.bootstrap) as load:
@@ -260,13 +279,14 @@ def main() -> int:
         description="Grow a topic under load, with kills, and judge the order of each key."
     )
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--nodes", type=int, default=1, choices=(1, 3))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="without an order, and without kills")
     options = parser.parse_args()
     bad = 0
     for seed in range(options.seed, options.seed + options.runs):
         began = time.monotonic()
-        outcomes, kills = run(seed, plain=options.plain)
+        outcomes, kills = run(seed, plain=options.plain, nodes=options.nodes)
         for kind, outcome in outcomes.items():
             print(f"seed {seed}: {kind}: {outcome._asdict()}")
             bad += bool(outcome.disorder or outcome.lost)

@@ -9,8 +9,9 @@ from tests.group.growth_under_load import KINDS, run
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 
-def test_ordered_growth_keeps_the_order_of_every_key() -> None:
-    outcomes, kills = run(1, plain=False)
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_ordered_growth_keeps_the_order_of_every_key(nodes: int) -> None:
+    outcomes, kills = run(1, plain=False, nodes=nodes)
     assert len(kills) == 7
     assert {kind: (each.disorder, each.lost) for kind, each in outcomes.items()} == dict.fromkeys(KINDS, (0, 0))
 
