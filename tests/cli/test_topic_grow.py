@@ -176,18 +176,19 @@ def test_one_growth_is_finished_before_the_next_begins(admin: Admin) -> None:
 def test_brokers_that_know_no_such_setting_cannot_hold_readers_back(
     admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def reject(*_: object) -> bool:
+    def reject(*_: object, **__: object) -> bool:
         raise error_for(ErrorCode.INVALID_CONFIG, "Unknown topic config name: barnabas.ordered.growth")
 
     monkeypatch.setattr(topic_grow, "store_growth", reject)
-    with pytest.raises(Failure, match="this cluster's brokers cannot hold readers back") as raised:
-        grow(admin, 4, Clock())
+    for dry_run in (True, False):
+        with pytest.raises(Failure, match="this cluster's brokers cannot hold readers back") as raised:
+            grow(admin, 4, Clock(), dry_run=dry_run)
     assert raised.value.hint == "`barnabas topic grow orders -p 4` grows it without an order of keys"
     assert partitions(admin) == 2
 
 
 def test_a_broker_that_does_not_show_the_growth_ends_it(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_grow, "store_growth", lambda *_: False)
+    monkeypatch.setattr(topic_grow, "store_growth", lambda *_, **__: False)
     with pytest.raises(Failure, match="not every broker shows the growth of topic orders yet"):
         grow(admin, 4, Clock())
     assert partitions(admin) == 2

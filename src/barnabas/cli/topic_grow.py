@@ -111,6 +111,7 @@ class OrderedGrowth:
             self._check_multiple()
             growth = Generation(len(self._topic.partitions), total)
         if dry_run:
+            self._store([*older, growth], dry_run=True)
             checked = self._create(growth, dry_run=True)
             return checked or f"would be sealed: it has {total} partitions"
         if growth.since_ms is None:
@@ -170,10 +171,10 @@ class OrderedGrowth:
             raise failure_of(grown, f"topic {self._topic.name}")
         return grown
 
-    def _store(self, generations: list[Generation]) -> None:
+    def _store(self, generations: list[Generation], *, dry_run: bool = False) -> None:
         name = self._topic.name
         try:
-            on_every_broker = store_growth(self._admin.cluster, name, generations)
+            on_every_broker = store_growth(self._admin.cluster, name, generations, validate_only=dry_run)
         except KafkaError as error:
             if error.code is not ErrorCode.INVALID_CONFIG:
                 raise

@@ -54,8 +54,10 @@ def list_growth(cluster: Cluster, topics: Iterable[str]) -> dict[str, tuple[Gene
     return found
 
 
-def store_growth(cluster: Cluster, topic: str, generations: Sequence[Generation]) -> bool:
-    """Write a topic's generations, and wait until every broker has them.
+def store_growth(
+    cluster: Cluster, topic: str, generations: Sequence[Generation], *, validate_only: bool = False
+) -> bool:
+    """Write a topic's generations, and wait until every broker has them; or only ask whether they may be written.
 
     Returns:
         Whether every broker shows them within five seconds.
@@ -65,9 +67,10 @@ def store_growth(cluster: Cluster, topic: str, generations: Sequence[Generation]
     """
     text = write_generations(generations)
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    if error := alter_configs(cluster, {resource: [ConfigChange(SETTING, text)]})[resource]:
+    changes = {resource: [ConfigChange(SETTING, text)]}
+    if error := alter_configs(cluster, changes, validate_only=validate_only)[resource]:
         raise error
-    return cluster.await_change(lambda: all(each == text for each in _shown(cluster, topic)))
+    return validate_only or cluster.await_change(lambda: all(each == text for each in _shown(cluster, topic)))
 
 
 def _shown(cluster: Cluster, topic: str) -> list[str | None]:
