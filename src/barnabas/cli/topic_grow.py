@@ -40,7 +40,7 @@ KEYS_MOVE = "keys map to other partitions when there are more: a key's old and n
 @click.option(
     "--settle",
     type=Duration(),
-    default="10m",
+    default="12m",
     show_default=True,
     help="With --ordered: how long a producer may place records by the old number.",
 )
