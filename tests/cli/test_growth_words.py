@@ -70,7 +70,7 @@ def test_a_setting_that_cannot_be_read_is_one_sentence(monkeypatch: pytest.Monke
     def newer(*_: object) -> None:
         raise ValueError("2->4 is new")
 
-    monkeypatch.setattr("barnabas.cli.growth_words.list_growth", newer)
+    monkeypatch.setattr(Admin, "list_growth", newer)
     with (
         Admin(broker.bootstrap_servers) as admin,
         pytest.raises(Failure, match="of a topic cannot be read by this release: 2->4 is new"),

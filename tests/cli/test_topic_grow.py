@@ -113,8 +113,8 @@ def test_killed_after_any_step_the_same_command_goes_on(
     clock, left = Clock(), step
     settle_ms = 600_000
 
-    def killing(name: str) -> None:
-        act = getattr(topic_grow, name)
+    def killing(where: object, name: str) -> None:
+        act = getattr(where, name)
 
         def acted(*arguments: Any, **options: Any) -> Any:
             nonlocal left
@@ -125,10 +125,11 @@ def test_killed_after_any_step_the_same_command_goes_on(
                 raise Killed
             return done
 
-        monkeypatch.setattr(topic_grow, name, acted)
+        monkeypatch.setattr(where, name, acted)
 
-    for name in ("store_growth", "grow_plainly", "fences_of"):
-        killing(name)
+    killing(Admin, "store_growth")
+    killing(topic_grow, "grow_plainly")
+    killing(topic_grow, "fences_of")
     if step == 5:
         left = 1000
         grow(admin, 6, clock, settle_ms)
@@ -179,7 +180,7 @@ def test_brokers_that_know_no_such_setting_cannot_hold_readers_back(
     def reject(*_: object, **__: object) -> bool:
         raise error_for(ErrorCode.INVALID_CONFIG, "Unknown topic config name: barnabas.ordered.growth")
 
-    monkeypatch.setattr(topic_grow, "store_growth", reject)
+    monkeypatch.setattr(Admin, "store_growth", reject)
     for dry_run in (True, False):
         with pytest.raises(Failure, match="this cluster's brokers cannot hold readers back") as raised:
             grow(admin, 4, Clock(), dry_run=dry_run)
@@ -188,7 +189,7 @@ def test_brokers_that_know_no_such_setting_cannot_hold_readers_back(
 
 
 def test_a_broker_that_does_not_show_the_growth_ends_it(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_grow, "store_growth", lambda *_, **__: False)
+    monkeypatch.setattr(Admin, "store_growth", lambda *_, **__: False)
     with pytest.raises(Failure, match="not every broker shows the growth of topic orders yet"):
         grow(admin, 4, Clock())
     assert partitions(admin) == 2

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from barnabas.cli.failure import Failure
 from barnabas.cli.wording import as_typed
 from barnabas.client.admin import Admin, GroupDescription, TopicMetadata, TopicPartition
-from barnabas.client.topic_growth import list_growth
 from barnabas.protocol.ordered_growth import SETTING, Generation, Hold, grown_partitions, hold_of
 
 
@@ -27,7 +26,7 @@ def growth_of(admin: Admin, topics: Iterable[str]) -> dict[str, tuple[Generation
         Failure: a newer release wrote one.
     """
     try:
-        return list_growth(admin.cluster, topics)
+        return admin.list_growth(topics)
     except ValueError as error:
         raise Failure(f"{SETTING} of a topic cannot be read by this release: {error}") from None
 

@@ -23,7 +23,7 @@ from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.txn import Duration
 from barnabas.client.admin import Admin, TopicMetadata, result
-from barnabas.client.topic_growth import fences_of, list_growth, log_starts, store_growth
+from barnabas.client.topic_growth import fences_of, log_starts
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.ordered_growth import SETTING, Generation, is_spent
 from barnabas.words.printable import printable
@@ -134,7 +134,7 @@ class OrderedGrowth:
         """
         name = self._topic.name
         try:
-            generations = list(list_growth(self._admin.cluster, [name]).get(name, ()))
+            generations = list(self._admin.list_growth([name]).get(name, ()))
         except ValueError as error:
             raise Failure(f"{SETTING} of topic {name} cannot be read: {error}") from None
         last = generations[-1] if generations else None
@@ -174,7 +174,7 @@ class OrderedGrowth:
     def _store(self, generations: list[Generation], *, dry_run: bool = False) -> None:
         name = self._topic.name
         try:
-            on_every_broker = store_growth(self._admin.cluster, name, generations, validate_only=dry_run)
+            on_every_broker = self._admin.store_growth(name, generations, validate_only=dry_run)
         except KafkaError as error:
             if error.code is not ErrorCode.INVALID_CONFIG:
                 raise

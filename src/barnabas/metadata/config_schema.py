@@ -246,7 +246,7 @@ class ConfigKey(NamedTuple):
         try:
             ordered_growth.read_generations(text)
         except ValueError as error:
-            raise self._refuse(text, f"{error}; `barnabas topic grow --ordered` writes it") from None
+            raise self._refuse(text, f"{error}; `barnabas topic grow TOPIC -p N --ordered` writes it") from None
 
     def _check_offset_reset(self, value: ConfigValue) -> None:
         text = str(value)
