@@ -24,6 +24,7 @@ READER_SETTINGS: dict[str, Any] = {
 """The settings of a consumer for `read_committed`; it also needs a `group.id`, but joins no group."""
 _PATIENCE_SECONDS = 120.0
 _CALL_SECONDS = 30.0
+_LOOK_SECONDS = 0.1
 _BATCH_RECORDS = 1000
 
 
@@ -57,7 +58,7 @@ def read_committed(
     consumer.assign(assigned)
     deadline = clock() + _PATIENCE_SECONDS
     while left:
-        messages = consumer.consume(_BATCH_RECORDS, 0.5)
+        messages = consumer.consume(_BATCH_RECORDS, _LOOK_SECONDS)
         for message in messages:
             record = record_of(message)
             where = (record.topic, record.partition)
