@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable
 
 from click.testing import CliRunner, Result
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
 
 from barnabas.cli.mirror import mirror
+from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
 from barnabas.embedded.broker import Broker
 from barnabas.retries.record import Record
 from tests.retries.records import committed
@@ -30,9 +31,7 @@ def fill(bootstrap: str, topic: str, numbers: Iterable[int], partitions: int = 2
         headers: list[tuple[str, str | bytes | None]] = [("h", b"1"), ("h", None)] if number % 2 else []
         key = None if number % 5 == 4 else f"k{number % 3}"
         time_ms = BEGAN_MS + number * HOUR_MS
-        producer.produce(
-            topic, f"{number}", key, partition=number % partitions, timestamp=time_ms, headers=headers
-        )
+        producer.produce(topic, f"{number}", key, partition=number % partitions, timestamp=time_ms, headers=headers)
     assert producer.flush(30) == 0
 
 
@@ -51,9 +50,9 @@ def fill_in_transaction(bootstrap: str, topic: str, values: Iterable[str], *, co
 
 def commit_offsets(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> None:
     """Commit offsets of a group that has no members."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    consumer.commit(offsets=[TopicPartition(topic, *each) for each in offsets.items()], asynchronous=False)
-    consumer.close()
+    committed_offsets = {TopicPartition(topic, partition): CommittedOffset(each) for partition, each in offsets.items()}
+    with Admin(bootstrap) as admin:
+        assert set(admin.alter_group_offsets(group, committed_offsets).values()) == {None}
 
 
 def without_offsets(records: Iterable[Record]) -> list[tuple[object, ...]]:
@@ -63,7 +62,12 @@ def without_offsets(records: Iterable[Record]) -> list[tuple[object, ...]]:
 
 def next_values(bootstrap: str, group: str, topic: str, count: int) -> list[str]:
     """Return the next values that a consumer of a group gets, and commit them."""
-    settings = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, "auto.offset.reset": "error"}
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "error",
+    }
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
     consumer.subscribe([topic])
     found = []

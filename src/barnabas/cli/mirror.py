@@ -38,7 +38,9 @@ _COLUMNS = ("TOPIC", "PARTITIONS", "COPIED", "DROPPED", "LAG")
 @click.argument("target", metavar="TARGET")
 @click.option("--topics", metavar="REGEX,…", help="Names, or regular expressions of whole names.  [default: all]")
 @click.option("--mask", metavar="FILE.PY:FUNCTION", help="Gets a Record, returns one, or None to drop it.")
-@click.option("--since", metavar="TIME", help="-1h: where partitions begin that were not mirrored yet.  [default: start]")
+@click.option(
+    "--since", metavar="TIME", help="-1h: where partitions begin that were not mirrored yet.  [default: start]"
+)
 @click.option("--name", help="The name of the mirror.  [default: the source's cluster id]")
 @click.option("--until-end", is_flag=True, help="End at the offsets that the source has now.")
 @click.option("--no-groups", is_flag=True, help="Leave groups alone.")

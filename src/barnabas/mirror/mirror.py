@@ -14,7 +14,17 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicMetadata
 from barnabas.mirror.groups import GroupOffsets
-from barnabas.mirror.notes import STATE_TOPIC, Kept, Note, Origin, Where, forgotten_note, origin_note, partition_note, read_notes
+from barnabas.mirror.notes import (
+    STATE_TOPIC,
+    Kept,
+    Note,
+    Origin,
+    Where,
+    forgotten_note,
+    origin_note,
+    partition_note,
+    read_notes,
+)
 from barnabas.mirror.opened_partitions import (
     begin_offsets,
     check_id,
@@ -367,7 +377,8 @@ class Mirror:
                 topic = found[name]
                 if not isinstance(topic, TopicMetadata):
                     raise MirrorStopped(
-                        f"topic {name} was deleted at the {side} while it was copied", "the same command copies the others"
+                        f"topic {name} was deleted at the {side} while it was copied",
+                        "the same command copies the others",
                     )
                 check_id(topic, self._ids[name][number], side)
 

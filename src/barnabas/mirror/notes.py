@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from barnabas.mirror.runs import Run
 from barnabas.retries.record import Output, Record
@@ -118,8 +119,8 @@ def _key(*parts: str | int) -> bytes:
     return json.dumps(parts).encode()
 
 
-def _value(data: bytes, name: str) -> dict[str, object]:
-    value: dict[str, object] = json.loads(data)
+def _value(data: bytes, name: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(data)
     if value["version"] != _VERSION:
         raise ValueError(
             f"mirror {name} was begun by another version of barnabas: use that one, or another name with --name"

@@ -26,9 +26,7 @@ class Progress:
         self.runs = Runs(run for each in notes for run in each.runs)
         self.copied = 0
         self.dropped = 0
-        self._closed = [
-            (each.first, each.runs[-1].target + each.runs[-1].count) for each in notes[:-1] if each.runs
-        ]
+        self._closed = [(each.first, each.runs[-1].target + each.runs[-1].length) for each in notes[:-1] if each.runs]
 
     def __repr__(self) -> str:
         return f"<Progress next={self.next} runs={len(self.runs)}>"
@@ -56,7 +54,7 @@ class Progress:
         """Note that a transaction with a note of `note_with` is committed."""
         if note.first != self.note.first:
             last = self.note.runs[-1]
-            self._closed.append((self.note.first, last.target + last.count))
+            self._closed.append((self.note.first, last.target + last.length))
         self.note, self.next = note, note.next
         self.runs.extend(runs)
         self.copied += copied
