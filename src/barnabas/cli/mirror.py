@@ -10,7 +10,7 @@ from contextlib import closing
 import click
 from confluent_kafka import Consumer
 
-from barnabas.cli.failure import Failure
+from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.librdkafka import connected
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.record_rewrite import load_rewrite
@@ -25,6 +25,7 @@ from barnabas.mirror.mirror import Clients, Mirror, Wanted, transactional_id
 from barnabas.mirror.notes import STATE_TOPIC
 from barnabas.mirror.source_records import SOURCE_SETTINGS
 from barnabas.mirror.stopped import MirrorStopped
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.forwarding import Forwarder
 from barnabas.words.printable import printable
@@ -142,15 +143,25 @@ def _source_id(admins: tuple[Admin, Admin], sessions: tuple[Session, Session]) -
     """Return the id of the source's cluster.
 
     Raises:
-        Failure: it is the target's, too.
+        Failure: it is the target's, too, or a cluster cannot be reached.
     """
-    source, target = (admin.describe_cluster().cluster_id for admin in admins)
+    source, target = (_cluster_id(*each) for each in zip(admins, ("SOURCE", "TARGET"), strict=True))
     if source == target:
         raise Failure(
             f"{sessions[0].bootstrap} and {sessions[1].bootstrap} are the same cluster, {source}",
             "name another TARGET; `barnabas replay` copies a topic within a cluster",
         )
     return str(source)
+
+
+def _cluster_id(admin: Admin, argument: str) -> str | None:
+    try:
+        return admin.describe_cluster().cluster_id
+    except KafkaError as error:
+        if error.code is not ErrorCode.BROKER_NOT_AVAILABLE:
+            raise
+        # The usual hint is about -b, which this command does not have.
+        raise Failure(failure_of(error).message, f"{argument} is the address of a broker, HOST:PORT") from None
 
 
 def _matching(topics: str | None) -> Callable[[str], bool]:

@@ -125,7 +125,8 @@ def _address(given: str | None, properties: dict[str, str], given_as: str = "--b
             if (wrong := not_utf8(address)) is not None:
                 raise click.UsageError(f"{source}: {wrong}")
             if not address.strip(" ,"):
-                raise click.UsageError(f"{source} is empty: write HOST:PORT, or leave it out for {DEFAULT_BOOTSTRAP}")
+                may_be_left_out = f", or leave it out for {DEFAULT_BOOTSTRAP}" if given_as.startswith("-") else ""
+                raise click.UsageError(f"{source} is empty: write HOST:PORT{may_be_left_out}")
             try:
                 parse_bootstrap(address)
             except ValueError as error:
