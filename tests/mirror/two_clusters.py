@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer
 from barnabas.cli.mirror import mirror
 from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
 from barnabas.embedded.broker import Broker
+from barnabas.mirror.notes import STATE_TOPIC
 from barnabas.retries.record import Record
 from tests.retries.records import committed
 
@@ -108,3 +109,6 @@ class TwoClusters:
 
     def original(self, topic: str = "orders", partitions: int = 2) -> list[Record]:
         return committed(self.addresses[0], topic, partitions)
+
+    def target_notes(self) -> list[Record]:
+        return committed(self.addresses[1], STATE_TOPIC)

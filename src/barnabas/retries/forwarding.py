@@ -19,6 +19,7 @@ _ATTEMPTS = 5
 _BATCH_RECORDS = 500
 _CALL_SECONDS = 60.0
 _ANY_PARTITION = -1
+_LOOKS = 50
 _GROUP_WENT_ON = frozenset(
     {
         KafkaError.ILLEGAL_GENERATION,
@@ -140,7 +141,7 @@ class Forwarder:
         producer.begin_transaction()
         for number, each in enumerate(records):
             self._produce(each, places.callback(number))
-        producer.flush(_CALL_SECONDS)
+        self._served(lambda: producer.flush(_CALL_SECONDS))
         offsets = places.offsets()
         try:
             told = notes(offsets)
@@ -154,6 +155,7 @@ class Forwarder:
 
     def _produce(self, output: Output, on_delivery: Callable[[Any, Any], None] | None = None) -> None:
         partition = _ANY_PARTITION if output.partition is None else output.partition
+        looks = 0
         while True:
             try:
                 self._producer.produce(
@@ -167,7 +169,26 @@ class Forwarder:
                 )
                 return
             except BufferError:
-                self._producer.poll(1.0)
+                self._served(lambda: self._producer.poll(1.0))
+            except KafkaException as failure:
+                # The library looks for new partitions of a topic every five minutes.
+                if failure.args[0].code() != KafkaError._UNKNOWN_PARTITION or looks == _LOOKS:
+                    raise
+                looks += 1
+                self._producer.list_topics(output.topic, _CALL_SECONDS)
+                self._served(lambda: self._producer.poll(0.1))
+
+    def _served(self, call: Callable[[], object]) -> None:
+        """Call the library where it runs callbacks.
+
+        A fatal error that it meets amid them, or what a signal's handler raises, is lost, and becomes a SystemError.
+        """
+        try:
+            call()
+        except SystemError:
+            # After a fatal error every call raises it again.
+            self._producer.abort_transaction(_CALL_SECONDS)
+            raise
 
     def _abort(self) -> None:
         # A produce request on its way would reach the coordinator after the abort (docs/delivery-guarantees.md).
