@@ -114,6 +114,15 @@ def a_registry(typing: Typist) -> None:
     typing.serve("8081", serving())
 
 
+def a_second_cluster(typing: Typist) -> None:
+    @contextlib.contextmanager
+    def serving() -> Iterator[str]:
+        with barnabas.Broker() as second:
+            yield second.bootstrap_servers
+
+    typing.serve("9093", serving())
+
+
 def lines_with_keys(typing: Typist) -> None:
     Path("keys-and-values.txt").write_text("alice:one\nbob:two\n")
     Path("with-headers.tsv").write_text("alice\ta=b\tone\n")
@@ -156,6 +165,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "the cluster with a fourth broker": a_fourth_broker,
     "the fourth broker is stopped": a_stopped_fourth_broker,
     "a server.properties of three nodes": properties_of_three_nodes,
+    "a second cluster on localhost:9093": a_second_cluster,
     "files of records, and a topic copy": lines_with_keys,
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from barnabas.embedded.broker import Broker
-from tests.mirror.two_clusters import SETTINGS, TwoClusters
+from tests.mirror.two_clusters import SETTINGS, TwoClusters, fill
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +21,11 @@ def clusters(two_brokers: tuple[Broker, Broker]) -> TwoClusters:
     for each in two_brokers:
         each.reset()
     return TwoClusters(*two_brokers)
+
+
+@pytest.fixture
+def orders(clusters: TwoClusters) -> TwoClusters:
+    """A topic with two partitions and twenty records, at the source."""
+    clusters.source.create_topic("orders", partitions=2)
+    fill(clusters.addresses[0], "orders", range(20))
+    return clusters

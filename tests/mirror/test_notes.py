@@ -29,7 +29,7 @@ def test_notes_come_back() -> None:
         partition_note("other", ("orders", 3), second),
     )
     assert read_notes(written, "m") == Kept(Origin("cluster", "--mask a.py:b"), {("orders", 3): [first, second]})
-    assert read_notes(written, "nobody") == Kept()
+    assert read_notes(written, "unknown") == Kept()
 
 
 def test_a_forgotten_note_is_gone() -> None:

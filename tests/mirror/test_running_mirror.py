@@ -77,22 +77,15 @@ class Running:
         return holds
 
 
-@pytest.fixture
-def orders(clusters: TwoClusters) -> TwoClusters:
-    clusters.source.create_topic("orders", partitions=2)
-    fill(clusters.addresses[0], "orders", range(10))
-    return clusters
-
-
 def test_new_records_topics_partitions_and_offsets_follow(orders: TwoClusters) -> None:
     source, target = orders.addresses
 
     def script(running: Running) -> Iterator[Callable[[], bool]]:
-        yield running.has_copied("orders", 10)
-        fill(source, "orders", range(10, 14))
+        yield running.has_copied("orders", 20)
+        fill(source, "orders", range(20, 24))
         orders.source.create_topic("bills", partitions=1)
         fill(source, "bills", range(3), partitions=1)
-        yield running.has_copied("orders", 14)
+        yield running.has_copied("orders", 24)
         yield running.has_copied("bills", 3)
         with Admin(source) as admin, Admin(target) as there:
             results(admin.create_partitions({"orders": 3}))
@@ -114,7 +107,7 @@ def test_a_topic_that_is_deleted_and_created_again_stops_it(orders: TwoClusters)
     running = Running(orders)
 
     def script(running: Running) -> Iterator[Callable[[], bool]]:
-        yield running.has_copied("orders", 10)
+        yield running.has_copied("orders", 20)
         with Admin(orders.addresses[0]) as admin:
             results(admin.delete_topics(["orders"]))
             yield lambda: running.said == ["topic orders was deleted at the source: its copy stays"]
@@ -124,12 +117,13 @@ def test_a_topic_that_is_deleted_and_created_again_stops_it(orders: TwoClusters)
 
     with pytest.raises(MirrorStopped, match="topic orders was deleted and created again at the source"):
         running.run(script)
-    assert len(orders.copied()) == 10
+    assert len(orders.copied()) == 20
 
 
+@pytest.mark.conform
 def test_a_topic_that_is_deleted_and_created_at_once_stops_it(orders: TwoClusters) -> None:
     def script(running: Running) -> Iterator[Callable[[], bool]]:
-        yield running.has_copied("orders", 10)
+        yield running.has_copied("orders", 20)
         with Admin(orders.addresses[0]) as admin:
             results(admin.delete_topics(["orders"]))
         orders.source.create_topic("orders", partitions=2)
@@ -138,25 +132,25 @@ def test_a_topic_that_is_deleted_and_created_at_once_stops_it(orders: TwoCluster
 
     with pytest.raises(MirrorStopped, match="topic orders was deleted"):
         Running(orders).run(script)
-    assert len(orders.copied()) == 10
+    assert len(orders.copied()) == 20
 
 
 def test_a_foreign_record_stops_it(orders: TwoClusters) -> None:
     def script(running: Running) -> Iterator[Callable[[], bool]]:
-        yield running.has_copied("orders", 10)
+        yield running.has_copied("orders", 20)
         write(orders.addresses[1], "orders", [(None, "mine")], partition=1)
-        fill(orders.addresses[0], "orders", range(10, 14))
+        fill(orders.addresses[0], "orders", range(20, 24))
         yield lambda: False
 
-    with pytest.raises(MirrorStopped, match="orders-1 of the target has a record at offset 6 that the mirror did not"):
+    with pytest.raises(MirrorStopped, match="orders-1 of the target has a record at offset 11 that the mirror did not"):
         Running(orders).run(script)
-    assert len(orders.copied()) == 11
+    assert len(orders.copied()) == 21
 
 
 def test_a_second_run_of_the_name_fences_the_first(orders: TwoClusters) -> None:
     def script(running: Running) -> Iterator[Callable[[], bool]]:
-        yield running.has_copied("orders", 10)
-        fill(orders.addresses[0], "orders", range(10, 14))
+        yield running.has_copied("orders", 20)
+        fill(orders.addresses[0], "orders", range(20, 24))
         assert orders.counts() == {"orders": (4, 0, 0)}
         yield lambda: False
 
@@ -166,6 +160,7 @@ def test_a_second_run_of_the_name_fences_the_first(orders: TwoClusters) -> None:
     assert without_offsets(orders.copied()) == without_offsets(orders.original())
 
 
+@pytest.mark.conform
 @pytest.mark.parametrize("skip_deleted", [False, True])
 def test_records_that_are_deleted_while_it_runs(
     clusters: TwoClusters, monkeypatch: pytest.MonkeyPatch, skip_deleted: bool
@@ -203,6 +198,7 @@ def test_records_that_are_deleted_while_it_runs(
             running.run(script)
 
 
+@pytest.mark.conform
 def test_notes_of_records_that_the_target_has_deleted_are_forgotten(
     clusters: TwoClusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,7 @@ _PATIENCE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Clients:
-    """What a mirror talks with.
+    """The clients of a mirror.
 
     Attributes:
         source_consumer: with `SOURCE_SETTINGS`.
@@ -71,7 +71,7 @@ class Clients:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a mirror copies.
+    """The choice of a mirror: topics, records, groups.
 
     Attributes:
         topic: whether it copies a topic of this name.
@@ -383,7 +383,7 @@ class Mirror:
                 check_id(topic, self._ids[name][number], side)
 
     def _check_ours(self, where: Where, first: int) -> None:
-        """Check that nobody else has written to the target since the last transaction."""
+        """Check that there are no foreign records at the target since the last transaction."""
         known = self._ours_until[where]
         if first > known:
             check_is_ours(self._clients.target_consumer, {where: (known, first)})

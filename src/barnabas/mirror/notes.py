@@ -1,4 +1,4 @@
-"""What a mirror keeps: records of the compacted topic `__barnabas_mirrors` at the target.
+"""The notes of a mirror: records of the compacted topic `__barnabas_mirrors` at the target.
 
     key    ["NAME"]
     value  {"version": 1, "source": CLUSTER-ID, "choice": "--mask mask.py:mask"}

@@ -140,5 +140,5 @@ def check_is_ours(consumer: Consumer, ranges: Mapping[Where, tuple[int, int]]) -
         raise MirrorStopped(
             f"partition {record.topic}-{record.partition} of the target has a record at offset {record.offset} that the"
             " mirror did not write",
-            f"delete topic {record.topic} at the target if nobody needs it, or leave it out with --topics",
+            f"delete topic {record.topic} at the target if it is of no use, or leave it out with --topics",
         )

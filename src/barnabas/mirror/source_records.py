@@ -20,7 +20,7 @@ SOURCE_SETTINGS: dict[str, Any] = {
     "auto.offset.reset": "error",
     "allow.auto.create.topics": False,
     "fetch.wait.max.ms": 100,
-    # What was fetched and not taken is all the memory of a mirror, beside one transaction.
+    # All that a mirror holds in memory is one transaction, and these.
     "queued.max.messages.kbytes": 32_768,
     "topic.metadata.refresh.interval.ms": 10_000,
 }
@@ -31,7 +31,7 @@ _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, 
 
 @dataclass
 class Arrived:
-    """What one look at the source found.
+    """Records and positions that one look at the source found.
 
     Attributes:
         records: those of a partition in their order.
