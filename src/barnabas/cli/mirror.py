@@ -20,6 +20,7 @@ from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.topic_arguments import whole_name
 from barnabas.client.admin import Admin
 from barnabas.client.cuts import is_valid_cut_name
+from barnabas.client.errors import ClientError
 from barnabas.mirror.groups import GroupOffsets
 from barnabas.mirror.mirror import Clients, Mirror, Wanted, transactional_id
 from barnabas.mirror.notes import STATE_TOPIC
@@ -108,6 +109,8 @@ def _run(copy: Mirror, wanted: Wanted, sessions: tuple[Session, Session]) -> Non
             copy.run()
     except MirrorStopped as stopped:
         raise Failure(str(stopped), stopped.hint) from None
+    except ClientError as error:
+        raise Failure(failure_of(error).message, "the same command goes on when the cluster runs again") from None
     except KeyboardInterrupt:
         if wanted.until_end:
             raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
@@ -28,6 +28,8 @@ _GROUP_WENT_ON = frozenset(
         KafkaError.REBALANCE_IN_PROGRESS,
     }
 )
+
+T = TypeVar("T")
 
 
 class GroupWentOn(Exception):
@@ -141,7 +143,10 @@ class Forwarder:
         producer.begin_transaction()
         for number, each in enumerate(records):
             self._produce(each, places.callback(number))
-        self._served(lambda: producer.flush(_CALL_SECONDS))
+        # In slices: Ctrl-C is seen between calls.
+        for _ in range(int(_CALL_SECONDS)):
+            if self._served(lambda: producer.flush(1.0)) == 0:
+                break
         offsets = places.offsets()
         try:
             told = notes(offsets)
@@ -178,13 +183,13 @@ class Forwarder:
                 self._producer.list_topics(output.topic, _CALL_SECONDS)
                 self._served(lambda: self._producer.poll(0.1))
 
-    def _served(self, call: Callable[[], object]) -> None:
+    def _served(self, call: Callable[[], T]) -> T:
         """Call the library where it runs callbacks.
 
         A fatal error that it meets amid them, or what a signal's handler raises, is lost, and becomes a SystemError.
         """
         try:
-            call()
+            return call()
         except SystemError:
             # After a fatal error every call raises it again.
             self._producer.abort_transaction(_CALL_SECONDS)
