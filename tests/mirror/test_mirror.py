@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from barnabas.client.admin import Admin
+from barnabas.client.admin import Admin, ConfigChange, ConfigResource, NewTopic, ResourceType, results
 from barnabas.mirror.mirror import transactional_id
 from tests.mirror.two_clusters import TwoClusters, commit_offsets, fill, next_values, without_offsets
+from tests.retries.records import write
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +57,17 @@ def test_many_transactions_leave_few_notes(orders: TwoClusters, monkeypatch: pyt
     monkeypatch.undo()
     assert orders.counts() == {"orders": (0, 0, 0)}
     assert next_values(orders.addresses[1], "g", "orders", 3) == ["14", "16", "18"]
+
+
+def test_a_record_that_the_target_rejects(clusters: TwoClusters) -> None:
+    clusters.source.create_topic("orders", partitions=1)
+    write(clusters.addresses[0], "orders", [(None, "small"), (None, "x" * 2000)])
+    with Admin(clusters.addresses[1]) as admin:
+        results(admin.create_topics([NewTopic("orders", 1, 1, {"max.message.bytes": "1000"})]))
+        said = clusters.refused()
+        assert said.startswith("error: the target rejected a record of partition orders-0: ")
+        assert said.endswith("(raise max.message.bytes of the topic at the target, and run the same command)")
+        resource = ConfigResource(ResourceType.TOPIC, "orders")
+        admin.alter_configs({resource: [ConfigChange("max.message.bytes", "10000")]})
+    assert clusters.counts() == {"orders": (2, 0, 0)}
+    assert len(clusters.copied(partitions=1)) == 2

@@ -46,6 +46,12 @@ from barnabas.retries.record import Output, Record
 from barnabas.retries.replay import Change
 
 _LOOK_SECONDS = 0.2
+_REJECTED = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "raise max.message.bytes of the topic at the target, and run the same command",
+    KafkaError.INVALID_TIMESTAMP: "`barnabas topic alter` at the target removes limits of message.timestamp.…",
+    KafkaError.INVALID_RECORD: "a compacted topic rejects records without a key: change its cleanup.policy at the target",
+}
+"""Errors of a record that the target never takes, and what to do."""
 _REFRESH_SECONDS = 5.0
 _GROUPS_SECONDS = 5.0
 _FORGET_SECONDS = 600.0
@@ -357,7 +363,15 @@ class Mirror:
                 found.append(partition_note(self.name, where, note))
             return found
 
-        self._clients.forwarder.send_placed(outputs, notes)
+        try:
+            self._clients.forwarder.send_placed(outputs, notes)
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.code() not in _REJECTED:
+                raise
+            raise MirrorStopped(
+                f"the target rejected a record of partition {error.str()}", _REJECTED[error.code()]
+            ) from None
         for where, (note, runs) in taken.items():
             written = len(copied[where])
             self.partitions[where].take(note, runs, copied=written, dropped=len(records[where]) - written)
@@ -377,8 +391,7 @@ class Mirror:
                 topic = found[name]
                 if not isinstance(topic, TopicMetadata):
                     raise MirrorStopped(
-                        f"topic {name} was deleted at the {side} while it was copied",
-                        "the same command copies the others",
+                        f"topic {name} was deleted at the {side} while it was copied", "--topics chooses the others"
                     )
                 check_id(topic, self._ids[name][number], side)
 
