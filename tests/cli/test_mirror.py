@@ -72,7 +72,7 @@ def test_the_same_cluster_twice(clusters: TwoClusters) -> None:
     assert (result.exit_code, result.stderr) == (
         1,
         f"error: {source} and {source} are the same cluster, {clusters.source.cluster_id}"
-        " (name another TARGET; `barnabas replay` copies a topic within a cluster)\n",
+        " (name another TARGET; within a cluster, replay copies a topic)\n",
     )
 
 

@@ -65,7 +65,7 @@ def mirror(
 
     \b
     barnabas mirror kafka:9092 localhost:9092
-    barnabas mirror kafka:9092 localhost:9092 --topics 'orders,bills.*' --since -1h --until-end
+    barnabas mirror kafka:9092 localhost:9092 --since -1h
     """
     if name is not None and not is_valid_cut_name(name):
         raise click.UsageError(
@@ -152,7 +152,7 @@ def _source_id(admins: tuple[Admin, Admin], sessions: tuple[Session, Session]) -
     if source == target:
         raise Failure(
             f"{sessions[0].bootstrap} and {sessions[1].bootstrap} are the same cluster, {source}",
-            "name another TARGET; `barnabas replay` copies a topic within a cluster",
+            "name another TARGET; within a cluster, replay copies a topic",
         )
     return str(source)
 

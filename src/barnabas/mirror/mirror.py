@@ -48,7 +48,7 @@ from barnabas.retries.replay import Change
 _LOOK_SECONDS = 0.2
 _REJECTED = {
     KafkaError.MSG_SIZE_TOO_LARGE: "raise max.message.bytes of the topic at the target, and run the same command",
-    KafkaError.INVALID_TIMESTAMP: "`barnabas topic alter` at the target removes limits of message.timestamp.…",
+    KafkaError.INVALID_TIMESTAMP: "remove the limits message.timestamp.… of the topic at the target, and run the same command",
     KafkaError.INVALID_RECORD: "a compacted topic rejects records without a key: change its cleanup.policy at the target",
 }
 """Errors of a record that the target never takes, and what to do."""
