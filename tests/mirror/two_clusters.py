@@ -71,7 +71,7 @@ def next_values(bootstrap: str, group: str, topic: str, count: int) -> list[str]
     }
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
     consumer.subscribe([topic])
-    found = []
+    found: list[str] = []
     try:
         while len(found) < count:
             (message,) = consumer.consume(1, 30)
