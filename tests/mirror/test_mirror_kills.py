@@ -44,6 +44,16 @@ def create_topics(bootstrap: str) -> None:
     await_leaders(bootstrap, TOPICS)
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Start processes that Ctrl-C ends, also if this one runs in the background of a shell, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def command(source: Running, target: Running, *options: str) -> list[str]:
     addresses = [source.bootstrap_servers, target.bootstrap_servers]
     return [sys.executable, "-m", "barnabas.main", "mirror", *addresses, *options]
@@ -97,7 +107,7 @@ def written(bootstrap: str) -> Iterator[dict[tuple[str, int], list[str]]]:
         thread.join()
 
 
-@pytest.mark.parametrize("seed", [1])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 11))])
 @pytest.mark.parametrize(
     "kinds", [("apache-kafka", "barnabas"), ("barnabas", "apache-kafka")], ids=lambda each: "-to-".join(each)
 )
@@ -150,7 +160,8 @@ def test_the_second_cluster_takes_over_with_its_groups(kinds: tuple[str, str], t
         with broker(kinds[0], tmp_path / "source", BROKER) as source:
             addresses = source.bootstrap_servers, target.bootstrap_servers
             create_topics(addresses[0])
-            mirror = subprocess.Popen(command(source, target))
+            with interruptible():
+                mirror = subprocess.Popen(command(source, target))
             try:
                 with written(addresses[0]) as done:
                     commit_offsets(addresses[0], "billing", "orders", {0: 0, 1: 0, 2: 0})
