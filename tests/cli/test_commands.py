@@ -50,8 +50,9 @@ def test_what_there_is() -> None:
         "group describe", "group list", "group reset-offsets", "group why", "lake audit", "lake compact", "lake vacuum",
         "mirror", "perf consume", "perf latency", "perf produce", "plan", "produce", "quota delete", "quota list", "quota set",
         "replay", "schemas pull", "spark orphans", "spark status", "sql", "topic alter", "topic audit", "topic configs",
-        "topic create", "topic delete", "topic describe", "topic export", "topic import", "topic list", "topic skew", "topic trim",
-        "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
+        "topic create", "topic delete", "topic describe", "topic export", "topic grow", "topic import", "topic list",
+        "topic skew", "topic trim", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list",
+        "verify",
     ]  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
             "delete-offsets",
             "drain",
             "forget",
+            "grow",
             "create",
             "purge",
             "rebalance",

@@ -91,7 +91,7 @@ def read_messages(
                     left.pop(where, None)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 text = f"{record.topic}-{record.partition} lost records while it was read, by retention or `topic trim`"
-                raise KafkaException(KafkaError(KafkaError.OFFSET_OUT_OF_RANGE, text))
+                raise KafkaException(KafkaError(KafkaError._AUTO_OFFSET_RESET, text))
             elif not error.retriable():
                 raise KafkaException(error)
         if left and clock() > deadline:

@@ -20,10 +20,10 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.simulation.node_loop import NodeLoop
-from tests.simulation.timeline import Timeline
-from tests.simulation.transport import MemoryTransport
-from tests.simulation.world_loop import WorldLoop
+from barnabas.simulation.node_loop import NodeLoop
+from barnabas.simulation.timeline import Timeline
+from barnabas.simulation.transport import MemoryTransport
+from barnabas.simulation.world_loop import WorldLoop
 
 Way = tuple[str, str, int | None]
 """From a host to another: one service's connections by its port, or all of them."""
@@ -173,7 +173,7 @@ class Network:
     def _of(self, loop: NodeLoop) -> list[MemoryTransport]:
         return [transport for transport in self._open if transport.loop is loop]
 
-    # What loops call
+    # Called by loops
 
     def listen(self, loop: NodeLoop, factory: Callable[[], Any], host: str, port: int) -> MemoryServer:
         if not port:

@@ -19,7 +19,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 RESOLUTION_SECONDS = 1e-9
-"""What asyncio takes for the same moment: sums of times differ by less."""
+"""The difference of two times that are the same moment to asyncio: sums of times differ by less."""
+
+
+TURNS_AT_ONCE_MAX = 200_000
+"""Far more turns of the loop than all that happens in one moment takes, unless somebody waits with `sleep(0)`."""
 
 
 class Stuck(SystemExit):
@@ -43,6 +47,7 @@ class WorldLoop(asyncio.BaseEventLoop):
 
     Attributes:
         ends_at: when the world is taken for stuck.
+        running: the loop of the node whose callback runs now.
     """
 
     _ready: deque[Due]
@@ -52,6 +57,8 @@ class WorldLoop(asyncio.BaseEventLoop):
         super().__init__()
         self._now = began
         self.ends_at = math.inf
+        self.running: asyncio.AbstractEventLoop | None = None
+        self._turns_at_once = 0
         self._timers: list[tuple[float, int, Due]] = []
         self._timers_set = 0
         self.errors: list[dict[str, Any]] = []
@@ -62,12 +69,19 @@ class WorldLoop(asyncio.BaseEventLoop):
 
     def advance(self, seconds: float) -> None:
         self._now += seconds
+        if seconds > RESOLUTION_SECONDS:
+            self._turns_at_once = 0
         if self._now > self.ends_at:
             raise Stuck(f"the simulation still goes on at {self._now:.0f} s")
 
     def _run_once(self) -> None:
         """Run what is ready now, and not what that makes ready; if nothing is, move the clock to the next timer."""
         ready, timers = self._ready, self._timers
+        self._turns_at_once += 1
+        if self._turns_at_once > TURNS_AT_ONCE_MAX:
+            raise Stuck(
+                f"no time passes in the simulation: {TURNS_AT_ONCE_MAX:,} turns of its loop at {self._now:.3f} s"
+            )
         if not ready and not self._stopping:
             while timers and timers[0][2]._cancelled:
                 heapq.heappop(timers)
@@ -76,7 +90,10 @@ class WorldLoop(asyncio.BaseEventLoop):
             self.advance(max(timers[0][0] - self._now, 0.0))
         ends_at = self._now + RESOLUTION_SECONDS
         while timers and timers[0][0] < ends_at:
-            ready.append(heapq.heappop(timers)[2])
+            when, _, due = heapq.heappop(timers)
+            if when > self._now:
+                self._now = when  # No timer fires early: a client that finds that too little time has passed would wait no time again.
+            ready.append(due)
         for _ in range(len(ready)):
             due = ready.popleft()
             if not due._cancelled:

@@ -26,7 +26,7 @@ from barnabas.log.disk import Buffer, DiskLocked, DiskUsage, parent_dir
 
 MUTATIONS = frozenset({"pwrite", "truncate", "sync", "mkdir", "remove", "rename", "sync_dir", "write", "create"})
 
-# What a disk writes at once. Smaller than real ones, as the records of the tests are smaller than real ones too.
+# The unit that a disk writes or loses. Smaller than real ones, as the records of the tests are smaller than real ones too.
 SECTOR = 64
 
 
@@ -425,7 +425,7 @@ class SimDisk:
         for name in [name for name in self._dirs if name == source or name.startswith(prefix)]:
             del self._dirs[name]
             self._dirs[target + name[len(source) :]] = None
-            # What happened inside is taken as settled: a rename of a directory commits what led to it.
+            # Earlier changes inside are taken as settled: a rename of a directory commits what led to it.
             self._unsynced_names.pop(name, None)
 
     def sync_dir(self, path: str) -> None:

@@ -14,17 +14,38 @@ cannot await a future of another, because asyncio refuses it. So two nodes can o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
+import socket
 from asyncio import _set_running_loop
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tests.simulation.world_loop import Crash, Due, WorldLoop
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.world_loop import Crash, Due, WorldLoop
 
 if TYPE_CHECKING:
-    from tests.simulation.executor import Executor
-    from tests.simulation.node import Node
+    from barnabas.simulation.executor import Executor
+
+
+CLOSED_AT_LAST = 100
+"""How often a coroutine of a dead process may await while it is closed."""
+
+
+class Machine(Protocol):
+    """The parts of a `node.Node` that its loop calls; a node has loops, so a loop must not import it."""
+
+    name: str
+    host: str
+    disk: SimDisk
+    network: Any
+
+    def now_ms(self) -> int: ...
+    def wall_seconds(self) -> float: ...
+    def note(self, what: str, *, is_detail: bool = False) -> None: ...
+    def remark(self, what: str) -> None: ...
+    def kill(self, how: str = ...) -> None: ...
 
 
 class _Handle(asyncio.Handle):
@@ -83,7 +104,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     executor: Executor
 
-    def __init__(self, world: WorldLoop, node: Node) -> None:
+    def __init__(self, world: WorldLoop, node: Machine) -> None:
         self._world, self._node = world, node
         self._held: list[Due] = []
         self._is_blocked = False
@@ -130,6 +151,18 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._left_behind.append((handle._callback, handle._args))  # type: ignore[attr-defined]
             handle.cancel()
 
+    def close_coroutines(self) -> None:
+        """Close what was left behind. This runs the `finally` blocks of dead processes, so it must wait for the end of the world."""
+        left, self._left_behind = self._left_behind, []
+        for task in left:
+            coroutine = task.get_coro() if isinstance(task, asyncio.Task) else None
+            for _ in range(CLOSED_AT_LAST):
+                if not inspect.iscoroutine(coroutine) or inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED:
+                    break
+                # It may await on its way out, or raise: its process is gone.
+                with contextlib.suppress(BaseException):
+                    coroutine.close()
+
     def run(self, handle: _Handle) -> None:
         """Run what fell due, or keep it while the node is paused."""
         if self._has_ended:
@@ -138,6 +171,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._held.append(handle)
             return
         _set_running_loop(self)
+        self._world.running = self
         try:
             handle._context.run(handle._callback, *handle._args)
         except Crash:
@@ -148,6 +182,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self.call_exception_handler({"message": f"an exception in {handle!r}", "exception": error})
         finally:
             _set_running_loop(self._world)
+            self._world.running = None
             if self._node.disk.seconds_spent > 0:
                 self._wait_for_the_disk()
 
@@ -157,7 +192,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._is_blocked = True
             self._world.call_later(seconds, self._unblock)
 
-    # What asyncio and the node call
+    # Called by asyncio and the node
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
@@ -193,6 +228,14 @@ class NodeLoop(asyncio.AbstractEventLoop):
         """This node's wall clock."""
         return self._node.now_ms()
 
+    def wall_seconds(self) -> float:
+        """This node's wall clock, in seconds since 1970."""
+        return self._node.wall_seconds()
+
+    def block(self, seconds: float) -> None:
+        """Let this callback take so much longer, as a call that blocks does."""
+        self._node.disk.seconds_spent += seconds
+
     def note(self, what: str, *, is_detail: bool = False) -> None:
         """Write a line about this node into the world's timeline."""
         self._node.note(what, is_detail=is_detail)
@@ -212,8 +255,13 @@ class NodeLoop(asyncio.AbstractEventLoop):
     async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
         return self._node.network.listen(self, protocol_factory, host or self._node.host, port or 0)
 
-    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
+    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any) -> Any:
+        if options.get("ssl") is not None:
+            raise NotImplementedError("the simulated network has no TLS: connect without it")
         return await self._node.network.connect(self, protocol_factory, host, port)
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))]
 
     @property
     def host(self) -> str:
@@ -232,3 +280,37 @@ class NodeLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if not self._has_ended:
             self.errors.append(context)
+
+
+REFUSED = (
+    "add_reader",
+    "add_writer",
+    "add_signal_handler",
+    "connect_read_pipe",
+    "connect_write_pipe",
+    "create_datagram_endpoint",
+    "create_unix_connection",
+    "create_unix_server",
+    "sock_accept",
+    "sock_connect",
+    "sock_recv",
+    "sock_recv_into",
+    "sock_sendall",
+    "start_tls",
+    "subprocess_exec",
+    "subprocess_shell",
+)
+"""The ways out of the process: sockets, pipes, signals and other processes."""
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(self: NodeLoop, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError(
+            f"loop.{name} is not in the simulation: its clients use asyncio's connections (create_connection), and no sockets of their own"
+        )
+
+    return refuse
+
+
+for _name in REFUSED:
+    setattr(NodeLoop, _name, _refusing(_name))

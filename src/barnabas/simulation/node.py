@@ -13,20 +13,31 @@ Monotonic time is the world's own and the same for all nodes.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from tests.simulation.disk import SimDisk
-from tests.simulation.executor import Executor
-from tests.simulation.node_loop import NodeLoop
-
-if TYPE_CHECKING:
-    from tests.simulation.world import World
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.executor import Executor
+from barnabas.simulation.network import Network
+from barnabas.simulation.node_loop import NodeLoop
+from barnabas.simulation.timeline import Timeline
+from barnabas.simulation.world_loop import WorldLoop
 
 R = TypeVar("R")
 
 EPOCH_MS = 1_767_225_600_000
 """The world began on 2026-01-01."""
+
+
+class Surroundings(Protocol):
+    """The parts of a `world.World` that its nodes use; a world has nodes, so they must not import it."""
+
+    loop: WorldLoop
+    timeline: Timeline
+    network: Network
+
+    def random(self, purpose: str) -> random.Random: ...
 
 
 class NodeDied(Exception):
@@ -44,7 +55,7 @@ class Node:
         loop: the loop of its present process.
     """
 
-    def __init__(self, world: World, name: str, host: str, disk: SimDisk | None = None) -> None:
+    def __init__(self, world: Surroundings, name: str, host: str, disk: SimDisk | None = None) -> None:
         self.name, self.host = name, host
         self.network = world.network
         self.network.name(host, name)
@@ -74,6 +85,10 @@ class Node:
         """The wall clock of this machine, in epoch milliseconds."""
         return EPOCH_MS + int((self._world.loop.time() + self.disk.seconds_spent) * 1000) + self.clock_jumped_ms
 
+    def wall_seconds(self) -> float:
+        """The wall clock of this machine, in seconds since 1970."""
+        return (EPOCH_MS + self.clock_jumped_ms) / 1000 + self._world.loop.time() + self.disk.seconds_spent
+
     def monotonic_ns(self) -> int:
         return int((self._world.loop.time() + self.disk.seconds_spent) * 1e9)
 
@@ -81,15 +96,16 @@ class Node:
         """Let work for threads take up to this many seconds, in this process and in later ones."""
         self._executor_seconds = self.executor.max_seconds = max_seconds
 
-    # What it runs
+    # Its process
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> asyncio.Future[R]:
         """Run a coroutine in the process.
 
-        Returns: a future of the world's loop for its result; it fails with `NodeDied` if the process ends first.
+        Returns: a future of the caller's loop, which may be another node's, for its result; it fails with `NodeDied` if the process
+            ends first.
         """
         assert self.is_up, f"{self.name} is down"
-        answer: asyncio.Future[R] = self._world.loop.create_future()
+        answer: asyncio.Future[R] = (asyncio._get_running_loop() or self._world.loop).create_future()
         self._asked[answer] = None
 
         def done(task: asyncio.Task[R]) -> None:
@@ -110,7 +126,7 @@ class Node:
         """Begin a new process, and switch the power on if it is off."""
         assert not self.is_up, f"{self.name} is up"
         self.is_up = True
-        self.loop = NodeLoop(self._world.loop, self)  # type: ignore[abstract]  # what nobody calls is not there
+        self.loop = NodeLoop(self._world.loop, self)  # type: ignore[abstract]  # methods that are never called are not there
         self.executor = self.loop.executor = Executor(
             self.loop, self._rng, self.disk, max_seconds=self._executor_seconds
         )
@@ -144,7 +160,7 @@ class Node:
         for answer in asked:
             if not answer.done():
                 answer.set_exception(NodeDied(f"{self.name} died"))
-                answer.exception()  # Whoever waits still gets it; nobody has to.
+                answer.exception()  # A caller that awaits it still gets it; no caller has to.
 
     def pause(self) -> None:
         self.note("is paused")
@@ -159,7 +175,12 @@ class Node:
         self.note(f"its clock jumps by {seconds:+g} s")
         self.clock_jumped_ms += int(seconds * 1000)
 
+    def close_coroutines(self) -> None:
+        """Close what its processes have left behind; the world has ended."""
+        for loop in (*self._former_loops, self.loop):
+            loop.close_coroutines()
+
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """What reached the exception handler of any of its processes."""
+        """The calls of the exception handler in any of its processes."""
         return [error for loop in (*self._former_loops, self.loop) for error in loop.errors]

@@ -24,13 +24,13 @@ from barnabas.protocol.messages import (
     ProduceResponse,
 )
 from barnabas.records.builder import build_batch
-from tests.simulation.broker_node import BrokerNode
+from barnabas.simulation.broker_node import BrokerNode
+from barnabas.simulation.node import Node, NodeDied
+from barnabas.simulation.world import World
+from barnabas.simulation.world_loop import Crash, Stuck
 from tests.simulation.client import Client
 from tests.simulation.history import Partition
-from tests.simulation.node import Node, NodeDied
 from tests.simulation.workload import fetch
-from tests.simulation.world import World
-from tests.simulation.world_loop import Crash, Stuck
 
 P = Partition("t", 0)
 SOON = 0.2

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from barnabas.config.config import BrokerConfig
 from barnabas.node.node import Node as ServerNode
-from tests.simulation.disk import SimDisk
-from tests.simulation.node import Node
-
-if TYPE_CHECKING:
-    from tests.simulation.world import World
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.node import Node, Surroundings
 
 DATA_DIR = "/data"
 PORT = 9092
@@ -25,12 +21,14 @@ class BrokerNode(Node):
 
     Attributes:
         server: that of the present process, or of the last.
+        has_started: whether the start of the present process has ended well.
     """
 
     server: ServerNode
+    has_started = False
 
     def __init__(
-        self, world: World, name: str, host: str, properties: dict[str, str], disk: SimDisk | None = None
+        self, world: Surroundings, name: str, host: str, properties: dict[str, str], disk: SimDisk | None = None
     ) -> None:
         super().__init__(world, name, host, disk)
         self.address = (host, PORT)
@@ -40,6 +38,15 @@ class BrokerNode(Node):
             "log.dirs": DATA_DIR,
             **properties,
         }
+
+    @property
+    def serves(self) -> bool:
+        """Whether its process has started and runs."""
+        return self.is_up and self.has_started
+
+    def boot(self) -> None:
+        self.has_started = False
+        super().boot()
 
     async def start(self) -> None:
         """Start a broker in the present process, or in a new one if that has ended; the caller waits in the world's loop.
@@ -60,6 +67,7 @@ class BrokerNode(Node):
             monotonic_ns=self.monotonic_ns,
         )
         await self.run(self.server.start())
+        self.has_started = True
         self.note("serves")
 
     async def stop(self) -> None:

@@ -16,17 +16,17 @@ import asyncio
 import enum
 import zlib
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
-if TYPE_CHECKING:
-    from tests.simulation.network import Network
-    from tests.simulation.node_loop import NodeLoop
+from barnabas.simulation.node_loop import NodeLoop
+from barnabas.simulation.timeline import Timeline
+from barnabas.simulation.world_loop import WorldLoop
 
 HIGH_WATER = 64 * 1024
 
 
 class Ending(enum.Enum):
-    """What a segment says that carries no bytes."""
+    """The meaning of a segment that carries no bytes."""
 
     FIN = "end of input"
     RST = "reset"
@@ -36,6 +36,19 @@ FIN: Final = Ending.FIN
 RST: Final = Ending.RST
 
 
+class Ways(Protocol):
+    """The parts of the `network.Network` that a transport calls; the network has transports, so they must not import it."""
+
+    loop: WorldLoop
+    timeline: Timeline
+
+    def delay(self, source: str, target: str, port: int) -> float: ...
+    def piece(self, size: int) -> int: ...
+    def is_open(self, source: str, target: str, port: int) -> bool: ...
+    def hold(self, transport: MemoryTransport) -> None: ...
+    def forget(self, transport: MemoryTransport) -> None: ...
+
+
 class MemoryTransport(asyncio.Transport):
     """One end; `join` gives it the other one, `begin` its protocol.
 
@@ -43,9 +56,7 @@ class MemoryTransport(asyncio.Transport):
         port: of the service that the connection is to, at either end.
     """
 
-    def __init__(
-        self, network: Network, loop: NodeLoop, here: tuple[str, int], there: tuple[str, int], port: int
-    ) -> None:
+    def __init__(self, network: Ways, loop: NodeLoop, here: tuple[str, int], there: tuple[str, int], port: int) -> None:
         super().__init__({"peername": there, "sockname": here, "socket": None})
         self.loop = loop
         self.here, self.there, self.port = here, there, port
@@ -141,6 +152,9 @@ class MemoryTransport(asyncio.Transport):
         self._high = HIGH_WATER if high is None else high
         self._low = self._high // 4 if low is None else low
 
+    def can_write_eof(self) -> bool:
+        return False
+
     # Reading
 
     def arrive(self, segment: bytes | Ending) -> None:
@@ -149,7 +163,7 @@ class MemoryTransport(asyncio.Transport):
                 self._reset_other()
             return
         if segment is RST:
-            # What the process has not read yet is lost with the connection.
+            # Bytes that the process has not read yet are lost with the connection.
             self._arrived.clear()
         self._arrived.append(segment)
         self.loop.call_soon(self._read)
@@ -219,7 +233,7 @@ class MemoryTransport(asyncio.Transport):
         self._network.forget(self)
 
     def lose_under_way(self) -> None:
-        """Lose what this end has written and nobody received; its machine will not send it again."""
+        """Lose what this end has written and the other has not received; its machine will not send it again."""
         self._under_way.clear()
         self._held = 0
 

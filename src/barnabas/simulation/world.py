@@ -24,13 +24,13 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from barnabas.simulation.broker_node import BrokerNode
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.network import Network
+from barnabas.simulation.node import Node
+from barnabas.simulation.timeline import Timeline
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.turns import new_budget
-from tests.simulation.broker_node import BrokerNode
-from tests.simulation.disk import SimDisk
-from tests.simulation.network import Network
-from tests.simulation.node import Node
-from tests.simulation.timeline import Timeline
-from tests.simulation.world_loop import WorldLoop
 
 N = TypeVar("N", bound=Node)
 R = TypeVar("R")
@@ -61,13 +61,15 @@ class World:
 
     Args:
         began: the time of its clock at the beginning, in seconds.
+        hosts: what the hosts are called; the n-th node has the n in the place of the braces.
 
     Attributes:
-        nodes: in the order they were added; the n-th has the host 127.0.0.n.
+        nodes: in the order they were added.
     """
 
-    def __init__(self, seed: int, began: float = 0.0) -> None:
+    def __init__(self, seed: int, began: float = 0.0, *, hosts: str = "127.0.0.{}") -> None:
         self.seed = seed
+        self.hosts = hosts
         new_budget()
         self.loop = WorldLoop(began)
         self.timeline = Timeline(self.loop.time)
@@ -83,20 +85,21 @@ class World:
 
     def add_node(self, name: str) -> Node:
         """Add a machine with a process that does nothing until it is asked to, as clients are."""
-        return self.add(Node(self, name, self._next_host()))
+        return self.add(Node(self, name, self.next_host()))
 
     def add_broker(
         self, name: str, properties: dict[str, str] | None = None, disk: SimDisk | None = None
     ) -> BrokerNode:
         """Add a machine for a broker; `start` starts it."""
-        return self.add(BrokerNode(self, name, self._next_host(), properties or {}, disk))
+        return self.add(BrokerNode(self, name, self.next_host(), properties or {}, disk))
 
-    def _next_host(self) -> str:
-        return f"127.0.0.{len(self.nodes) + 1}"
+    def next_host(self) -> str:
+        """Return the host of the next node."""
+        return self.hosts.format(len(self.nodes) + 1)
 
     def add(self, node: N) -> N:
-        """Add a machine of any kind; the n-th must have the host 127.0.0.n."""
-        assert node.host == self._next_host(), f"{node.name} has the host {node.host}"
+        """Add a machine of any kind, with the next host."""
+        assert node.host == self.next_host(), f"{node.name} has the host {node.host}"
         self.nodes.append(node)
         return node
 
@@ -122,6 +125,6 @@ class World:
 
     @property
     def errors(self) -> list[str]:
-        """What reached the exception handler of any loop: always a fault, of the broker or of the story."""
+        """The calls of the exception handler of any loop: always a fault, of the broker or of the story."""
         contexts = self.loop.errors + [context for node in self.nodes for context in node.errors]
         return [f"{context.get('message')}: {context.get('exception')!r}" for context in contexts]

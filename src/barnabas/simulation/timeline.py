@@ -1,4 +1,4 @@
-"""What happened in a simulated world, when and to whom: a page to read after a failure, and a hash that two equal runs share.
+"""The events of a simulated world, when and to whom: a page to read after a failure, and a hash that two equal runs share.
 
 `note` writes a line that is read. `witness` only goes into the hash, as every delivery of bytes does: two runs that differ anywhere
 have different hashes. `remark` writes a line that is not hashed; `LogLines` makes one of each line that a node logs. Times are
@@ -50,7 +50,7 @@ class Timeline:
         self._hash.update(repr(entry).encode())
 
     def remark(self, who: str, what: str) -> None:
-        """Write a line that says nothing of what happened, so that the hash stays the same with and without it."""
+        """Write a line that is no event of the world, so that the hash stays the same with and without it."""
         self.entries.append(Entry(self._time(), who, what, False))
 
     def witness(self, *values: object) -> None:

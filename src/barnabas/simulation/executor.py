@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 Work = Callable[[], Any]
 THREADS = 16
@@ -27,8 +27,8 @@ class Executor:
     """The threads of one incarnation of a node.
 
     Args:
-        max_seconds: how long a piece of work takes at most, beside what it waits for the disk; 0 does it in the turn of the loop that
-            submits it.
+        max_seconds: how long a piece of work takes at most, without the time that it waits for the disk; 0 does it in the turn of the
+            loop that submits it.
 
     Attributes:
         duration: asked for the seconds that the next piece of work takes; a test may replace it.
