@@ -118,6 +118,15 @@ def a_registry(typing: Typist) -> None:
     typing.serve("8081", serving())
 
 
+def a_second_cluster(typing: Typist) -> None:
+    @contextlib.contextmanager
+    def serving() -> Iterator[str]:
+        with barnabas.Broker() as second:
+            yield second.bootstrap_servers
+
+    typing.serve("9093", serving())
+
+
 def files_of_the_tour(typing: Typist) -> None:
     assert write_files("docs/tour.md", Path.cwd()) == ["worker.py", "transfer.py"]
 
@@ -165,6 +174,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "the cluster with a fourth broker": a_fourth_broker,
     "the fourth broker is stopped": a_stopped_fourth_broker,
     "a server.properties of three nodes": properties_of_three_nodes,
+    "a second cluster on localhost:9093": a_second_cluster,
     "files of records, and a topic copy": lines_with_keys,
 }
 

@@ -48,7 +48,7 @@ def test_what_there_is() -> None:
         "config alter", "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
         "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete", "group delete-offsets",
         "group describe", "group list", "group reset-offsets", "group why", "lake audit", "lake compact", "lake vacuum",
-        "perf consume", "perf latency", "perf produce", "plan", "produce", "quota delete", "quota list", "quota set",
+        "mirror", "perf consume", "perf latency", "perf produce", "plan", "produce", "quota delete", "quota list", "quota set",
         "replay", "schemas pull", "spark orphans", "spark status", "sql", "topic alter", "topic audit", "topic configs",
         "topic create", "topic delete", "topic describe", "topic export", "topic grow", "topic import", "topic list",
         "topic skew", "topic trim", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list",
