@@ -1,0 +1,102 @@
+"""Payloads as the objects of a bucket, through obstore.
+
+Each payload is one request: the object is there as a whole or not at all, and durable when the store has answered. Multipart uploads are
+not used, because a kill would leave parts that no listing shows and that cost money; so a payload has at most 5 GiB, S3's limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from barnabas.claims.errors import StoreError
+from barnabas.claims.store import Stored, WrongSize
+from barnabas.words.printable import on_one_line, printable
+from barnabas.words.requirements import needed_by
+
+with needed_by("an object store of payloads", "claims"):
+    import obstore
+    from obstore.exceptions import BaseError, NotFoundError
+
+_OF_THE_CLIENT = ("allow_http", "aws_allow_http")
+"""What deltalake takes among the store's options, and obstore among the client's."""
+
+
+class ObjectStore:
+    """A place in an object store.
+
+    Args:
+        uri: `s3://BUCKET/PREFIX`, or another one that obstore knows.
+        options: obstore's settings of this kind of store; `allow_http=true` allows one without TLS.
+
+    Raises:
+        StoreError: the URI or an option is not valid.
+    """
+
+    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        self.uri = uri.rstrip("/")
+        config = {name: value for name, value in options.items() if name.lower() not in _OF_THE_CLIENT}
+        # The names of this setting are those of the AWS SDKs and deltalake; obstore reads neither.
+        is_plain = any(options.get(name, options.get(name.upper(), "")).lower() == "true" for name in _OF_THE_CLIENT)
+        client: Any = {"allow_http": True} if is_plain else None
+        try:
+            self._store: Any = obstore.store.from_url(self.uri, config=config or None, client_options=client)  # type: ignore[arg-type]
+        except (BaseError, ValueError, TypeError) as error:
+            raise StoreError(f"the store {printable(uri)} cannot be opened: {_words(error)}") from error
+
+    def __repr__(self) -> str:
+        return f"<ObjectStore {self.uri}>"
+
+    def put(self, path: str, payload: bytes, *, durable: bool = True) -> None:
+        try:
+            obstore.put(self._store, path, payload, use_multipart=False)
+        except (BaseError, OSError) as error:
+            raise self._failed("write", path, error) from error
+
+    def get(self, path: str, size: int) -> bytes:
+        try:
+            found = obstore.get(self._store, path)
+            if found.meta["size"] != size:
+                raise WrongSize(found.meta["size"])
+            return bytes(found.bytes())
+        except (NotFoundError, FileNotFoundError):
+            raise FileNotFoundError(path) from None
+        except (BaseError, OSError) as error:
+            raise self._failed("read", path, error) from error
+
+    def stat(self, path: str) -> Stored | None:
+        try:
+            return _stored(obstore.head(self._store, path))
+        except (NotFoundError, FileNotFoundError):
+            return None
+        except (BaseError, OSError) as error:
+            raise self._failed("read", path, error) from error
+
+    def list(self, prefix: str) -> Iterator[Stored]:
+        try:
+            for some in obstore.list(self._store, f"{prefix}/", chunk_size=1000):
+                yield from map(_stored, some)
+        except (BaseError, OSError) as error:
+            raise self._failed("list", prefix, error) from error
+
+    def delete(self, path: str) -> None:
+        try:
+            obstore.delete(self._store, path)
+        except (NotFoundError, FileNotFoundError):
+            pass
+        except (BaseError, OSError) as error:
+            raise self._failed("delete", path, error) from error
+
+    def _failed(self, verb: str, path: str, error: Exception) -> StoreError:
+        return StoreError(f"cannot {verb} {printable(path)} in {printable(self.uri)}: {_words(error)}")
+
+
+def _stored(found: Any) -> Stored:
+    modified_ms = int(found["last_modified"].timestamp() * 1000)
+    return Stored(found["path"], found["size"], modified_ms, f"{modified_ms} {found.get('e_tag')}")
+
+
+def _words(error: Exception) -> str:
+    """Return the first line of an error: the others are of Rust, for its developers."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return on_one_line(printable(lines[0]))[:500] if lines else type(error).__name__

@@ -1,0 +1,127 @@
+"""Payloads in a folder: what a kill leaves, and what is synced when."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from barnabas.claims.errors import StoreError
+from barnabas.claims.folder_store import FolderStore
+from barnabas.claims.store import WrongSize, open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path)
+
+
+def test_a_payload_is_written_whole_and_replaced(store: FolderStore, tmp_path: Path) -> None:
+    store.put("c/t/name", b"one")
+    first = store.stat("c/t/name")
+    assert first is not None
+    assert (first.path, first.size) == ("c/t/name", 3)
+    assert store.get("c/t/name", 3) == b"one"
+    with pytest.raises(WrongSize):
+        store.get("c/t/name", 4)
+    store.put("c/t/name", b"one")
+    again = store.stat("c/t/name")
+    assert again is not None
+    assert again.version != first.version
+    store.put("c/t/condemned/name", b"", durable=False)
+    store.put("c/other/name", b"")
+    assert sorted(each.path for each in store.list("c/t")) == ["c/t/condemned/name", "c/t/name"]
+    for _ in range(2):
+        store.delete("c/t/name")
+    assert store.stat("c/t/name") is None
+    with pytest.raises(FileNotFoundError):
+        store.get("c/t/name", 3)
+    assert list(store.list("c/nothing")) == []
+    assert list((tmp_path / "c/t/unfinished").iterdir()) == []
+
+
+def test_the_file_and_every_folder_are_synced_in_this_order(
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def synced(handle: int) -> None:
+        done.append("sync " + os.readlink(f"/proc/self/fd/{handle}").removeprefix(str(tmp_path)))
+        sync(handle)
+
+    def replaced(source: Path, target: Path) -> None:
+        done.append(f"rename to {str(target).removeprefix(str(tmp_path))}")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    named = FolderStore(tmp_path, lambda: "new")
+    for _ in range(2):
+        named.put("c/t/name", b"one")
+    once = ["sync /c/t/unfinished/new", "rename to /c/t/name", "sync /c/t"]
+    assert done == ["sync /c", "sync ", *once, *once]
+    done.clear()
+    named.put("c/t/condemned/name", b"", durable=False)
+    assert [each for each in done if "new" in each] == []
+    assert done[-1] == "rename to /c/t/condemned/name"
+
+
+def test_a_folder_that_was_deleted_comes_again(store: FolderStore, tmp_path: Path) -> None:
+    import shutil
+
+    store.put("c/t/name", b"one")
+    shutil.rmtree(tmp_path / "c")
+    store.put("c/t/name", b"one")
+    assert store.get("c/t/name", 3) == b"one"
+
+
+def test_a_kill_while_a_payload_is_written_leaves_an_unfinished_file(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys
+from barnabas.claims.folder_store import FolderStore
+sync = os.fsync
+def die(handle):
+    if "unfinished" in os.readlink(f"/proc/self/fd/{handle}"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    sync(handle)
+os.fsync = die
+FolderStore(sys.argv[1]).put("c/t/name", b"one")
+"""
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)]).returncode == -signal.SIGKILL
+    (left,) = FolderStore(tmp_path).list("c/t")
+    assert left.path.startswith("c/t/unfinished/")
+
+
+def test_a_link_out_of_the_store_is_not_followed(store: FolderStore, tmp_path: Path) -> None:
+    store.put("c/t/name", b"one")
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"two")
+    (tmp_path / "c/t/link").symlink_to(secret)
+    with pytest.raises(StoreError, match="cannot read c/t/link"):
+        store.get("c/t/link", 3)
+
+
+def test_a_full_disk_leaves_nothing(store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    store.put("c/t/name", b"one")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match=r"cannot write c/t/other in file://.*: No space left on device"):
+        store.put("c/t/other", b"two")
+    assert sorted(each.path for each in store.list("c")) == ["c/t/name"]
+
+
+def test_uris(tmp_path: Path) -> None:
+    assert open_store(str(tmp_path)).uri == open_store(tmp_path.as_uri()).uri == tmp_path.as_uri()
+    with pytest.raises(StoreError, match=r"the folder /no/where of the store does not exist: create it"):
+        open_store("/no/where")
+    with pytest.raises(StoreError, match="names the host host: write file:///FOLDER"):
+        open_store("file://host/folder")
+    with pytest.raises(StoreError, match="takes no options of an object store"):
+        open_store(str(tmp_path), {"aws_endpoint": "x"})
