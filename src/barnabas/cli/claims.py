@@ -24,6 +24,7 @@ from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.txn import Duration
 from barnabas.cli.wording import counted
 from barnabas.client.admin import Admin, result
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.words.byte_sizes import format_bytes
 from barnabas.words.printable import printable
 
@@ -40,6 +41,7 @@ _SWEPT = (
     "STATUS",
 )
 _HIDDEN_FIRST = ("UNFINISHED", "SPARED", "RECORDS", "DELETED-BYTES", "YOUNG", "NAMED")
+_CLUSTER = "give --cluster as the producers have it"
 _AUDITED = ("RECORDS", "CLAIMS", "WRONG", "PAYLOAD-BYTES")
 _ERRORS = ("TOPIC", "PARTITION", "OFFSET", "WHAT")
 
@@ -58,7 +60,7 @@ def _of_a_store(function: Callable[..., None]) -> Callable[..., None]:
             help="An option of the object store, such as aws_endpoint; repeat.",
         ),
         click.option("--store", "uri", required=True, metavar="URI", help="The store: a folder, s3://BUCKET/PREFIX, …"),
-        click.argument("topics", nargs=-1, required=True, metavar="TOPIC…", shell_complete=complete_topics),
+        click.argument("topics", nargs=-1, metavar="TOPIC…", shell_complete=complete_topics),
     ):
         function = option(function)
     return function
@@ -74,6 +76,7 @@ def _of_a_store(function: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Keep younger payloads: their records may still be on the way.",
 )
+@click.option("--deleted-topics", is_flag=True, help="Also the payloads of all topics that do not exist any more.")
 @click.option("--cluster", help="The name that producers were given for the cluster.  [default: the cluster's id]")
 @click.option("-d", "--dry-run", is_flag=True, help="Only count what would be deleted.")
 @session_options
@@ -83,6 +86,7 @@ def sweep(
     uri: str,
     storage: tuple[str, ...],
     grace_ms: int,
+    deleted_topics: bool,
     cluster: str | None,
     dry_run: bool,
 ) -> None:
@@ -95,6 +99,8 @@ def sweep(
     barnabas claims sweep videos --store s3://payloads/kafka --dry-run
     barnabas claims sweep videos videos-test --store /srv/payloads
     """
+    if not topics and not deleted_topics:
+        raise click.UsageError("Missing argument 'TOPIC…'.")
     if grace_ms < SHORTEST_GRACE_MS:
         raise click.BadParameter(
             "a producer may send the record of a payload up to its delivery timeout later: give 10m or more",
@@ -105,8 +111,11 @@ def sweep(
     swept = Swept()
     with ends_cleanly(), _explained(), session.admin() as admin:
         store = open_store(uri, parse_pairs(storage, "--storage"))
-        read = _read_topics(admin, topics)
-        prefixes = [_prefix(admin, cluster, topic) for topic in dict.fromkeys(topics)]
+        for outcome in admin.describe_topics(topics).values():
+            result(outcome)
+        name = _cluster_name(admin, cluster)
+        swept_topics = list(topics) + (_deleted_topics(admin, store, name) if deleted_topics else [])
+        read = _read_topics(admin, topics, swept_topics)
         if uncertain := with_uncertain_ends(admin, read):
             raise Failure(
                 f"partition {uncertain[0]} has fewer replicas in sync than min.insync.replicas, so records may be there that no"
@@ -116,7 +125,7 @@ def sweep(
         with shown(lambda: Measured(f"{swept.records:,} records  {swept.deleted:,} payloads deleted")):
             sweep_payloads(
                 store,
-                prefixes,
+                [prefix_of(name, each) for each in dict.fromkeys(swept_topics)],
                 lambda: topic_records(admin, read),
                 now_ms=now_ms,
                 grace_ms=grace_ms,
@@ -124,17 +133,21 @@ def sweep(
                 dry_run=dry_run,
                 swept=swept,
             )
-        _report_sweep(session, swept, store, topics, read, dry_run=dry_run)
+        _report_sweep(session, swept, store, swept_topics, read, dry_run=dry_run)
 
 
 def _report_sweep(
-    session: Session, swept: Swept, store: PayloadStore, topics: tuple[str, ...], read: list[str], *, dry_run: bool
+    session: Session, swept: Swept, store: PayloadStore, topics: list[str], read: list[str], *, dry_run: bool
 ) -> None:
     """Print what a sweep saw and did.
 
     Raises:
         Failure: the store cannot be the one of these topics.
     """
+    if not topics:
+        raise Failure(
+            f"{printable(store.uri)} has no payload of a topic that was deleted", "name topics to sweep theirs"
+        )
     named = printable(", ".join(topics))
     if not swept.payloads and not swept.unfinished:
         if swept.claims:
@@ -178,6 +191,8 @@ def audit(session: Session, topics: tuple[str, ...], uri: str, storage: tuple[st
     \b
     barnabas claims audit videos --store s3://payloads/kafka
     """
+    if not topics:
+        raise click.UsageError("Missing argument 'TOPIC…'.")
     audited = Audited()
     with ends_cleanly(), _explained(), session.admin() as admin:
         store = open_store(uri, parse_pairs(storage, "--storage"))
@@ -205,27 +220,47 @@ def audit(session: Session, topics: tuple[str, ...], uri: str, storage: tuple[st
         raise Quiet
 
 
-def _read_topics(admin: Admin, topics: tuple[str, ...]) -> list[str]:
-    """Return the topics whose records a sweep reads: those, and their retries and dead letters.
+def _read_topics(admin: Admin, topics: tuple[str, ...], swept: list[str]) -> list[str]:
+    """Return the topics whose records a sweep reads: those that are named, and what has copies of the swept ones' records.
 
-    Raises:
-        KafkaError: one does not exist.
+    These are retries and dead letters, whose names begin with the topic's name and a dot.
     """
     wanted = list(dict.fromkeys(topics))
-    for outcome in admin.describe_topics(wanted).values():
-        result(outcome)
-    more = {each.name for each in admin.list_topics() if each.name.startswith(tuple(f"{name}." for name in wanted))}
+    more = {each.name for each in admin.list_topics() if each.name.startswith(tuple(f"{name}." for name in swept))}
     return wanted + sorted(more - set(wanted))
 
 
-def _prefix(admin: Admin, cluster: str | None, topic: str) -> str:
-    name = cluster or admin.describe_cluster().cluster_id
+def _deleted_topics(admin: Admin, store: PayloadStore, cluster: str) -> list[str]:
+    """Return the topics that have payloads and do not exist.
+
+    Raises:
+        KafkaError: a broker does not say whether one exists.
+    """
+    found = sorted({path.split("/")[1] for path in (each.path for each in store.list(cluster)) if path.count("/") > 1})
+    deleted = []
+    for name, outcome in admin.describe_topics(found).items():
+        # One that this user may not see is no deleted one.
+        if isinstance(outcome, KafkaError) and outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            deleted.append(name)
+        else:
+            result(outcome)
+    return deleted
+
+
+def _cluster_name(admin: Admin, given: str | None) -> str:
+    """Return the first part of payloads' paths.
+
+    Raises:
+        Failure: it is none.
+    """
+    name = given or admin.describe_cluster().cluster_id
     if name is None:
-        raise Failure("the broker did not name its cluster", "give --cluster as the producers have it")
+        raise Failure("the broker did not name its cluster", _CLUSTER)
     try:
-        return prefix_of(name, topic)
+        prefix_of(name, "any-topic")
     except ValueError as error:
-        raise Failure(str(error), "give --cluster as the producers have it") from None
+        raise Failure(str(error), _CLUSTER) from None
+    return name
 
 
 @contextmanager
