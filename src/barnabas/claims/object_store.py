@@ -6,6 +6,7 @@ not used, because a kill would leave parts that no listing shows and that cost m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ with needed_by("an object store of payloads", "claims"):
 
 _OF_THE_CLIENT = ("allow_http", "aws_allow_http")
 """What deltalake takes among the store's options, and obstore among the client's."""
+
+_CODE = re.compile(r"<Code>(\w+)</Code>")
 
 
 class ObjectStore:
@@ -36,7 +39,6 @@ class ObjectStore:
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
         self.uri = uri.rstrip("/")
         config = {name: value for name, value in options.items() if name.lower() not in _OF_THE_CLIENT}
-        # The names of this setting are those of the AWS SDKs and deltalake; obstore reads neither.
         is_plain = any(options.get(name, options.get(name.upper(), "")).lower() == "true" for name in _OF_THE_CLIENT)
         client: Any = {"allow_http": True} if is_plain else None
         try:
@@ -97,6 +99,11 @@ def _stored(found: Any) -> Stored:
 
 
 def _words(error: Exception) -> str:
-    """Return the first line of an error: the others are of Rust, for its developers."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return on_one_line(printable(lines[0]))[:500] if lines else type(error).__name__
+    """Return the first line of an error, and the store's own code: the other lines are Rust's, or XML."""
+    text = str(error)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    first = first.partition(": <?xml")[0]
+    if first.endswith("builder error"):
+        return "its address has no TLS, which needs the option allow_http=true"
+    code = _CODE.search(text)
+    return on_one_line(printable(first + (f" ({code[1]})" if code else "")))[:500]
