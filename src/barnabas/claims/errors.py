@@ -39,3 +39,6 @@ class PayloadError(ClaimError):
         self.offset = offset
         self.uri = uri
         self.reason = reason
+
+    def __reduce__(self) -> tuple[type[PayloadError], tuple[str | None, int | None, int | None, str | None, str]]:
+        return PayloadError, (self.topic, self.partition, self.offset, self.uri, self.reason)
