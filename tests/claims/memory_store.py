@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.claims.store import Stored, WrongSize
+from barnabas.claims.payload_store import PayloadStore, Stored, WrongSize
 
 
-class MemoryStore:
+class MemoryStore(PayloadStore):
     """Payloads in a dict; `now_ms` is the time of the next write."""
 
     uri = "memory://store"

@@ -12,36 +12,11 @@ import pytest
 
 from barnabas.claims.errors import StoreError
 from barnabas.claims.folder_store import FolderStore
-from barnabas.claims.store import WrongSize, open_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> FolderStore:
     return FolderStore(tmp_path)
-
-
-def test_a_payload_is_written_whole_and_replaced(store: FolderStore, tmp_path: Path) -> None:
-    store.put("c/t/name", b"one")
-    first = store.stat("c/t/name")
-    assert first is not None
-    assert (first.path, first.size) == ("c/t/name", 3)
-    assert store.get("c/t/name", 3) == b"one"
-    with pytest.raises(WrongSize):
-        store.get("c/t/name", 4)
-    store.put("c/t/name", b"one")
-    again = store.stat("c/t/name")
-    assert again is not None
-    assert again.version != first.version
-    store.put("c/t/condemned/name", b"", durable=False)
-    store.put("c/other/name", b"")
-    assert sorted(each.path for each in store.list("c/t")) == ["c/t/condemned/name", "c/t/name"]
-    for _ in range(2):
-        store.delete("c/t/name")
-    assert store.stat("c/t/name") is None
-    with pytest.raises(FileNotFoundError):
-        store.get("c/t/name", 3)
-    assert list(store.list("c/nothing")) == []
-    assert list((tmp_path / "c/t/unfinished").iterdir()) == []
 
 
 def test_the_file_and_every_folder_are_synced_in_this_order(
@@ -115,13 +90,3 @@ def test_a_full_disk_leaves_nothing(store: FolderStore, tmp_path: Path, monkeypa
     with pytest.raises(StoreError, match=r"cannot write c/t/other in file://.*: No space left on device"):
         store.put("c/t/other", b"two")
     assert sorted(each.path for each in store.list("c")) == ["c/t/name"]
-
-
-def test_uris(tmp_path: Path) -> None:
-    assert open_store(str(tmp_path)).uri == open_store(tmp_path.as_uri()).uri == tmp_path.as_uri()
-    with pytest.raises(StoreError, match=r"the folder /no/where of the store does not exist: create it"):
-        open_store("/no/where")
-    with pytest.raises(StoreError, match="names the host host: write file:///FOLDER"):
-        open_store("file://host/folder")
-    with pytest.raises(StoreError, match="takes no options of an object store"):
-        open_store(str(tmp_path), {"aws_endpoint": "x"})

@@ -9,8 +9,9 @@ import pytest
 
 from barnabas.claims.claim import marker_of
 from barnabas.claims.errors import PayloadError, StoreError
+from barnabas.claims.payload_store import PayloadStore, WrongSize
 from barnabas.claims.payloads import load_payload, store_payload
-from barnabas.claims.store import PayloadStore, WrongSize, open_store
+from barnabas.claims.store import open_store
 from barnabas.claims.sweep import sweep
 from tests.spark.object_store import KEYS, client_of, object_store
 

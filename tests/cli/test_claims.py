@@ -155,9 +155,7 @@ def test_a_store_that_has_none_of_the_payloads(stage: Stage, tmp_path: Path) -> 
     other.mkdir()
     result = stage.run("sweep", "videos", store=str(other))
     assert result.exit_code == 1
-    assert "has no payload of videos, and the topics have 1 claim (is it another store" in " ".join(
-        result.stderr.split()
-    )
+    assert "has no payload of videos, which has 1 claim (is it another store" in " ".join(result.stderr.split())
     assert stage.run("sweep", "videos", store="/no/where").exit_code == 1
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from barnabas.claims.claim import NotAClaim, parse_claim
 from barnabas.claims.errors import PayloadError
+from barnabas.claims.payload_store import PayloadStore
 from barnabas.claims.payloads import Place, load_payload, not_valid
-from barnabas.claims.store import PayloadStore
 from barnabas.claims.sweep import TopicRecord
 
 _LISTED = 1000
@@ -17,7 +17,7 @@ _LISTED = 1000
 
 @dataclass
 class Audited:
-    """What an audit saw.
+    """The counts of an audit, and the errors that it found.
 
     Attributes:
         records: read.

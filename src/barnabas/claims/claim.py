@@ -11,8 +11,8 @@ The record's header `__claim` has the format's version, `1`. Its value is JSON:
 | `size`   | bytes of the payload                                                                  |
 | `sha256` | of the payload, in lower-case hexadecimal                                             |
 
-Only the header makes a claim: a value that looks like one and has no header is an ordinary value. A record without value (a tombstone)
-is an ordinary record, whatever its headers.
+Only the header makes a claim: a value that looks like one and has no header is an ordinary value. A record without
+value (a tombstone) is an ordinary record, whatever its headers.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class NotAClaim(ValueError):
 
 
 def marked(headers: Headers | None) -> list[tuple[str, Any]]:
-    """Return a record's headers with the one that marks a claim.
+    """Return a record's headers and the header that marks a claim.
 
     Raises:
         ValueError: the mark is there already.

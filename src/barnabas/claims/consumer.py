@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.claims.claim import Claim, NotAClaim, is_marked, parse_claim, without_mark
+from barnabas.claims.payload_store import PayloadStore
 from barnabas.claims.payloads import Place, load_payload, not_valid
-from barnabas.claims.store import PayloadStore, open_store
+from barnabas.claims.store import open_store
 
 
 class ClaimedMessage:
     """A message with a claim, as it was before its value went to the store.
 
-    `value` loads the payload when it is first called, `headers` are without the mark, and all other methods are the message's own.
+    `value` loads the payload when it is first called, `headers` are without the mark, and all other methods are the
+    message's own.
 
     Attributes:
         raw: the message as the consumer returned it: its value is the claim.
@@ -89,7 +91,7 @@ class ClaimConsumer:
         return self._wrapped(self._consumer.poll(*args, **options))
 
     def consume(self, *args: Any, **options: Any) -> list[Any]:
-        """Return the next messages, as the consumer's `consume`. A payload is loaded when its message's `value` is called."""
+        """Return the next messages, as the consumer's `consume`; a message's `value` loads its payload."""
         return [self._wrapped(each) for each in self._consumer.consume(*args, **options)]
 
     def commit(self, *args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What may go wrong with claims; each message is a sentence for the user.
+"""The errors of claims and payloads; each message is a sentence for the user.
 
 ClaimError
 ├── PayloadError    a record's payload is gone or damaged, or its claim is not valid: to try again is useless

@@ -7,7 +7,7 @@
 A payload is written to `unfinished`, synced, and renamed; then its folder is synced. What a kill or a power cut leaves:
 
 - before the rename: a file in `unfinished`. No claim names it; a sweep deletes it after the grace;
-- between the rename and the sync of the folder: the payload, or after a power cut perhaps nothing. Its record was not sent yet;
+- between the rename and the sync of the folder: the payload, or nothing after a power cut. Its record was not sent yet;
 - after that: the payload. Folders are synced up to the root before the first payload in them counts.
 
 A file is never changed in place, so a reader has the whole payload or none.
@@ -22,11 +22,11 @@ from pathlib import Path
 
 from barnabas.claims.claim import UNFINISHED
 from barnabas.claims.errors import StoreError
-from barnabas.claims.store import Stored, WrongSize
+from barnabas.claims.payload_store import PayloadStore, Stored, WrongSize
 from barnabas.words.printable import printable
 
 
-class FolderStore:
+class FolderStore(PayloadStore):
     """A folder that exists.
 
     Args:
@@ -34,19 +34,17 @@ class FolderStore:
         new_name: returns a name that no other file has.
 
     Raises:
-        StoreError: it does not exist. It is not created: a file system that is not mounted must not become a folder of its name.
+        StoreError: it does not exist. It is not created: a file system that is not mounted must not become a folder of
+        its name.
     """
 
     def __init__(self, root: str | Path, new_name: Callable[[], str] = lambda: uuid.uuid4().hex) -> None:
         self._root = Path(root).absolute()
+        self.uri = self._root.as_uri()
         self._new_name = new_name
         self._synced: set[Path] = set()
         if not self._root.is_dir():
             raise StoreError(f"the folder {printable(str(self._root))} of the store does not exist: create it")
-
-    @property
-    def uri(self) -> str:
-        return self._root.as_uri()
 
     def __repr__(self) -> str:
         return f"<FolderStore {self._root}>"
@@ -95,7 +93,7 @@ class FolderStore:
 
     def list(self, prefix: str) -> Iterator[Stored]:
         def stop(error: OSError) -> None:
-            # The folder of a topic without payloads, or one that is gone since its parent was read.
+            # The folder of a topic without payloads, or a folder that is gone since its parent was read.
             if not isinstance(error, FileNotFoundError):
                 raise self._failed("list", prefix, error) from error
 

@@ -1,7 +1,8 @@
 """Payloads as the objects of a bucket, through obstore.
 
-Each payload is one request: the object is there as a whole or not at all, and durable when the store has answered. Multipart uploads are
-not used, because a kill would leave parts that no listing shows and that cost money; so a payload has at most 5 GiB, S3's limit.
+Each payload is one request: the object is there as a whole or not at all, and durable when the store has answered.
+Multipart uploads are not used, because a kill would leave parts that no listing shows and that cost money; so a payload
+has at most 5 GiB, S3's limit.
 """
 
 from __future__ import annotations
@@ -11,21 +12,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from barnabas.claims.errors import StoreError
-from barnabas.claims.store import Stored, WrongSize
+from barnabas.claims.payload_store import PayloadStore, Stored, WrongSize
 from barnabas.words.printable import on_one_line, printable
 from barnabas.words.requirements import needed_by
 
-with needed_by("an object store of payloads", "claims"):
-    import obstore
-    from obstore.exceptions import BaseError, NotFoundError
-
 _OF_THE_CLIENT = ("allow_http", "aws_allow_http")
-"""What deltalake takes among the store's options, and obstore among the client's."""
+"""deltalake has these names among the store's options, and obstore among the client's."""
 
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 
 
-class ObjectStore:
+class ObjectStore(PayloadStore):
     """A place in an object store.
 
     Args:
@@ -34,16 +31,24 @@ class ObjectStore:
 
     Raises:
         StoreError: the URI or an option is not valid.
+        NotInstalled: obstore is missing.
     """
 
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        with needed_by("an object store of payloads", "claims"):
+            import obstore
+            import obstore.exceptions
+            import obstore.store
+        self._obstore = obstore
+        self._absent = (obstore.exceptions.NotFoundError, FileNotFoundError)
+        self._refused = (obstore.exceptions.BaseError, OSError)
         self.uri = uri.rstrip("/")
-        config = {name: value for name, value in options.items() if name.lower() not in _OF_THE_CLIENT}
+        settings: Any = {name: value for name, value in options.items() if name.lower() not in _OF_THE_CLIENT} or None
         is_plain = any(options.get(name, options.get(name.upper(), "")).lower() == "true" for name in _OF_THE_CLIENT)
         client: Any = {"allow_http": True} if is_plain else None
         try:
-            self._store: Any = obstore.store.from_url(self.uri, config=config or None, client_options=client)  # type: ignore[arg-type]
-        except (BaseError, ValueError, TypeError) as error:
+            self._store: Any = obstore.store.from_url(self.uri, config=settings, client_options=client)
+        except (*self._refused, ValueError, TypeError) as error:
             raise StoreError(f"the store {printable(uri)} cannot be opened: {_words(error)}") from error
 
     def __repr__(self) -> str:
@@ -51,42 +56,42 @@ class ObjectStore:
 
     def put(self, path: str, payload: bytes, *, durable: bool = True) -> None:
         try:
-            obstore.put(self._store, path, payload, use_multipart=False)
-        except (BaseError, OSError) as error:
+            self._obstore.put(self._store, path, payload, use_multipart=False)
+        except self._refused as error:
             raise self._failed("write", path, error) from error
 
     def get(self, path: str, size: int) -> bytes:
         try:
-            found = obstore.get(self._store, path)
+            found = self._obstore.get(self._store, path)
             if found.meta["size"] != size:
                 raise WrongSize(found.meta["size"])
             return bytes(found.bytes())
-        except (NotFoundError, FileNotFoundError):
+        except self._absent:
             raise FileNotFoundError(path) from None
-        except (BaseError, OSError) as error:
+        except self._refused as error:
             raise self._failed("read", path, error) from error
 
     def stat(self, path: str) -> Stored | None:
         try:
-            return _stored(obstore.head(self._store, path))
-        except (NotFoundError, FileNotFoundError):
+            return _stored(self._obstore.head(self._store, path))
+        except self._absent:
             return None
-        except (BaseError, OSError) as error:
+        except self._refused as error:
             raise self._failed("read", path, error) from error
 
     def list(self, prefix: str) -> Iterator[Stored]:
         try:
-            for some in obstore.list(self._store, f"{prefix}/", chunk_size=1000):
+            for some in self._obstore.list(self._store, f"{prefix}/", chunk_size=1000):
                 yield from map(_stored, some)
-        except (BaseError, OSError) as error:
+        except self._refused as error:
             raise self._failed("list", prefix, error) from error
 
     def delete(self, path: str) -> None:
         try:
-            obstore.delete(self._store, path)
-        except (NotFoundError, FileNotFoundError):
+            self._obstore.delete(self._store, path)
+        except self._absent:
             pass
-        except (BaseError, OSError) as error:
+        except self._refused as error:
             raise self._failed("delete", path, error) from error
 
     def _failed(self, verb: str, path: str, error: Exception) -> StoreError:

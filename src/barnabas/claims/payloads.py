@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from barnabas.claims.claim import Claim, NotAClaim, digest, marker_of
 from barnabas.claims.errors import PayloadError, StoreError
-from barnabas.claims.store import PayloadStore, WrongSize
+from barnabas.claims.payload_store import PayloadStore, WrongSize
 
 THRESHOLD_BYTES = 512 * 1024
-"""From this size on a value goes to the store: half of what a topic takes by default (`max.message.bytes`, 1,048,588), which leaves
-room for key and headers, and for a second record in the batch."""
+"""From this size on a value goes to the store: half of what a topic takes by default (`max.message.bytes`, 1,048,588),
+which leaves room for key and headers, and for a second record in the batch."""
 _NAMES = 100
 
 Place = tuple[str | None, int | None, int | None]
@@ -27,7 +27,8 @@ def store_payload(store: PayloadStore, prefix: str, payload: bytes) -> Claim:
     for number in range(_NAMES):
         path = f"{prefix}/{sha256}-{number}" if number else f"{prefix}/{sha256}"
         store.put(path, payload)
-        # After the payload, never before: a sweep writes its marker, and then looks whether the payload was written again.
+        # After the payload, never before: a sweep writes its marker, and then looks whether the payload was written
+        # again.
         if store.stat(marker_of(path)) is None:
             return Claim(path, len(payload), sha256)
     raise StoreError(f"sweeps have condemned {_NAMES} names of the payload {prefix}/{sha256} in {store.uri}")

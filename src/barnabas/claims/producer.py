@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.claims.claim import Headers, marked, prefix_of
+from barnabas.claims.payload_store import PayloadStore
 from barnabas.claims.payloads import THRESHOLD_BYTES, store_payload
-from barnabas.claims.store import PayloadStore, open_store
+from barnabas.claims.store import open_store
 
 _METADATA_SECONDS = 30.0
 
@@ -20,7 +21,8 @@ class ClaimProducer:
         producer: sends the records. Its `message.timeout.ms` must be shorter than the grace of the sweeps.
         store: the store, or its URI.
         threshold: a value of so many bytes or more goes to the store.
-        cluster: the name of the cluster in payloads' paths; None asks the producer for the cluster's id. The sweep needs the same one.
+        cluster: the name of the cluster in payloads' paths; None asks the producer for the cluster's id. The sweep
+        needs the same one.
 
     Raises:
         StoreError: the store cannot be opened.
@@ -62,7 +64,7 @@ class ClaimProducer:
             topic: where to.
             value: what to send; a string is its UTF-8 bytes.
             key: never goes to the store.
-            headers: must not have the one that marks claims.
+            headers: must not have the mark of claims.
             options: those of the producer's `produce`.
 
         Raises:

@@ -8,18 +8,18 @@ from enum import Enum
 
 from barnabas.claims.claim import CONDEMNED, UNFINISHED, NotAClaim, is_payload_name, marker_of, parse_claim
 from barnabas.claims.errors import ClaimError
+from barnabas.claims.payload_store import PayloadStore, Stored
 from barnabas.claims.payloads import not_valid
-from barnabas.claims.store import PayloadStore, Stored
 
 SHORTEST_GRACE_MS = 600_000
-"""Twice librdkafka's `message.timeout.ms` of 300 s, within which a stored payload's record is in the log or never will be."""
+"""Twice librdkafka's `message.timeout.ms` of 300 s: by then a stored payload's record is in the log, or will never be."""
 
 TopicRecord = tuple[str, int, int, Sequence[tuple[str, bytes | None]], bytes | None]
 """Topic, partition, offset, headers, value."""
 
 
 class Kind(Enum):
-    """What is at a path below a topic's prefix."""
+    """The kinds of files below a topic's prefix."""
 
     PAYLOAD = "payload"
     MARKER = "marker"
@@ -29,7 +29,7 @@ class Kind(Enum):
 
 @dataclass
 class Swept:
-    """What a sweep saw and did; a dry run counts as deleted what it would delete.
+    """The counts of a sweep; a dry run counts as deleted what it would delete.
 
     Attributes:
         records: read.
@@ -37,8 +37,8 @@ class Swept:
         invalid_claims: records with the mark whose claim cannot be read by any version; they keep no payload.
         payloads: in the store below the topics' prefixes, when the sweep began.
         young: payloads that are not older than the grace.
-        named: older ones that a record names.
-        spared: older ones that were stored again, or deleted by another sweep, while this sweep worked.
+        named: older payloads in a record's claim.
+        spared: older payloads, stored again, or deleted by another sweep, while this sweep worked.
         deleted: payloads.
         deleted_bytes: their size.
         unfinished: files deleted that a killed producer left.
@@ -60,7 +60,7 @@ class Swept:
 
 @dataclass
 class _Listing:
-    """What the store has below the prefixes."""
+    """The files of the store below the prefixes, by kind."""
 
     paths: set[str] = field(default_factory=set)
     candidates: dict[str, Stored] = field(default_factory=dict)
@@ -84,8 +84,10 @@ def sweep(
     Args:
         store: the payloads.
         prefixes: those of the topics (`claim.prefix_of`).
-        records: called once, after the payloads were listed: asks where the logs end, and yields all records before there. It must
-            yield those of every topic that may have claims of these prefixes, and of transactions that are open or aborted.
+        records: called once, after the payloads were listed: asks where the logs end, and yields all records before
+        there. It must
+            yield those of every topic that may have claims of these prefixes, and of transactions that are open or
+            aborted.
         now_ms: the time, milliseconds since 1970.
         grace_ms: longer than a producer takes from the payload to the record in the log.
         elapsed_ms: milliseconds since `now_ms` was read, from a clock that no one sets.
@@ -93,7 +95,8 @@ def sweep(
         swept: the counts, for a caller that shows them meanwhile.
 
     Raises:
-        ClaimError: a claim is of a newer format, so that its payload is unknown; or the sweep took longer than the grace.
+        ClaimError: a claim is of a newer format, so that its payload is unknown; or the sweep took longer than the
+        grace.
         StoreError: the store does not answer. What is deleted stays deleted, and the next sweep does the rest.
     """
     swept = Swept() if swept is None else swept
@@ -160,7 +163,7 @@ def _listed(store: PayloadStore, prefixes: Iterable[str], before_ms: int, swept:
 
 
 def _is_condemned(store: PayloadStore, found: Stored) -> bool:
-    """Announce that a payload will be deleted; return whether it is still the one that was listed."""
+    """Announce that a payload will be deleted; return whether it is still as it was listed."""
     store.put(marker_of(found.path), b"", durable=False)
     # After the marker, never before: a producer that writes the payload later sees the marker, and takes another name.
     now = store.stat(found.path)

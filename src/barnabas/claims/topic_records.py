@@ -1,4 +1,4 @@
-"""The records of topics as a sweep and an audit need them: all that are in the log, those of open and aborted transactions too."""
+"""The records of topics for a sweep and an audit: all in the log, those of open and aborted transactions too."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from barnabas.claims.audit import Audited
 from barnabas.claims.audit import audit as audit_claims
 from barnabas.claims.claim import prefix_of
 from barnabas.claims.errors import ClaimError
-from barnabas.claims.store import PayloadStore, open_store
+from barnabas.claims.payload_store import PayloadStore
+from barnabas.claims.store import open_store
 from barnabas.claims.sweep import SHORTEST_GRACE_MS, Swept
 from barnabas.claims.sweep import sweep as sweep_payloads
 from barnabas.claims.topic_records import topic_records, with_uncertain_ends
@@ -59,7 +60,7 @@ def _of_a_store(function: Callable[..., None]) -> Callable[..., None]:
             metavar="KEY=VALUE",
             help="An option of the object store, such as aws_endpoint; repeat.",
         ),
-        click.option("--store", "uri", required=True, metavar="URI", help="The store: a folder, s3://BUCKET/PREFIX, …"),
+        click.option("--store", "uri", required=True, metavar="URI", help="A folder, s3://BUCKET/PREFIX, …"),
         click.argument("topics", nargs=-1, metavar="TOPIC…", shell_complete=complete_topics),
     ):
         function = option(function)
@@ -92,8 +93,8 @@ def sweep(
 ) -> None:
     """Delete the payloads of topics that no record names.
 
-    It reads all records of the topics, and of topics called TOPIC.… (retries, dead letters). Name every other topic that claims were
-    copied to, too. A sweep that was interrupted did no harm: run it again.
+    It reads all records of the topics, and of topics called TOPIC.… (retries, dead letters). Name every other topic
+    that claims were copied to, too. A sweep that was interrupted did no harm: run it again.
 
     \b
     barnabas claims sweep videos --store s3://payloads/kafka --dry-run
@@ -118,8 +119,8 @@ def sweep(
         read = _read_topics(admin, topics, swept_topics)
         if uncertain := with_uncertain_ends(admin, read):
             raise Failure(
-                f"partition {uncertain[0]} has fewer replicas in sync than min.insync.replicas, so records may be there that no"
-                " reader sees yet",
+                f"partition {uncertain[0]} has fewer replicas in sync than min.insync.replicas, so it may have records"
+                " that no reader sees yet",
                 "start the other brokers, then sweep; `barnabas cluster status` says which are down",
             )
         with shown(lambda: Measured(f"{swept.records:,} records  {swept.deleted:,} payloads deleted")):
@@ -152,7 +153,7 @@ def _report_sweep(
     if not swept.payloads and not swept.unfinished:
         if swept.claims:
             raise Failure(
-                f"{printable(store.uri)} has no payload of {named}, and the topics have {counted(swept.claims, 'claim')}",
+                f"{printable(store.uri)} has no payload of {named}, which has {counted(swept.claims, 'claim')}",
                 "is it another store, or another --cluster? `barnabas claims audit` says which payloads are gone",
             )
         raise Failure(
@@ -221,7 +222,7 @@ def audit(session: Session, topics: tuple[str, ...], uri: str, storage: tuple[st
 
 
 def _read_topics(admin: Admin, topics: tuple[str, ...], swept: list[str]) -> list[str]:
-    """Return the topics whose records a sweep reads: those that are named, and what has copies of the swept ones' records.
+    """Return the topics whose records a sweep reads: the named ones, and those with copies of the swept ones' records.
 
     These are retries and dead letters, whose names begin with the topic's name and a dot.
     """

@@ -1,4 +1,4 @@
-"""Large values by reference in Spark: a frame's values become claims before it is written, and payloads after it was read.
+"""Large values by reference in Spark: values become claims before a frame is written, payloads after it was read.
 
     rows = to_claims(frame, "s3://payloads/kafka", topic="videos", bootstrap="localhost:9092")
     rows.write.format("barnabas").option("kafka.bootstrap.servers", "localhost:9092").option("topic", "videos").save()
@@ -6,13 +6,13 @@
     rows = spark.read.format("barnabas").option("subscribe", "videos").option("includeHeaders", True).load()
     videos = from_claims(rows, "s3://payloads/kafka")
 
-The claims are those of `barnabas.claims`, so that Python and Spark read each other's. A payload's name follows from its content: a task
-that Spark repeats writes the same rows, as the exactly-once sink demands. The grace of the sweeps must be longer than a batch takes,
-and than a query rests between the failure of a batch and its repetition.
+The claims are those of `barnabas.claims`, so that Python and Spark read each other's. A payload's name follows from its
+content: a task that Spark repeats writes the same rows, as the exactly-once sink demands. The grace of the sweeps must
+be longer than a batch takes, and than a query rests between the failure of a batch and its repetition.
 
-`from_claims` yields its rows in pieces of some megabytes, so that a task holds a few payloads, however many claims Spark hands over
-together. The rows before `to_claims` come as Spark packs them: set `spark.sql.execution.arrow.maxRecordsPerBatch` so low that so many
-large values fit into a task's memory.
+`from_claims` yields its rows in pieces of some megabytes, so that a task holds a few payloads, however many claims
+Spark hands over together. The rows before `to_claims` come as Spark packs them: set
+`spark.sql.execution.arrow.maxRecordsPerBatch` so low that so many large values fit into a task's memory.
 
 Both need pandas, because PySpark's `mapInArrow` does.
 """
@@ -27,8 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from barnabas.claims.claim import NotAClaim, marked, parse_claim, prefix_of, without_mark
+from barnabas.claims.payload_store import PayloadStore
 from barnabas.claims.payloads import THRESHOLD_BYTES, Place, load_payload, not_valid, store_payload
-from barnabas.claims.store import PayloadStore, open_store
+from barnabas.claims.store import open_store
 from barnabas.client.admin import Admin
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def from_claims(rows: DataFrame, store: str, options: Mapping[str, str] | None =
     """Return the rows with payloads in the place of claims; a payload that is gone or damaged fails the query.
 
     Args:
-        rows: as `format("barnabas")` or Spark's Kafka source reads them, with `value` and `headers`. The error names the record if they
+        rows: as `format("barnabas")` or Spark's Kafka source reads them, with `value` and `headers`. The error names
+        the record if they
             have `topic`, `partition` and `offset`.
         store: the URI of the store, which driver and executors reach.
         options: what obstore needs to reach an object store.
