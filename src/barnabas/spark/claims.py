@@ -7,8 +7,8 @@
     videos = from_claims(rows, "s3://payloads/kafka")
 
 The claims are those of `barnabas.claims`, so that Python and Spark read each other's. A payload's name follows from its
-content: a task that Spark repeats writes the same rows, as the exactly-once sink demands. The grace of the sweeps must
-be longer than a batch takes, and than a query rests between the failure of a batch and its repetition.
+content: a task that Spark repeats writes the same rows, as the exactly-once sink demands. A batch must take less time
+than the grace of the sweeps, and its rows must not be cached between `to_claims` and the sink for longer.
 
 `from_claims` yields its rows in pieces of some megabytes, so that a task holds a few payloads, however many claims
 Spark hands over together. The rows before `to_claims` come as Spark packs them: set
