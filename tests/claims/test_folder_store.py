@@ -46,6 +46,16 @@ def test_the_file_and_every_folder_are_synced_in_this_order(
     assert done[-1] == "rename to /c/t/condemned/name"
 
 
+def test_the_same_payload_again_is_another_version(store: FolderStore) -> None:
+    versions = set()
+    for _ in range(3):
+        store.put("c/t/name", b"one")
+        found = store.stat("c/t/name")
+        assert found is not None
+        versions.add(found.version)
+    assert len(versions) == 3
+
+
 def test_a_folder_that_was_deleted_comes_again(store: FolderStore, tmp_path: Path) -> None:
     import shutil
 

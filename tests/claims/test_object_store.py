@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +17,7 @@ from barnabas.claims.payload_store import PayloadStore, WrongSize
 from barnabas.claims.payloads import load_payload, store_payload
 from barnabas.claims.store import open_store
 from barnabas.claims.sweep import sweep
+from tests.hidden_packages import hide
 from tests.spark.object_store import KEYS, client_of, object_store
 
 OPTIONS = {
@@ -30,6 +35,17 @@ def test_an_option_or_a_uri_that_is_not_valid_is_one_sentence() -> None:
         open_store("s3://b/p", {"aws_endpoint": "http://127.0.0.1:1", "aws_skip_signature": "true"}).put("c/t/x", b"")
     with pytest.raises(StoreError, match=r"^the store ftp://b/p cannot be opened: "):
         open_store("ftp://b/p")
+
+
+def test_without_obstore_a_sentence_says_what_to_install(tmp_path: Path) -> None:
+    hide(tmp_path, "obstore")
+    done = subprocess.run(
+        [sys.executable, "-m", "barnabas.main", "claims", "audit", "t", "--store", "s3://b/p", "-b", "localhost:1"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("error: ")) == (1, 1)
+    assert "an object store of payloads needs obstore" in " ".join(done.stderr.split())
+    assert "pip install" in done.stderr
 
 
 @pytest.fixture(scope="module")

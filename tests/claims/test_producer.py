@@ -13,6 +13,9 @@ from confluent_kafka import TopicPartition
 
 from barnabas.claims import ClaimProducer, StoreError, open_store
 from barnabas.claims.claim import HEADER, digest
+from barnabas.claims.sweep import SHORTEST_GRACE_MS, sweep
+from barnabas.claims.topic_records import topic_records
+from barnabas.client.admin import Admin
 from barnabas.embedded.broker import Broker
 from tests.claims.memory_store import MemoryStore
 from tests.claims.through_a_broker import PATIENCE_SECONDS, consumer_of
@@ -76,8 +79,17 @@ producer.produce("killed", b"x" * 1_000_000)
     low, high = consumer.get_watermark_offsets(TopicPartition("killed", 0))
     consumer.close()
     assert (low, high) == (0, 0)
-    (payload,) = [each for cluster in tmp_path.iterdir() for each in open_store(str(tmp_path)).list(cluster.name)]
+    store, prefix = open_store(str(tmp_path)), f"{barnabas.cluster_id}/killed"
+    (payload,) = store.list(prefix)
     assert payload.size == 1_000_000
+    with Admin(barnabas.bootstrap_servers) as admin:
+        for later_ms, deleted in ((SHORTEST_GRACE_MS, 0), (SHORTEST_GRACE_MS + 1, 1)):
+            found = sweep(
+                store, [prefix], lambda: topic_records(admin, ["killed"]), now_ms=payload.modified_ms + later_ms,
+                grace_ms=SHORTEST_GRACE_MS, elapsed_ms=lambda: 0,
+            )  # fmt: skip
+            assert (found.payloads, found.deleted) == (1, deleted)
+    assert store.stat(payload.path) is None
 
 
 def test_a_full_queue_may_be_tried_again() -> None:

@@ -126,6 +126,60 @@ def test_kinds() -> None:
     assert kind_of("c/t", "c/t/a/b/c") is Kind.OTHER
 
 
+class Killed(Exception):
+    """Ends a sweep where SIGKILL would: the sweep has no clean-up that could run."""
+
+
+class MortalStore(MemoryStore):
+    """A store that dies in its n-th write, before or after it has its effect."""
+
+    def __init__(self, store: MemoryStore, writes: int, *, after: bool) -> None:
+        self.__dict__ = store.__dict__ | {"left": writes, "after": after}
+
+    def put(self, path: str, payload: bytes, *, durable: bool = True) -> None:
+        self._die(before=True)
+        super().put(path, payload, durable=durable)
+        self._die(before=False)
+
+    def delete(self, path: str) -> None:
+        self._die(before=True)
+        super().delete(path)
+        self._die(before=False)
+
+    def _die(self, *, before: bool) -> None:
+        self.left -= before
+        if self.left == 0 and before != self.after:
+            raise Killed
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_kill_at_any_write_of_a_sweep_is_mended_by_the_next(after: bool) -> None:
+    total = 8  # three payloads with a marker each, a marker that is old, an unfinished file
+    for writes in range(1, total + 1):
+        store, topic = MemoryStore(), Topic()
+        live = store_payload(store, PREFIX, b"live")
+        topic.send(live.encoded())
+        for number in range(3):
+            store_payload(store, PREFIX, b"orphan %d" % number)
+        store.put(f"{PREFIX}/unfinished/1", b"half")
+        store.put(marker_of(f"{PREFIX}/{digest(b'gone')}"), b"")
+        store.now_ms += GRACE + 1
+        with pytest.raises(Killed):
+            swept(MortalStore(store, writes, after=after), topic)
+        again = store_payload(store, PREFIX, b"orphan 0")
+        topic.send(again.encoded())
+        swept(store, topic)
+        for _, _, _, headers, value in topic.records:
+            claim = parse_claim(headers, value)
+            assert claim is not None
+            load_payload(store, claim)
+        for _ in range(2):
+            store.now_ms += GRACE + 1
+            swept(store, topic)
+        assert {path for path in store.files if "/condemned/" not in path} == {live.path, again.path}
+    assert swept(MortalStore(MemoryStore(), 0, after=after), Topic()).payloads == 0
+
+
 SWEEP_STEPS = 5
 """List, read the log, write the marker, look again, delete."""
 PRODUCER_STEPS = 5

@@ -25,6 +25,8 @@ from barnabas.claims.errors import StoreError
 from barnabas.claims.payload_store import PayloadStore, Stored, WrongSize
 from barnabas.words.printable import printable
 
+_NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+
 
 class FolderStore(PayloadStore):
     """A folder that exists.
@@ -72,7 +74,7 @@ class FolderStore(PayloadStore):
     def get(self, path: str, size: int) -> bytes:
         try:
             # A payload is a file of its own: a link could lead out of the store.
-            with os.fdopen(os.open(self._root / path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
+            with os.fdopen(os.open(self._root / path, os.O_RDONLY | _NOT_A_LINK), "rb") as stream:
                 found = os.fstat(stream.fileno()).st_size
                 if found != size:
                     raise WrongSize(found)
@@ -127,6 +129,8 @@ class FolderStore(PayloadStore):
 
 
 def _sync(folder: Path) -> None:
+    if os.name == "nt":  # Windows opens no folder; NTFS has a journal for names
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

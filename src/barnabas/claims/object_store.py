@@ -99,8 +99,10 @@ class ObjectStore(PayloadStore):
 
 
 def _stored(found: Any) -> Stored:
-    modified_ms = int(found["last_modified"].timestamp() * 1000)
-    return Stored(found["path"], found["size"], modified_ms, f"{modified_ms} {found.get('e_tag')}")
+    modified_s = int(found["last_modified"].timestamp())
+    # A listing may know the time to a millisecond where a single answer has seconds, and each may write the ETag in its
+    # own way. Seconds are enough: a sweep compares with a payload that is older than its grace.
+    return Stored(found["path"], found["size"], modified_s * 1000, str(modified_s))
 
 
 def _words(error: Exception) -> str:

@@ -14,7 +14,7 @@ class Stored(NamedTuple):
         path: below the store's root, its parts separated by `/`.
         size: bytes.
         modified_ms: when it was written last, by the store's clock; milliseconds since 1970.
-        version: another one after each write.
+        version: another one after each write, in an object store after each write in a later second.
     """
 
     path: str

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["claimed", "from_claims", "loaded", "to_claims"]
 
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-_HEADERS_IN_SPARK = "array<struct<key: string, value: binary>>"
 _PIECE_BYTES = 16 << 20
 """From so many bytes of payloads on a piece of rows goes to Spark."""
 
@@ -197,13 +196,11 @@ def _replaced(batch: pa.RecordBatch, values: pa.Array, headers: pa.Array) -> pa.
 
 def _with_bytes(schema: StructType) -> StructType:
     """Return the rows' types with `value` and `headers` as records have them."""
-    from pyspark.sql.types import BinaryType, StructField, StructType
+    from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
-    headers = StructType.fromDDL(f"headers {_HEADERS_IN_SPARK}")["headers"]
-    fields = {each.name: each for each in schema.fields} | {
-        "value": StructField("value", BinaryType()),
-        "headers": headers,
-    }
+    header = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+    ours = (StructField("value", BinaryType()), StructField("headers", ArrayType(header)))
+    fields = {each.name: each for each in (*schema.fields, *ours)}
     return StructType(list(fields.values()))
 
 
