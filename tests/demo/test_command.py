@@ -15,6 +15,7 @@ import barnabas
 from barnabas.demo.answers import totals
 from barnabas.demo.command import demo
 from barnabas.demo.feeder import Feed, feed_lines, read_lines
+from barnabas.demo.service_processes import expected
 from barnabas.demo.shop import create_topics, filled_topics
 from barnabas.demo.tables import read_table
 from barnabas.main import command_group
@@ -130,6 +131,13 @@ class TestTheWholeWay:
         orders = read_table(folder / "spark-warehouse" / "live.db" / "checked_orders", ["partition", "offset"])
         assert orders is not None
         assert orders.num_rows == orders.group_by(["partition", "offset"]).aggregate([]).num_rows == 3000
+
+    def test_the_services_did_what_the_lines_ask_for(self, output):
+        folder, said = output
+        wanted = expected(read_lines(Feed(rows=3000)))
+        assert f"fulfilment packed {wanted.packed:,} pieces and took {wanted.returned:,} back" in said
+        assert "each once, as the order lines say" in " ".join(said.split())
+        assert (folder / "notifications.sqlite").exists()
 
     def test_the_chart(self, output):
         assert (output[0] / "chart.png").read_bytes().startswith(b"\x89PNG")

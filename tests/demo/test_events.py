@@ -37,6 +37,15 @@ def test_a_line_is_passed_on_as_it_was_written():
     }
 
 
+def test_the_first_line_creates_an_order_and_further_ones_update_it():
+    shop = ShopEvents()
+    lines = (LINE, line(code="84029E"), line(order="536366"), line(at="2010-12-02 10:00:00"), line(order="C536367"))
+    values = [value for each in lines for topic, _, value in told(shop.line(each)) if topic == "orders"]
+    assert [value["event"].removeprefix("order.") for value in values] == [
+        "created", "updated", "created", "updated", "cancelled",
+    ]  # fmt: skip
+
+
 def test_a_row_that_is_not_an_order_line_is_passed_on_too():
     ((topic, _, value),) = [(e.topic, e.key, e.value) for e in ShopEvents().line(["nonsense", "x"])]
     assert (topic, value) == ("orders", b"nonsense,x")

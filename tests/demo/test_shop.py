@@ -11,9 +11,49 @@ from barnabas.client.admin import Admin, results
 from barnabas.client.configs import ConfigResource, ResourceType
 from barnabas.demo.events import ShopEvents
 from barnabas.demo.generator import generate_lines
+from barnabas.demo.order_services import SERVICES, group_of
 from barnabas.demo.shop import DAY_MS, INVENTORY, ORDERS, PAYMENTS, SENT, TOPICS, Guarantee, create_topics
 
 SECONDS_A_DAY = 86_400
+
+ASSIGNED = {
+    "orders": (50_000, {"order.created", "order.updated", "order.cancelled"}),
+    "payments": (100_000, {"payment.initiated", "payment.completed", "payment.failed"}),
+    "inventory": (200_000, {"stock.updated", "stock.reserved", "stock.released"}),
+}
+"""What the assignment asks for, in its words: events a day, and their kinds."""
+READERS_OF_ORDERS = {"fulfilment", "analytics", "notifications"}
+ARTICLES = 50_000
+
+
+@pytest.mark.parametrize("plan", TOPICS, ids=lambda plan: plan.name)
+def test_each_kind_of_event_that_is_asked_for_is_there(plan):
+    _, kinds = ASSIGNED[plan.name]
+    assert kinds <= set(plan.events)
+    assert set(plan.events) - kinds <= {"payment.refunded"}, "the shop's own data has refunds, too"
+
+
+def test_three_services_read_orders():
+    assert {"analytics", *SERVICES} == READERS_OF_ORDERS
+    assert len({group_of(name) for name in SERVICES}) == len(SERVICES)
+
+
+@pytest.mark.parametrize("plan", TOPICS, ids=lambda plan: plan.name)
+def test_the_partitions_have_room_for_the_events_that_are_asked_for(plan):
+    """The busiest second of a day has ten times its mean; the page counts 10,000 events a second for a partition."""
+    events_a_day, _ = ASSIGNED[plan.name]
+    assert 10 * events_a_day / SECONDS_A_DAY < 10_000 * plan.partitions
+    assert plan.partitions <= 12, "no room to waste"
+
+
+def test_the_page_has_the_figures_of_the_assignment():
+    page = (Path(__file__).parents[2] / "docs" / "demo.md").read_text()
+    for events_a_day, kinds in ASSIGNED.values():
+        assert f"{events_a_day:,}" in page
+        assert all(f"`{each}`" in page for each in kinds)
+    assert f"{ARTICLES:,} articles" in page
+    for name in READERS_OF_ORDERS:
+        assert name in page.split("### `orders`")[1].split("\n### ")[0]
 
 
 def test_orders_key():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from barnabas.client.lag_verdicts import Verdict
 from tests.metrics.monitored import Monitored, coordinate, value
 
 
@@ -53,3 +54,21 @@ def test_a_group_with_any_name_has_right_labels(node: Monitored) -> None:
     samples = node.samples()
     assert value(samples, "kafka_consumergroup_lag", consumergroup=group, topic="t", partition="0") == 1
     assert not [name for name, _ in samples if "forged" in name]
+
+
+def test_a_group_that_stands_still_is_judged_once_its_samples_reach_back(node: Monitored) -> None:
+    node.create_topic("t")
+    coordinate(node)
+    node.produce("t", b"a", b"b", b"c", timestamp=node.now_ms)
+    node.commit("g", "t", 1)
+    name, tags = "barnabas_consumergroup_verdict", {"consumergroup": "g"}
+    began_ms = node.now_ms
+    for age_ms in (0, 10_000, 29_999):
+        node.now_ms = began_ms + age_ms
+        assert (name, tuple(sorted(tags.items()))) not in node.samples(), age_ms
+    node.now_ms = began_ms + 30_000
+    samples = node.samples()
+    assert value(samples, name, **tags) == Verdict.STOP
+    assert value(samples, "barnabas_consumergroup_partition_verdict", **tags, topic="t", partition="0") == Verdict.STOP
+    node.commit("g", "t", 3)
+    assert value(node.samples(), name, **tags) == Verdict.OK

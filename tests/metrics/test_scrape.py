@@ -113,7 +113,9 @@ def test_the_page_lists_what_is_served(node: Monitored) -> None:
     node.ask(GetTelemetrySubscriptionsRequest())
     coordinate(node, key_type=1)
     begin_transaction(node, "tx")
-    node.now_ms += 10_000
+    node.samples()
+    # A verdict about a group needs samples of half a minute.
+    node.now_ms += 30_000
     assert node.server.services.share.partitions.records_acquired == 0  # made when first asked for
     served = set(re.findall(r"^# TYPE (\S+) ", node.text(), re.MULTILINE))
     documented = set()

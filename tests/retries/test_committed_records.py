@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from barnabas.embedded.broker import Broker
@@ -44,3 +44,23 @@ def test_an_open_transaction(barnabas: Broker) -> None:
         list(read_committed(consumer, {("orders", 0): 1}, ends, clock=lambda: next(seconds, 121.0)))
     producer.abort_transaction()
     assert values(read_committed(consumer, {("orders", 0): 0}, ends)) == ["a", "c"]
+
+
+@pytest.mark.slow
+def test_records_that_are_deleted_while_they_are_read_are_an_error(barnabas: Broker) -> None:
+    barnabas.create_topic("orders", partitions=1)
+    write(barnabas.bootstrap_servers, "orders", [(None, each) for each in "abc"])
+    admin = AdminClient({"bootstrap.servers": barnabas.bootstrap_servers})
+
+    class Late(Consumer):
+        """Reads after retention has deleted records that were there when it looked."""
+
+        def assign(self, partitions: list[TopicPartition]) -> None:
+            for deleted in admin.delete_records([TopicPartition("orders", 0, 2)]).values():
+                deleted.result(30)
+            super().assign(partitions)
+
+    consumer = Late({"bootstrap.servers": barnabas.bootstrap_servers, "group.id": "reader", **READER_SETTINGS})
+    with pytest.raises(KafkaException, match="orders-0 lost records while it was read"):
+        list(read_committed(consumer, {("orders", 0): 0}))
+    assert values(read_committed(reader(barnabas), {("orders", 0): 0})) == ["c"]

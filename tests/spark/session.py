@@ -82,7 +82,7 @@ class Topics:
         name = name or f"t-{uuid.uuid4().hex[:12]}"
         # Records of tests may be years old; a broker with Kafka's defaults would delete them at its next look.
         settings = {"retention.ms": "-1"} | {key.replace("_", "."): value for key, value in config.items()}
-        for created in self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)]).values():
+        for created in self.admin.create_topics([NewTopic(name, partitions, config=settings)]).values():
             created.result(240)
         return name
 

@@ -1,22 +1,20 @@
 """`barnabas plan --topic`: the stream of an existing topic, and whether the topic has what its plan asks for.
 
-The rate is that of the records whose timestamps are within a window before now. The size of a record is that of the leaders' logs on
-disk by the number of their offsets, so it is compressed. Both take what compaction removed, and markers of transactions, for records.
+Rate and size are those of `topic_sizes`; the size of a record is that of the leaders' logs by the number of their offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Table
-from barnabas.client.admin import Admin, ConfigResource, OffsetAndTimestamp, ResourceType, TopicPartition, result
+from barnabas.cli.topic_sizes import first_since, seconds_of, stored_bytes
+from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicPartition, result
 from barnabas.planning.plan import Plan
 from barnabas.planning.quantities import per_second
 from barnabas.planning.workload import Workload
-from barnabas.protocol.errors import KafkaError
 
 
 class TopicFigures(NamedTuple):
@@ -54,21 +52,14 @@ def topic_figures(admin: Admin, topic: str, *, window_ms: int, now_ms: int) -> T
     leaders = {TopicPartition(topic, each.partition): each.leader for each in found.partitions}
     bounds = log_bounds(admin, leaders)
     ends = {at: (begin, end) for at, (begin, end) in bounds.items() if begin is not None and end is not None}
-    first = {
-        at: each
-        for at, each in admin.list_offsets(dict.fromkeys(ends, now_ms - window_ms)).items()
-        if isinstance(each, OffsetAndTimestamp) and each.offset >= 0
-    }
+    first = first_since(admin, ends, now_ms - window_ms)
     if not first:
         raise Failure(
             f"topic {topic} got no record within the window", "--window 7d looks further back, and --rate gives a rate"
         )
-    # A topic that is younger than the window has its records since its first one.
-    is_young = all(each.offset == ends[at][0] for at, each in first.items())
-    oldest_ms = min(each.timestamp for each in first.values()) if is_young else now_ms - window_ms
-    seconds = max(now_ms - oldest_ms, 1000) / 1000
+    seconds = seconds_of(first, bounds, window_ms=window_ms, now_ms=now_ms)
     offsets = sum(end - begin for begin, end in ends.values())
-    record_size = _leaders_bytes(admin, leaders) / max(offsets, 1)
+    record_size = stored_bytes(admin, leaders)[topic].leaders / max(offsets, 1)
     rates = [(ends[at][1] - each.offset) * record_size / seconds for at, each in first.items()]
     settings = _settings(admin, topic)
     retention_ms = int(settings["retention.ms"])
@@ -83,17 +74,6 @@ def topic_figures(admin: Admin, topic: str, *, window_ms: int, now_ms: int) -> T
         float(settings["segment.bytes"]),
         len(admin.describe_cluster().brokers),
     )
-
-
-def _leaders_bytes(admin: Admin, leaders: Mapping[TopicPartition, int]) -> int:
-    total = 0
-    for broker, folders in admin.describe_log_dirs(partitions=leaders).items():
-        if isinstance(folders, KafkaError):
-            raise folders
-        for folder in folders:
-            sizes = [each for each in folder.replicas if leaders.get(each.partition) == broker and not each.is_future]
-            total += sum(each.size_in_bytes for each in sizes)
-    return total
 
 
 def _settings(admin: Admin, topic: str) -> dict[str, str]:

@@ -27,9 +27,11 @@ from barnabas.cli.topic_audit import audit
 from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
 from barnabas.cli.topic_owners import owners_of
+from barnabas.cli.topic_sizes import Column, figures
 from barnabas.cli.topic_skew import skew
 from barnabas.cli.topic_trim import trim
 from barnabas.cli.topic_which_partition import which_partition
+from barnabas.cli.txn import Duration
 from barnabas.cli.wording import listed
 from barnabas.client.admin import (
     Admin,
@@ -138,20 +140,45 @@ def _finish(session: Session, table: Table, failures: list[tuple[str, KafkaError
 @click.argument("patterns", nargs=-1, metavar="[REGEX]…")
 @click.option("-i", "--internal", is_flag=True, help="Also internal topics.")
 @click.option("--exclude-internal", is_flag=True, hidden=True)
+@click.option("--sizes", is_flag=True, help="Also records, and bytes of the leaders and of all replicas.")
+@click.option("--rates", "with_rates", is_flag=True, help="Also records and bytes a second.")
+@click.option("--window", "window_ms", type=Duration(), default="5m", show_default=True,
+              help="A rate is that of the records of this time.")  # fmt: skip
 @session_options
-def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_internal: bool) -> None:
-    """List topics, or those whose whole name matches a regular expression."""
+def list_(
+    session: Session,
+    patterns: tuple[str, ...],
+    internal: bool,
+    exclude_internal: bool,
+    sizes: bool,
+    with_rates: bool,
+    window_ms: int,
+) -> None:
+    """List topics, or those whose whole name matches a regular expression.
+
+    \b
+    barnabas topic list
+    barnabas topic list 'orders.*' --sizes --rates
+    """
+    columns: list[Column] = []
     with session.admin() as admin:
         topics = admin.list_topics(internal=internal and not exclude_internal)
+        if patterns:
+            topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
         owners = owners_of(admin, topics)
-    if patterns:
-        topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
-    rows = [
-        (each.name, len(each.partitions), _replicas(each), *([owners.get(each.name)] if owners else ()))
-        for each in topics
-    ]
-    columns = ("NAME", "PARTITIONS", "REPLICAS", *(["OWNER"] if owners else ()))
-    session.output.table(columns, rows, hidden_first=("REPLICAS", "OWNER")[: len(columns) - 2])
+        if (sizes or with_rates) and topics:
+            columns += figures(admin, topics, sizes=sizes, window_ms=window_ms if with_rates else None)
+    columns.insert(0, Column("REPLICAS", {each.name: _replicas(each) for each in topics}))
+    columns.insert(0, Column("PARTITIONS", {each.name: len(each.partitions) for each in topics}))
+    if owners:
+        columns.append(Column("OWNER", {each.name: owners.get(each.name) for each in topics}))
+    names = ("NAME", *(column.name for column in columns))
+    rows = [(each.name, *(column.cell(each.name) for column in columns)) for each in topics]
+    hidden_first = [each for each in ("REPLICAS", "REPLICAS-SIZE", "PARTITIONS", "OWNER") if each in names]
+    table = Table(names, rows, hidden_first=hidden_first if len(names) > 3 else hidden_first[:1])
+    session.output.show(
+        [{"name": each.name} | dict(column.field(each.name) for column in columns) for each in topics], table
+    )
     if patterns and not topics:
         _note_unmatched(patterns)
 

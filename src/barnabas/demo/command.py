@@ -2,9 +2,11 @@
 
 1. Check that Java is installed and the folder is empty; copy the pipeline's project into it.
 2. Start a broker in this process, unless the user names one; create the topics.
-3. Start the pipeline, a process of its own; then the feeder, another. Wait until the first lines are through.
-4. At half of the lines kill the pipeline, as a machine that fails would, and start it again.
-5. Wait until the tables have everything that the feeder sent; print the answers, draw the chart, and say how to ask.
+3. Start the pipeline and the services that read orders, each a process of its own; then the feeder. Wait until the first
+   lines are through.
+4. At half of the lines kill the pipeline and fulfilment, as a machine that fails would, and start them again.
+5. Wait until tables and services have everything that the feeder sent; print the answers, draw the chart, and say how to
+   ask.
 
 Everything that a second run (`--continue`) needs is in the folder: the broker's log, the checkpoints, the tables, and
 `demo.json`, which names the input.
@@ -28,10 +30,11 @@ from barnabas.cli.failure import Failure
 from barnabas.cli.usage import check_utf8
 from barnabas.demo.answers import totals
 from barnabas.demo.chart import draw_chart
-from barnabas.demo.display import Clock, Progress, print_answers, print_places
+from barnabas.demo.display import Clock, Progress, print_answers, print_places, print_services
 from barnabas.demo.feeder import Feed, FeederProcess, FeedError, FeedProgress, count_lines, read_lines
 from barnabas.demo.java import JavaMissing, check_java
 from barnabas.demo.new_shop import copy_project
+from barnabas.demo.service_processes import ServiceProcesses, expected
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
 from barnabas.demo.shop_process import ShopProcess, ShopStopped
 from barnabas.words.requirements import needed_by
@@ -142,8 +145,11 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None, *, kill: bool, 
         console.print(f"broker on [bold]{servers}[/], topics {', '.join(plan.name for plan in TOPICS)}")
         shop = ShopProcess(folder, servers)
         stack.callback(shop.stop)
+        services = ServiceProcesses(folder, servers)
+        stack.callback(services.stop)
         with Clock(console, lambda: "starting Spark and the queries"):
             shop.start()
+            services.start()
             # Only now: otherwise every event would be in the topics before the first query starts, and fit one batch.
             feeder = FeederProcess(servers, feed)
             stack.callback(feeder.stop)
@@ -152,19 +158,23 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None, *, kill: bool, 
         with Progress(console) as progress:
             if kill:
                 _until_fed(feeder, shop, results, progress, count_lines(feed) // 2)
-                console.print("[bold red]the pipeline is killed[/] (kill -9); it starts again, and repeats no row")
+                console.print(
+                    "[bold red]the pipeline is killed[/] (kill -9), and fulfilment; they start again, and repeat no row"
+                )
                 shop.kill()
                 shop.start()
-            _until_done(feeder, shop, results, progress)
+                services.kill_fulfilment()
+            _until_done(feeder, shop, services, results, progress)
         chart = folder / "chart.png"
         draw_chart(results, chart)
         agrees = print_answers(console, results, totals(read_lines(feed)))
+        agrees &= print_services(console, services.served(), expected(read_lines(feed)))
         print_places(console, folder, chart, str(feed.input or f"a shop generated from seed {feed.seed}"))
         console.print(f"done in {time.monotonic() - began_s:.0f} s")
         if hold:
             _hold(console, servers, shop)
     if not agrees:
-        raise Failure("the tables differ from the order lines", f"{folder} has both")
+        raise Failure("the tables or the services differ from the order lines", f"{folder} has both")
 
 
 def _until_warm(feeder: FeederProcess, shop: ShopProcess, results: Results) -> None:
@@ -185,18 +195,26 @@ def _until_fed(feeder: FeederProcess, shop: ShopProcess, results: Results, progr
         time.sleep(_POLL_S)
 
 
-def _until_done(feeder: FeederProcess, shop: ShopProcess, results: Results, progress: Progress) -> None:
-    """Show progress until the tables have everything that the feeder sends."""
+def _until_done(
+    feeder: FeederProcess, shop: ShopProcess, services: ServiceProcesses, results: Results, progress: Progress
+) -> None:
+    """Show progress until tables and services have everything that the feeder sends."""
     idle_since_s: float | None = None
     while idle_since_s is None or time.monotonic() - idle_since_s < _SETTLED_S:
         fed = feeder.progress()
         shop.check()
+        services.check()
         queries = shop.progress()
         progress.show(fed, results, queries, "" if queries else "the pipeline starts again")
         if not (queries and all(query.idle for query in queries) and _is_complete(fed, results)):
             idle_since_s = None
         elif idle_since_s is None:
             idle_since_s = time.monotonic()
+        time.sleep(_POLL_S)
+    while behind := {name: count for name, count in services.behind().items() if count}:
+        services.check()
+        note = " and ".join(f"{name} is {count:,} events behind" for name, count in behind.items())
+        progress.show(feeder.progress(), results, shop.progress(), note)
         time.sleep(_POLL_S)
 
 

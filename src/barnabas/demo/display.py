@@ -23,6 +23,7 @@ from barnabas.demo.shop_process import QueryProgress
 
 if TYPE_CHECKING:
     from barnabas.demo.results import Results
+    from barnabas.demo.service_processes import Served
 
 _REFRESH_S = 0.5
 _PLAIN_LINE_EVERY_S = 5.0
@@ -144,6 +145,21 @@ def print_answers(console: Console, results: Results, expected: Totals) -> bool:
     return found == expected
 
 
+def print_services(console: Console, done: Served, wanted: Served) -> bool:
+    """Print what fulfilment and notifications did; return whether it is what the order lines ask for."""
+    console.print(
+        f"fulfilment packed [bold]{done.packed:,}[/] pieces and took {done.returned:,} back; notifications sent "
+        f"[bold]{done.confirmations:,}[/] confirmations and {done.cancellations:,} cancellations; "
+        + (
+            "each once, as the order lines say"
+            if done == wanted
+            else f"[bold red]the order lines say {wanted.packed:,}, {wanted.returned:,}, "
+            f"{wanted.confirmations:,} and {wanted.cancellations:,}[/]"
+        )
+    )
+    return done == wanted
+
+
 def print_places(console: Console, folder: Path, chart: Path, input_name: str) -> None:
     """Print where each file is, and how to ask the tables."""
     places = Table.grid(padding=(0, 2))
@@ -153,6 +169,7 @@ def print_places(console: Console, folder: Path, chart: Path, input_name: str) -
         ("tables", f"{folder / 'spark-warehouse' / 'live.db'}/ (parquet)"),
         ("checkpoints", f"{folder / 'checkpoints'}/"),
         ("the pipeline", f"{folder / 'shop'}/ (yours to change)"),
+        ("the services", f"{folder / 'fulfilment.sqlite'}, {folder / 'notifications.sqlite'}"),
         ("broker's log", f"{folder / 'broker'}/"),
         ("Spark's log", folder / "spark.log"),
     ):

@@ -1,7 +1,8 @@
 """Turns order lines into events of the shop's three topics, as the shop's own services would send them.
 
-- `orders`: one event per line, keyed by the order. Every value is passed on as text, because the pipeline validates it.
-  A row with a wrong number of columns is passed on unchanged.
+- `orders`: one event per line, keyed by the order: its first line creates an order, each further line updates it, and a
+  line of an order whose number begins with C cancels. Every value is passed on as text, because the pipeline validates
+  it. A row with a wrong number of columns is passed on unchanged.
 - `payments`: after an order's last line, the events of its payment, keyed by the payment.
 - `inventory`: for each line that moves goods, the article's level afterwards, keyed by the article. Because the event
   has the level and not the difference, the topic can be compacted and a repeated event does no harm.
@@ -57,13 +58,14 @@ class _Order:
 
 
 class ShopEvents:
-    """Turns lines into events; keeps the stock of each article and the unfinished orders."""
+    """Turns lines into events; keeps the stock of each article, the unfinished orders and the numbers of all orders."""
 
     def __init__(self) -> None:
         self._lines = 0
         self._level: dict[str, int] = defaultdict(lambda: OPENING_STOCK)
         self._delivered: dict[str, int] = defaultdict(lambda: OPENING_STOCK)
         self._open: dict[str, _Order] = {}
+        self._created: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<ShopEvents lines={self._lines} articles={len(self._level)} open_orders={len(self._open)}>"
@@ -78,9 +80,8 @@ class ShopEvents:
         if len(self._open) > 1 or order not in self._open:
             yield from self._finished_orders(order, at)
         self._open.setdefault(order, _Order(order)).add(at, _amount(quantity, price))
-        cancelled = order.startswith("C")
         value = {
-            "event": "order.cancelled" if cancelled else "order.created",
+            "event": self._kind(order),
             "line": self._lines,
             "order": order,
             "stock_code": code,
@@ -94,6 +95,14 @@ class ShopEvents:
         yield Event(ORDERS.name, order.encode(), _encode(value).encode())
         if code[:1].isdigit() and (moved := _whole(quantity)):
             yield from self._stock(code, moved, at)
+
+    def _kind(self, order: str) -> str:
+        if order.startswith("C"):
+            return "order.cancelled"
+        if order in self._created:
+            return "order.updated"
+        self._created.add(order)
+        return "order.created"
 
     def last_payments(self) -> Iterator[Event]:
         """Yield the remaining payments after the last line."""

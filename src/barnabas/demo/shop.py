@@ -70,7 +70,7 @@ ORDERS = TopicPlan(
     guarantee=Guarantee.AT_LEAST_ONCE,
     cleanup_policy="delete",
     retention_ms=30 * DAY_MS,
-    events=("order.created", "order.cancelled"),
+    events=("order.created", "order.updated", "order.cancelled"),
     more_config={},
 )
 

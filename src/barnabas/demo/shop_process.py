@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_STOPS_WITHIN_S = 60.0
+from barnabas.demo.child_process import ChildProcess
+
 _RESTARTS_MAX = 10
 """So often a query may fail: one whose Python process came up too late succeeds the next time, or the one after."""
 # A demo is short: Java's second compiler and its parallel collector would take the cores from it and pay nothing back.
@@ -41,7 +39,7 @@ class QueryProgress(NamedTuple):
     idle: bool
 
 
-class ShopProcess:
+class ShopProcess(ChildProcess):
     """`python -m shop run` in a folder; its output is in `spark.log` there.
 
     Args:
@@ -52,49 +50,21 @@ class ShopProcess:
     """
 
     def __init__(self, folder: Path, servers: str, master: str = "local[2]", settings: Sequence[str] = ()) -> None:
-        self._folder = folder
         conf = [word for each in (*_SHORT_RUN, _DRIVER_MEMORY, *settings) for word in ("--conf", each)]
-        self._command = [sys.executable, "-m", "shop", "run", "--master", master, "-b", servers, *conf]
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __repr__(self) -> str:
-        return f"<ShopProcess folder={self._folder} runs={self._process is not None}>"
+        command = [sys.executable, "-m", "shop", "run", "--master", master, "-b", servers, *conf]
+        address = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+        environment = {"PYTHONPATH": str(folder), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": address}
+        super().__init__(command, folder, folder / "spark.log", environment)
 
     def start(self) -> None:
         """Start the pipeline; it continues where the folder's checkpoints say."""
-        environment = os.environ | {"PYTHONPATH": str(self._folder), "PYSPARK_PYTHON": sys.executable}
-        environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         (self._folder / "status.json").unlink(missing_ok=True)
-        with open(self._folder / "spark.log", "ab") as log:
-            # A session of its own: one signal reaches Java and all workers, and Ctrl-C reaches only the demo.
-            self._process = subprocess.Popen(
-                self._command, cwd=self._folder, env=environment, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def kill(self) -> None:
-        """Kill the pipeline with all its processes, without a word: as a machine that fails."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._process = None
-
-    def stop(self) -> None:
-        """Stop the pipeline after the batches that it is in."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(_STOPS_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._process = None
+        super().start()
 
     def check(self) -> None:
         """Raise ShopStopped if the pipeline ended by itself, or if one of its queries fails again and again."""
-        if self._process is not None and self._process.poll() is not None:
-            lines = (self._folder / "spark.log").read_text(errors="replace").strip().splitlines() or ["it said nothing"]
-            said = re.sub(r"\s+", " ", lines[-1])
-            raise ShopStopped(f"the pipeline ended: {said} ({self._folder / 'spark.log'} has the rest)")
+        if (said := self.last_words()) is not None:
+            raise ShopStopped(f"the pipeline ended: {said}")
         for query in self.status()["queries"]:
             if query["restarts"] > _RESTARTS_MAX:
                 said = f"{query['name']} failed {query['restarts']} times: {query['error']}"

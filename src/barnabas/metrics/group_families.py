@@ -2,6 +2,7 @@
 
     kafka_consumergroup_*          as kafka_exporter: consumergroup, topic, partition
     kafka_consumergroup_group_*    as Kafka Lag Exporter: cluster_name, group, topic, partition, and the member that owns it
+    barnabas_consumergroup_*       verdicts by Burrow's rules (`lag_windows`): 0 OK, 1 WARN, 2 STALL, 3 STOP, 4 REWIND
 
 - Lag ends at the last stable offset: a consumer of committed records cannot read the records of an open transaction.
 - Lag in seconds is the age of the oldest record that the group has not read, by the record's timestamp. It needs no history and is
@@ -19,11 +20,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from barnabas.client.lag_verdicts import Sample, Verdict
 from barnabas.group.group import Group, GroupType
 from barnabas.group.offset_store import TopicOffsets
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metrics.exposition import Family, family, labels
 from barnabas.metrics.group_owners import NOBODY, Owner, owners
+from barnabas.metrics.lag_windows import LagWindows
 from barnabas.metrics.source import PartitionRow, Source
 from barnabas.protocol.errors import KafkaError
 
@@ -34,7 +37,7 @@ _Known = dict[tuple[str, str, int], tuple[int, int, int]]
 
 
 class _Place(NamedTuple):
-    """A group's position in one partition; an unknown lag is -1."""
+    """A group's position in one partition; an unknown lag is -1, and a verdict that cannot be given yet is None."""
 
     group: str
     topic: str
@@ -43,14 +46,16 @@ class _Place(NamedTuple):
     lag: int
     lag_seconds: float
     owner: Owner
+    verdict: Verdict | None
 
 
 class GroupFamilies:
-    """The families of groups; keeps timestamps between scrapes."""
+    """The families of groups; keeps timestamps and samples of the lag between scrapes."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._timestamps: _Known = {}
+        self._windows = LagWindows()
 
     def families(self, rows: Mapping[tuple[str, int], PartitionRow], cluster_name: str) -> Iterator[Family]:
         """Yield every family of groups, and empty texts where the loop may get a turn.
@@ -69,9 +74,11 @@ class GroupFamilies:
             places += self._places(group_id, groups.get(group_id), topics, rows, known)
             yield ""
         self._timestamps = known
+        self._windows.end_scrape()
         yield from _counts(groups)
         yield from _exporter(groups, places)
         yield from _lag_exporter(places, cluster_name)
+        yield from _verdicts(places)
 
     def _places(
         self,
@@ -83,6 +90,7 @@ class GroupFamilies:
     ) -> list[_Place]:
         now_ms = self._source.services.now_ms()
         owned = {} if group is None else owners(group, self._source.services.image())
+        has_members = group is not None and group.member_count > 0
         places = []
         for topic, partitions in topics.items():
             for partition, committed in partitions.items():
@@ -91,8 +99,12 @@ class GroupFamilies:
                 lag, seconds = -1, -1.0
                 if row is not None and row.replica is not None and row.replica.is_leader:
                     lag, seconds = self._lag(known, (group_id, topic, partition), offset, row.log, now_ms)
+                verdict = None
+                if lag >= 0:
+                    where = (group_id, topic, partition)
+                    verdict = self._windows.verdict(where, Sample(offset, lag), now_ms, has_members=has_members)
                 owner = owned.get((topic, partition), NOBODY)
-                places.append(_Place(group_id, topic, partition, offset, lag, seconds, owner))
+                places.append(_Place(group_id, topic, partition, offset, lag, seconds, owner, verdict))
         return places
 
     def _lag(
@@ -260,4 +272,26 @@ def _lag_exporter(places: list[_Place], cluster_name: str) -> Iterator[Family]:
             (labels({**cluster, "group": group, "topic": topic}), lag)
             for (group, topic), lag in sorted(by_topic.items())
         ),
+    )
+
+
+def _verdicts(places: list[_Place]) -> Iterator[Family]:
+    judged = [(place, place.verdict) for place in places if place.verdict is not None]
+    yield family(
+        "barnabas_consumergroup_partition_verdict",
+        "gauge",
+        "Verdict about a group in a partition by Burrow's rules: 0 OK, 1 WARN, 2 STALL, 3 STOP, 4 REWIND.",
+        (
+            (labels({"consumergroup": place.group, "topic": place.topic, "partition": place.partition}), verdict.value)
+            for place, verdict in judged
+        ),
+    )
+    worst: dict[str, int] = {}
+    for place, verdict in judged:
+        worst[place.group] = max(worst.get(place.group, 0), verdict.value)
+    yield family(
+        "barnabas_consumergroup_verdict",
+        "gauge",
+        "The worst verdict about a group in a partition.",
+        ((labels({"consumergroup": name}), value) for name, value in sorted(worst.items())),
     )

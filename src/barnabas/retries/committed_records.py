@@ -18,7 +18,8 @@ READER_SETTINGS: dict[str, Any] = {
     "isolation.level": "read_committed",
     "enable.partition.eof": True,
     "enable.auto.commit": False,
-    "auto.offset.reset": "earliest",
+    # Records that are deleted while they are read are an error, never left out.
+    "auto.offset.reset": "error",
     "fetch.wait.max.ms": 10,
 }
 """The settings of a consumer for `read_committed`; it also needs a `group.id`, but joins no group."""
@@ -43,7 +44,7 @@ def read_committed(
             of open transactions out, and those behind them.
 
     Raises:
-        KafkaException: a partition cannot be read, or a transaction stays open.
+        KafkaException: a partition cannot be read, a transaction stays open, or records were deleted while they were read.
     """
     left: dict[Where, int] = {}
     assigned = []
@@ -71,6 +72,9 @@ def read_committed(
             elif error.code() == KafkaError._PARTITION_EOF:
                 if record.offset >= left.get(where, 0):
                     left.pop(where, None)
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                text = f"{record.topic}-{record.partition} lost records while it was read, by retention or `topic trim`"
+                raise KafkaException(KafkaError(KafkaError.OFFSET_OUT_OF_RANGE, text))
             elif not error.retriable():
                 raise KafkaException(error)
         if left and clock() > deadline:

@@ -1,9 +1,9 @@
 """The kill matrix: Spark's driver, killed with SIGKILL in every window of the sink's protocol, and what the target has in the end.
 
-    PYTHONPATH=tools python -m tests.spark.sink.kill_matrix [--seeds 1-10] [--on barnabas|kafka]
+    PYTHONPATH=tools python -m tests.spark.sink.kill_matrix [--seeds 1-10] [--on barnabas|kafka] [--cut]
 
-prints a line for each seed, and the seconds of each window. A seed draws how many tasks share a batch in each attempt. `test_sink_kills`
-plays a few seeds.
+prints a line for each seed, and the seconds of each window. A seed draws how many tasks share a batch in each attempt. With `--cut` there
+are three nodes, and the leaders of the sink's topics are cut off meanwhile, one after another. `test_sink_kills` plays a few seeds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from tests.long_runs import LongRun, add_flag
 from tests.spark.session import SHORT_LIVED, Topics, running_broker
+from tests.spark.sink.cut_leaders import CutLeaders
 from tests.spark.sink.sink_run import committed
 
 ROOT = Path(__file__).parents[3]
@@ -76,13 +77,25 @@ def drive(topics: Topics, source: str, target: str, folder: Path, sink: str, see
         return False
 
 
-def play(topics: Topics, folder: Path, seed: int, say: bool = False, places: Sequence[str] = PLACES) -> Outcome:
+def play(
+    topics: Topics,
+    folder: Path,
+    seed: int,
+    say: bool = False,
+    places: Sequence[str] = PLACES,
+    cuts: CutLeaders | None = None,
+) -> Outcome:
     """Kill the driver once in each window, let the query end, and count.
+
+    Args:
+        cuts: whose leaders are cut off until the query has ended.
 
     Raises:
         AssertionError: the driver did not die where it should, or did not end in the end.
     """
     source, target = filled(topics), topics.create(partitions=2)
+    if cuts is not None:
+        cuts.cut(target)
     for number, place in enumerate(places):
         began = time.monotonic()
         (folder / place).touch()
@@ -98,9 +111,11 @@ def play(topics: Topics, folder: Path, seed: int, say: bool = False, places: Seq
     assert any(drive(topics, source, target, folder, "killing", seed + 50) for _ in range(ATTEMPTS)), (
         folder / "log"
     ).read_text()[-4000:]
-    found = committed(topics.servers, target)
     if say:
         print(f"    to the end: {time.monotonic() - began:.1f} s", flush=True)
+    if cuts is not None:
+        print(f"    cut off: {cuts.heal()}", flush=True)
+    found = committed(topics.servers, target)
     wanted = Counter(map(str, range(ROWS)))
     return Outcome(
         sum(found.values()),
@@ -115,9 +130,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.sink.kill_matrix")
     parser.add_argument("--seeds", default="1-10", metavar="FIRST-LAST")
     parser.add_argument("--on", choices=["barnabas", "kafka"], default="barnabas")
+    parser.add_argument("--cut", action="store_true", help="three nodes of barnabas, and leaders that are cut off")
     add_flag(parser)
     options = parser.parse_args()
-    run = LongRun("kills", f"kill matrix on {options.on}", is_kept=options.record)
+    if options.cut and options.on != "barnabas":
+        parser.error("--cut is for barnabas: the cuts are those of barnabas.Cluster")
+    what = "three nodes with leaders cut off" if options.cut else options.on
+    run = LongRun("kills", f"kill matrix on {what}", is_kept=options.record)
     first, _, last = options.seeds.partition("-")
     failed = 0
     seeds = range(int(first), int(last or first) + 1)
@@ -126,15 +145,17 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place) / "run"
             folder.mkdir()
-            with running_broker(options.on, Path(place) / "broker") as broker:
+            data = Path(place) / "broker"
+            cuts = CutLeaders(data, seed) if options.cut else None
+            with cuts or running_broker(options.on, data) as broker:
                 try:
-                    outcome = play(Topics(broker.bootstrap_servers), folder, seed, say=True)
+                    outcome = play(Topics(broker.bootstrap_servers), folder, seed, say=True, cuts=cuts)
                     said = f"{outcome.rows} rows, {outcome.missing} missing, {outcome.twice} twice, {outcome.foreign} foreign"
                     verdict = "exactly once" if outcome.is_exactly_once else "FAILED"
                 except AssertionError as error:
                     said, verdict = str(error), "FAILED"
         failed += verdict == "FAILED"
-        print(f"seed {seed} on {options.on}: {time.monotonic() - began:.0f} s, {said}: {verdict}", flush=True)
+        print(f"seed {seed} on {what}: {time.monotonic() - began:.0f} s, {said}: {verdict}", flush=True)
     if not failed:
         counted = f"{len(seeds)} seeds, {len(PLACES)} kills and {ROWS:,} rows each: 0 missing, 0 twice"
         run.ended(counted)
