@@ -90,7 +90,15 @@ def test_a_sweep_deletes_what_is_old(store: PayloadStore) -> None:
     grace_ms = 600_000
     for later_ms, deleted in ((0, 0), (grace_ms + 60_000, 1)):
         now_ms = time.time_ns() // 1_000_000 + later_ms
-        found = sweep(store, ["c/swept"], lambda: iter(()), now_ms=now_ms, grace_ms=grace_ms, elapsed_ms=lambda: 0)
+        found = sweep(
+            store,
+            ["c/swept"],
+            lambda: iter(()),
+            now_ms=now_ms,
+            grace_ms=grace_ms,
+            elapsed_ms=lambda: 0,
+            without_claims=True,
+        )
         assert found.deleted == deleted
     assert [each.path for each in store.list("c/swept")] == [marker_of(orphan.path)]
     assert store_payload(store, "c/swept", b"orphan").path == f"{orphan.path}-1"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from barnabas.claims.claim import HEADER, digest, marker_of, parse_claim
-from barnabas.claims.errors import ClaimError
+from barnabas.claims.errors import ClaimError, NoClaims
 from barnabas.claims.payloads import load_payload, store_payload
 from barnabas.claims.sweep import Kind, Swept, TopicRecord, kind_of, sweep
 from tests.claims.memory_store import MemoryStore
@@ -34,9 +34,18 @@ class Topic:
         return iter(list(self.records))
 
 
-def swept(store: MemoryStore, topic: Topic, *, dry_run: bool = False, took_ms: float = 0) -> Swept:
+def swept(
+    store: MemoryStore, topic: Topic, *, dry_run: bool = False, took_ms: float = 0, without_claims: bool = True
+) -> Swept:
     return sweep(
-        store, [PREFIX], topic.read, now_ms=store.now_ms, grace_ms=GRACE, elapsed_ms=lambda: took_ms, dry_run=dry_run
+        store,
+        [PREFIX],
+        topic.read,
+        now_ms=store.now_ms,
+        grace_ms=GRACE,
+        elapsed_ms=lambda: took_ms,
+        without_claims=without_claims,
+        dry_run=dry_run,
     )
 
 
@@ -96,6 +105,18 @@ def test_a_claim_of_a_newer_format_stops_the_sweep() -> None:
     ):
         swept(store, topic)
     assert len(store.files) == 1
+
+
+def test_old_payloads_and_no_claim_look_like_the_store_of_another_cluster() -> None:
+    store, topic = MemoryStore(), Topic()
+    orphan = store_payload(store, PREFIX, b"orphan")
+    topic.send(b"small", None)
+    assert swept(store, topic, without_claims=False).young == 1
+    store.now_ms += GRACE + 1
+    for dry_run in (True, False):
+        with pytest.raises(NoClaims, match="there is no claim in 1 records, and the store has 1 old payloads"):
+            swept(store, topic, without_claims=False, dry_run=dry_run)
+    assert list(store.files) == [orphan.path]
 
 
 def test_a_sweep_that_takes_longer_than_its_grace_stops() -> None:
@@ -256,7 +277,7 @@ def test_no_order_of_steps_deletes_what_is_sent(was_sent_before: bool) -> None:
                 return topic.read()
 
             seen: Any = SteppedStore(store, lambda: turns.step("sweep"))
-            sweep(seen, [PREFIX], read, now_ms=store.now_ms, grace_ms=GRACE, elapsed_ms=lambda: 0)
+            sweep(seen, [PREFIX], read, now_ms=store.now_ms, grace_ms=GRACE, elapsed_ms=lambda: 0, without_claims=True)
             turns.end("sweep")
 
         threads = [threading.Thread(target=each) for each in (produce, clean)]

@@ -149,6 +149,18 @@ def test_what_is_mistaken_is_one_sentence(stage: Stage, arguments: list[str], co
     assert error in " ".join(result.stderr.split())
 
 
+def test_old_payloads_of_topics_without_claims_need_a_word(stage: Stage) -> None:
+    stage.orphan("videos", b"orphan")
+    stage.age()
+    result = stage.run("sweep", "videos")
+    assert result.exit_code == 1
+    assert "is it another cluster's? Nothing was deleted (--without-claims deletes them)" in " ".join(
+        result.stderr.split()
+    )
+    assert stage.data("sweep", "videos", "--without-claims")["deleted"] == 1
+    assert stage.left() == []
+
+
 def test_a_store_that_has_none_of_the_payloads(stage: Stage, tmp_path: Path) -> None:
     stage.produce("videos", "payload 1")
     other = tmp_path / "other"

@@ -1,6 +1,7 @@
 """The errors of claims and payloads; each message is a sentence for the user.
 
 ClaimError
+├── NoClaims        a sweep found old payloads and no claim: is the store that of another cluster?
 ├── PayloadError    a record's payload is gone or damaged, or its claim is not valid: to try again is useless
 └── StoreError      the store does not answer or refuses: try again
 """
@@ -14,6 +15,10 @@ class ClaimError(Exception):
 
 class StoreError(ClaimError):
     """The store does not answer, refuses a request, or cannot be opened."""
+
+
+class NoClaims(ClaimError):
+    """A sweep found old payloads and no record with a claim; it deleted nothing."""
 
 
 class PayloadError(ClaimError):

@@ -37,7 +37,7 @@ class FolderStore(PayloadStore):
 
     Raises:
         StoreError: it does not exist. It is not created: a file system that is not mounted must not become a folder of
-        its name.
+            its name.
     """
 
     def __init__(self, root: str | Path, new_name: Callable[[], str] = lambda: uuid.uuid4().hex) -> None:

@@ -22,7 +22,7 @@ class ClaimProducer:
         store: the store, or its URI.
         threshold: a value of so many bytes or more goes to the store.
         cluster: the name of the cluster in payloads' paths; None asks the producer for the cluster's id. The sweep
-        needs the same one.
+            needs the same one.
 
     Raises:
         StoreError: the store cannot be opened.

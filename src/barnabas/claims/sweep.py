@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from barnabas.claims.claim import CONDEMNED, UNFINISHED, NotAClaim, is_payload_name, marker_of, parse_claim
-from barnabas.claims.errors import ClaimError
+from barnabas.claims.errors import ClaimError, NoClaims
 from barnabas.claims.payload_store import PayloadStore, Stored
 from barnabas.claims.payloads import not_valid
 
@@ -76,6 +76,7 @@ def sweep(
     now_ms: int,
     grace_ms: int,
     elapsed_ms: Callable[[], float],
+    without_claims: bool = False,
     dry_run: bool = False,
     swept: Swept | None = None,
 ) -> Swept:
@@ -85,18 +86,19 @@ def sweep(
         store: the payloads.
         prefixes: those of the topics (`claim.prefix_of`).
         records: called once, after the payloads were listed: asks where the logs end, and yields all records before
-        there. It must
-            yield those of every topic that may have claims of these prefixes, and of transactions that are open or
-            aborted.
+            there. It must yield those of every topic that may have claims of these prefixes, and of transactions that
+            are open or aborted.
         now_ms: the time, milliseconds since 1970.
         grace_ms: longer than a producer takes from the payload to the record in the log.
         elapsed_ms: milliseconds since `now_ms` was read, from a clock that no one sets.
+        without_claims: delete also if no record has a claim, which looks like another cluster's store.
         dry_run: only count.
         swept: the counts, for a caller that shows them meanwhile.
 
     Raises:
         ClaimError: a claim is of a newer format, so that its payload is unknown; or the sweep took longer than the
-        grace.
+            grace.
+        NoClaims: no record has a claim.
         StoreError: the store does not answer. What is deleted stays deleted, and the next sweep does the rest.
     """
     swept = Swept() if swept is None else swept
@@ -116,6 +118,11 @@ def sweep(
                 swept.named += 1
     if swept.claims and not swept.payloads:
         return swept  # another store, most likely: the caller says so
+    if listing.candidates and not swept.claims and not without_claims:
+        raise NoClaims(
+            f"there is no claim in {swept.records:,} records, and the store has {len(listing.candidates):,} old payloads:"
+            " is it another cluster's? Nothing was deleted"
+        )
 
     def delete(path: str) -> None:
         if elapsed_ms() > grace_ms:

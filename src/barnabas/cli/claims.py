@@ -11,7 +11,7 @@ import click
 from barnabas.claims.audit import Audited
 from barnabas.claims.audit import audit as audit_claims
 from barnabas.claims.claim import prefix_of
-from barnabas.claims.errors import ClaimError
+from barnabas.claims.errors import ClaimError, NoClaims
 from barnabas.claims.payload_store import PayloadStore
 from barnabas.claims.store import open_store
 from barnabas.claims.sweep import SHORTEST_GRACE_MS, Swept
@@ -77,6 +77,7 @@ def _of_a_store(function: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Keep younger payloads: their records may still be on the way.",
 )
+@click.option("--without-claims", is_flag=True, help="Delete payloads also if the topics have no claim at all.")
 @click.option("--deleted-topics", is_flag=True, help="Also the payloads of all topics that do not exist any more.")
 @click.option("--cluster", help="The name that producers were given for the cluster.  [default: the cluster's id]")
 @click.option("-d", "--dry-run", is_flag=True, help="Only count what would be deleted.")
@@ -87,6 +88,7 @@ def sweep(
     uri: str,
     storage: tuple[str, ...],
     grace_ms: int,
+    without_claims: bool,
     deleted_topics: bool,
     cluster: str | None,
     dry_run: bool,
@@ -131,6 +133,7 @@ def sweep(
                 now_ms=now_ms,
                 grace_ms=grace_ms,
                 elapsed_ms=lambda: (time.monotonic() - began_s) * 1000,
+                without_claims=without_claims or not topics,
                 dry_run=dry_run,
                 swept=swept,
             )
@@ -268,5 +271,7 @@ def _cluster_name(admin: Admin, given: str | None) -> str:
 def _explained() -> Iterator[None]:
     try:
         yield
+    except NoClaims as error:
+        raise Failure(str(error), "--without-claims deletes them") from None
     except ClaimError as error:
         raise Failure(str(error)) from None

@@ -92,8 +92,7 @@ def from_claims(rows: DataFrame, store: str, options: Mapping[str, str] | None =
 
     Args:
         rows: as `format("barnabas")` or Spark's Kafka source reads them, with `value` and `headers`. The error names
-        the record if they
-            have `topic`, `partition` and `offset`.
+            the record if they have `topic`, `partition` and `offset`.
         store: the URI of the store, which driver and executors reach.
         options: what obstore needs to reach an object store.
 
