@@ -157,7 +157,7 @@ def _report_sweep(
         if swept.claims:
             raise Failure(
                 f"{printable(store.uri)} has no payload of {named}, which has {counted(swept.claims, 'claim')}",
-                "is it another store, or another --cluster? `barnabas claims audit` says which payloads are gone",
+                "is it another store, or another --cluster? An audit says which payloads are gone",
             )
         raise Failure(
             f"there is no claim in {named}, and no payload of it in {printable(store.uri)}",
@@ -175,7 +175,7 @@ def _report_sweep(
         click.echo(f"read too: {printable(', '.join(more))}", err=True)
     if swept.invalid_claims:
         click.echo(
-            f"{counted(swept.invalid_claims, 'claim')} cannot be read: `barnabas claims audit` says why", err=True
+            f"{counted(swept.invalid_claims, 'claim')} cannot be read: an audit of the same topics says why", err=True
         )
     if swept.others:
         click.echo(f"{counted(swept.others, 'file')} there are no payloads, and stay", err=True)
