@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.cluster import views
 from tests.cluster.waiting import wait_for
 
+from bench.acks_rows import ACKS, acks_row
 from bench.clusters import (
     BenchCluster,
     ClusterCost,
@@ -260,6 +261,10 @@ def cluster_rows(megabytes: int, seconds: float) -> list[ClusterRow]:
         for size, amount in ((100, small), (1000, megabytes))
     ]
     rows.append(ClusterRow("cluster: latency of 200 records a second", lambda r: latency(r, 200, 2 * seconds)))
+    rows += [
+        ClusterRow(f"cluster: acks={acks}", lambda r, a=acks: acks_row(r, a, small, seconds))  # type: ignore[misc]
+        for acks in ACKS
+    ]
     rows += [
         ClusterRow(f"cluster: {count} partitions", run_alone=lambda name, n=count: growth(name, n))  # type: ignore[misc]
         for count in (0, 1000, 4000)

@@ -3,7 +3,7 @@
 python -m bench.librdkafka_load produce BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES ACKS
 python -m bench.librdkafka_load transact BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES RECORDS_PER_TRANSACTION ABORT_EVERY
 python -m bench.librdkafka_load consume BOOTSTRAP TOPIC COUNT
-python -m bench.librdkafka_load pace BOOTSTRAP TOPIC COUNT SIZE RECORDS_PER_SECOND
+python -m bench.librdkafka_load pace BOOTSTRAP TOPIC COUNT SIZE RECORDS_PER_SECOND [ACKS]
 python -m bench.librdkafka_load touch BOOTSTRAP TOPIC,TOPIC,… PARTITIONS
 """
 
@@ -94,9 +94,9 @@ def consume(bootstrap: str, topic: str, count: int) -> float:
     return time.perf_counter() - began
 
 
-def pace(bootstrap: str, topic: str, count: int, size: int, rate: int) -> dict[str, float]:
-    """Send single records at a rate, with acks=all; return the seconds from `produce` to the acknowledgement."""
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0})
+def pace(bootstrap: str, topic: str, count: int, size: int, rate: int, acks: str = "all") -> dict[str, float]:
+    """Send single records at a rate; return the seconds from `produce` to the acknowledgement."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})
     payload = os.urandom(size // 2).hex().encode()
     # A connection to each leader, and what the first requests cost, are not counted.
     for partition in range(PARTITIONS):
@@ -145,8 +145,8 @@ def main(what: str, bootstrap: str, topic: str, count: str, *more: str) -> None:
             bootstrap, topic, int(count), int(size), int(batch_bytes), "all", int(per_transaction), int(aborted)
         )
     elif what == "pace":
-        size, rate = more
-        print(json.dumps(pace(bootstrap, topic, int(count), int(size), int(rate))))
+        size, rate, *acks = more
+        print(json.dumps(pace(bootstrap, topic, int(count), int(size), int(rate), *acks)))
         return
     elif what == "touch":
         seconds = touch(bootstrap, topic.split(","), int(count))

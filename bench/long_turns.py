@@ -27,16 +27,16 @@ from types import FrameType
 from typing import Any
 
 from tests.simulation.cluster_client import ClusterClient
-from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.creator import create_topic
-from tests.simulation.executor import Executor
 from tests.simulation.history import History
-from tests.simulation.node_loop import NodeLoop
+from tests.simulation.judged_node import JudgedNode
 from tests.simulation.workload import LOST
-from tests.simulation.world import World
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
+from barnabas.simulation.executor import Executor
+from barnabas.simulation.node_loop import NodeLoop
+from barnabas.simulation.world import World
 
 SAMPLE_SECONDS = 0.004
 LONG_SECONDS = 0.05
@@ -115,7 +115,7 @@ class Growing:
         voters = [(each, f"127.0.0.{each}") for each in list(ids)[:3]]
         self.nodes = [
             self.world.add(
-                ClusterNode(
+                JudgedNode(
                     self.world,
                     each,
                     f"127.0.0.{each}",
@@ -186,7 +186,7 @@ class Growing:
         await self.until("it is started again", lambda: victim.serves and self.known(victim) >= total)
         await self.until("all are in sync", self.in_sync)
 
-    def controller(self) -> ClusterNode | None:
+    def controller(self) -> JudgedNode | None:
         """The node that leads the quorum and controls."""
         for node in self.nodes:
             quorum = getattr(getattr(node, "server", None), "quorum", None) if node.is_up else None
@@ -197,7 +197,7 @@ class Growing:
     def image(self) -> MetadataImage:
         return next(node.image for node in self.nodes if node.is_up and node.image is not None)
 
-    def known(self, node: ClusterNode) -> int:
+    def known(self, node: JudgedNode) -> int:
         image = node.image
         return 0 if image is None else sum(len(topic.partitions) for topic in image.topics.by_name.values())
 

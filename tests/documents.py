@@ -6,6 +6,8 @@ a block speak to this module:
 
     <!-- not run: REASON -->         the block is not run
     <!-- setup: WORDS -->            the state that the block needs; a function of the test makes it
+    <!-- output: in any order -->    the lines of the block's output may have another order (where outputs are compared)
+    <!-- output: other numbers -->   the numbers of the block's output differ from run to run
 
 `barnabas` runs in this process where it can, which is fast. `barnabas start` is a process of its own on a free port; what follows talks
 to it. `verify` and `demo`, which take a minute, are only parsed; of `make` and `pip install` only what they name is checked, because
@@ -36,7 +38,9 @@ from barnabas.main import command_group
 _BLOCK = re.compile(
     r"^(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>.*?)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
-_COMMENT = re.compile(r"<!-- (not run|setup): (.*?) -->")
+_COMMENT = re.compile(r"<!-- (not run|setup|output): (.*?) -->")
+_DIFFERS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|/\S+|\b[\w-]{22}\b|127\.0\.0\.1:\d+")
+"""What no two runs print alike: times, paths, ids and ports."""
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
 DEFAULT_PORT = "9092"
 _PARSED_ONLY = ("verify", "demo")
@@ -54,12 +58,16 @@ class Block:
         commands: to type.
         not_run: why it is not run; None if it is.
         setup: the states that it needs.
+        outputs: what the page shows for each command; empty in blocks that are not of a console.
+        differs: how an output of the block may differ from the page.
     """
 
     page: str
     commands: tuple[str, ...]
     not_run: str | None
     setup: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -70,8 +78,11 @@ def blocks(page: str, markdown: str) -> list[Block]:
     """Return the shell blocks of a page."""
     found = []
     for match in _BLOCK.finditer(markdown):
-        lines = match["text"].replace("\\\n", " ").splitlines()
+        text = match["text"].replace("\\\n", " ")
+        lines = text.splitlines()
+        outputs: tuple[str, ...] = ()
         if match["language"] == "console":
+            outputs = tuple(shown.partition("\n")[2] for shown in f"\n{text}".split("\n$ ")[1:])
             lines = [line[2:] for line in lines if line.startswith("$ ")]
         commands = tuple(line for line in lines if line.strip() and not line.startswith("#"))
         if match["language"] not in ("", *_SHELLS):
@@ -81,8 +92,19 @@ def blocks(page: str, markdown: str) -> list[Block]:
         directives = _COMMENT.findall(match["comments"])
         reasons = [words for kind, words in directives if kind == "not run"]
         setup = tuple(words for kind, words in directives if kind == "setup")
-        found.append(Block(page, commands, reasons[0] if reasons else None, setup))
+        differs = tuple(words for kind, words in directives if kind == "output")
+        found.append(Block(page, commands, reasons[0] if reasons else None, setup, outputs, differs))
     return found
+
+
+def comparable(output: str, differs: tuple[str, ...]) -> list[str]:
+    """Return the lines of an output without what differs from run to run."""
+    text = _DIFFERS.sub("*", output)
+    if "other numbers" in differs:
+        lists = re.compile(r"\d+(?:,\d+)*")  # of nodes: in another order, but of the same nodes
+        text = lists.sub(lambda found: ",".join(sorted(found[0].split(","))) if "," in found[0] else "N", text)
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return sorted(lines) if "in any order" in differs else lines
 
 
 def indented_commands(markdown: str) -> list[str]:
@@ -217,11 +239,13 @@ class Typist:
         self._started.append(process)
         assert process.stdout is not None
         # Before a cluster is ready, it prints a line for each node.
-        ready = next((line for line in process.stdout if "ready on" in line), "")
-        found = re.search(r"ready on (\S+)", ready)
-        assert found is not None, log.read_text()
-        self._bootstrap = found[1]
-        return ready
+        printed = ""
+        for line in process.stdout:
+            printed += line
+            if found := re.search(r"ready on (\S+)", line):
+                self._bootstrap = found[1]
+                return printed
+        raise AssertionError(log.read_text())
 
     def _held_port(self) -> str:
         """Return a free port that no other process gets: a socket that does not listen holds it, and the broker may share it."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -21,7 +22,8 @@ from barnabas.claims.payloads import store_payload
 from barnabas.cli.commands import COMMANDS
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
-from tests.documents import Block, Typist, blocks, indented_commands, typist
+from tests.documents import Block, Typist, blocks, comparable, indented_commands, typist
+from tests.pages import write_files
 from tests.process.process import pid_of
 from tests.schemas.registry_server import running_registry
 from tests.verify import model
@@ -52,6 +54,8 @@ NOT_RUN = {
 }
 # Commands that pages name before they exist: they are typed as soon as there is such a command.
 NOT_YET = ("cluster",)
+# Pages whose commands print what the page shows.
+COMPARED = ("docs/tour.md",)
 ALL = {page: found for path in PAGES if (found := blocks(page := str(path.relative_to(ROOT)), path.read_text()))}
 
 
@@ -116,6 +120,19 @@ def a_registry(typing: Typist) -> None:
     typing.serve("8081", serving())
 
 
+def a_second_cluster(typing: Typist) -> None:
+    @contextlib.contextmanager
+    def serving() -> Iterator[str]:
+        with barnabas.Broker() as second:
+            yield second.bootstrap_servers
+
+    typing.serve("9093", serving())
+
+
+def files_of_the_tour(typing: Typist) -> None:
+    assert write_files("docs/tour.md", Path.cwd()) == ["worker.py", "transfer.py"]
+
+
 def lines_with_keys(typing: Typist) -> None:
     Path("keys-and-values.txt").write_text("alice:one\nbob:two\n")
     Path("with-headers.tsv").write_text("alice\ta=b\tone\n")
@@ -169,9 +186,11 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a transaction of billing-7 that is open": an_open_transaction,
     "a history run.jsonl": a_history,
     "a topic videos with payloads in ./payloads": payloads,
+    "the files of the tour": files_of_the_tour,
     "the cluster with a fourth broker": a_fourth_broker,
     "the fourth broker is stopped": a_stopped_fourth_broker,
     "a server.properties of three nodes": properties_of_three_nodes,
+    "a second cluster on localhost:9093": a_second_cluster,
     "files of records, and a topic copy": lines_with_keys,
 }
 
@@ -187,10 +206,14 @@ def test_the_commands_of_a_page_work_when_typed(page: str, broker: barnabas.Brok
                 continue
             for words in block.setup:
                 STATES[words](typing)
-            for command in block.commands:
+            for number, command in enumerate(block.commands):
                 noun = command.split()[1]
-                if noun not in NOT_YET or noun in COMMANDS:
-                    typing.type(command)
+                if noun in NOT_YET and noun not in COMMANDS:
+                    continue
+                printed = typing.type(command)
+                if page in COMPARED and block.outputs and not (noun == "-s" and shutil.which("curl") is None):
+                    shown = comparable(block.outputs[number], block.differs)
+                    assert comparable(printed, block.differs) == shown, command
 
 
 def every_block() -> list[Block]:
@@ -207,6 +230,14 @@ def test_every_state_is_one_that_can_be_made() -> None:
     assert set(STATES) - asked == set()
 
 
+def test_what_differs_from_run_to_run_is_not_compared() -> None:
+    (block,) = blocks("p", "<!-- output: in any order -->\n```console\n$ a \\\n  b\nz  1\n\ny\n$ c\nx\n```\n")
+    assert [comparable(each, block.differs) for each in block.outputs] == [["y", "z 1"], ["x"]]
+    output = "at 2026-11-27T07:08:59.835Z  127.0.0.1:9092,127.0.0.1:9093\nISR 3,1,2 for 58s\n"
+    assert comparable(output, ()) == ["at * *,*", "ISR 3,1,2 for 58s"]
+    assert comparable(output, ("other numbers",)) == ["at * *,*", "ISR 1,2,3 for Ns"]
+
+
 def test_no_command_hides_in_an_indented_block() -> None:
     hidden = {str(path.relative_to(ROOT)): found for path in PAGES if (found := indented_commands(path.read_text()))}
     assert hidden == {}
@@ -219,7 +250,7 @@ def test_how_a_page_is_read() -> None:
         "\n```sh\nbarnabas e\n```\n"
     )
     assert blocks("p", text) == [
-        Block("p", ("barnabas a    b", "barnabas c"), None, ("one", "two")),
+        Block("p", ("barnabas a    b", "barnabas c"), None, ("one", "two"), ("output", "")),
         Block("p", ("x  # y",), "why", ()),
         Block("p", ("make d",), None, ()),
         Block("p", ("barnabas e",), None, ()),

@@ -11,6 +11,7 @@ from tests.pages import blocks, run_pytest, write_files
 
 PAGES = ("docs/testing.md", "docs/from-testcontainers.md")
 FAILURES = "docs/testing-failures.md"
+SIMULATION = "docs/simulation.md"
 
 
 @pytest.mark.slow
@@ -24,6 +25,11 @@ def test_the_samples_with_failures_pass(tmp_path: Path) -> None:
     they_pass(write_files(FAILURES, tmp_path), tmp_path)
 
 
+@pytest.mark.slow
+def test_the_samples_in_virtual_time_pass(tmp_path: Path) -> None:
+    they_pass(write_files(SIMULATION, tmp_path), tmp_path)
+
+
 def they_pass(names: list[str], folder: Path, *options: str) -> None:
     assert len(names) == len(set(names))
     tests = sum(len(re.findall(r"^(?:async )?def test_", (folder / name).read_text(), re.MULTILINE)) for name in names)
@@ -35,6 +41,6 @@ def they_pass(names: list[str], folder: Path, *options: str) -> None:
 
 
 def test_every_sample_is_run() -> None:
-    for page in (*PAGES, FAILURES):
+    for page in (*PAGES, FAILURES, SIMULATION):
         for text in blocks(page):
             assert re.match(r"# (test_\w+\.py|conftest\.py|with testcontainers)\n", text), text

@@ -57,6 +57,18 @@ SECTIONS: list[Section] = [
         ],
     ),
     (
+        "A cluster in virtual time",
+        "How to use it: [simulation](simulation.md).",
+        [
+            ("simulation.", "simulation/runs", "run"),
+            ("simulation.", "simulation/runs", "Run"),
+            ("simulation.", "simulation/cluster", "Cluster"),
+            ("simulation.", "simulation/process", "Process"),
+            ("simulation.", "simulation/runs", "Hung"),
+            ("simulation.", "simulation/node", "NodeDied"),
+        ],
+    ),
+    (
         "Fixtures of pytest",
         "They are there without an import as soon as barnabas is installed.",
         [("", "pytest_plugin", name) for name in FIXTURES],
@@ -78,6 +90,10 @@ SECTIONS: list[Section] = [
             ("barnabas.client.salted_keys.", "client/salted_keys", "SaltedKeys"),
             ("barnabas.spark.salted_keys.", "spark/salted_keys", "salted"),
             ("barnabas.spark.salted_keys.", "spark/salted_keys", "original"),
+            ("barnabas.spark.key_report.", "spark/key_report", "key_report"),
+            ("barnabas.client.key_report.", "client/key_report", "KeyReport"),
+            ("barnabas.client.key_report.", "client/key_report", "CountedPartition"),
+            ("barnabas.client.key_report.", "client/key_report", "Choice"),
         ],
     ),
     (

@@ -49,6 +49,7 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.ordered_growth import Generation
 from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
@@ -157,6 +158,9 @@ class MadeUpAdmin:
         pass
 
     def list_owners(self, topics: Iterable[TopicMetadata]) -> dict[str, str]:
+        return {}
+
+    def list_growth(self, topics: Iterable[str]) -> dict[str, tuple[Generation, ...]]:
         return {}
 
     def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:

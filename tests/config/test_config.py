@@ -130,7 +130,7 @@ def test_log_config_takes_the_strongest_source() -> None:
 
 def test_effective_values_cover_the_whole_table() -> None:
     values = effective_topic_values(config(), {})
-    assert len(values) == 38
+    assert len([name for name in values if not name.startswith("barnabas.")]) == 38
     assert values["segment.ms"] == 604_800_000
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.config.timers import Timers
-from tests.simulation.world_loop import WorldLoop
+from barnabas.simulation.world_loop import WorldLoop
 
 
 def test_work_recurs_until_it_is_cancelled() -> None:

@@ -24,11 +24,11 @@ from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, OffsetFetchRequest
 from barnabas.protocol.topic_names import GROUP_METADATA
+from barnabas.simulation.disk import SimDisk
 from barnabas.steps import start
 from tests.api.group_hosting import PARTITIONS, GroupHosting
 from tests.coordinator.sums import Hosted, Sum
 from tests.replication.hosting import NODE, Hosting
-from tests.simulation.disk import SimDisk
 
 REFUSALS = (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 

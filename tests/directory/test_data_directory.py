@@ -15,8 +15,8 @@ from barnabas.config.config import BrokerConfig
 from barnabas.directory.data_directory import DataDirectory
 from barnabas.directory.storage import format_directory
 from barnabas.log.log_manager import LogManager
+from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
-from tests.simulation.disk import SimDisk
 
 META = b"#\ncluster.id=abc\nnode.id=1\nversion=1\n"
 SEGMENT = "00000000000000000000.log"

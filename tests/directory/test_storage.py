@@ -14,7 +14,7 @@ from barnabas.log import meta_properties
 from barnabas.metadata.bootstrap import bootstrap_records, read_bootstrap
 from barnabas.metadata.metadata_batch_loader import load_snapshot
 from barnabas.protocol.primitives import uuid_from_str
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 CONFIG = BrokerConfig.from_properties({"listeners": "PLAINTEXT://localhost:9092"})
 

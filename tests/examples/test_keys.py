@@ -59,7 +59,7 @@ def test_events_of_one_order_in_two_partitions_and_in_one(stage: Stage, order_of
 
 
 def test_the_page_with_salts_runs_as_it_is_printed(stage: Stage) -> None:
-    producer_block, _ = blocks("docs/keys.md")
+    producer_block, *_ = blocks("docs/keys.md")
     topic = f"clicks-{stage.name}"
     exec(producer_block.replace("localhost:9092", stage.bootstrap).replace('"clicks"', repr(topic)), {})
     consumer = Consumer({"bootstrap.servers": stage.bootstrap, "group.id": stage.name, "auto.offset.reset": "earliest"})

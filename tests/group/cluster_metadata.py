@@ -54,5 +54,8 @@ class ClusterMetadata:
         assert delta is not None
         return delta
 
+    def set_topic_config(self, topic: str, name: str, value: str) -> None:
+        self._apply([messages.ConfigRecord(resource_type=2, resource_name=topic, name=name, value=value)])
+
     def set_group_config(self, group_id: str, name: str, value: str) -> None:
         self._apply([messages.ConfigRecord(resource_type=32, resource_name=group_id, name=name, value=value)])

@@ -15,6 +15,7 @@ from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import shard_factory
 from barnabas.group.sender import Sender
 from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.protocol import ordered_growth
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -70,6 +71,10 @@ class ConsumerScriptRunner(ScriptRunner):
     def do_topic(self, name: str, partitions: str) -> None:
         """topic NAME PARTITIONS: create it, or give it more"""
         self.coordinator.on_topics_changed(self.cluster.set_topic(name, int(partitions)))
+
+    def do_growth(self, topic: str, text: str) -> None:
+        """growth TOPIC TEXT: set the topic's barnabas.ordered.growth"""
+        self.cluster.set_topic_config(topic, ordered_growth.SETTING, text)
 
     def do_delete_topic(self, name: str) -> None:
         """delete-topic NAME"""

@@ -16,9 +16,9 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record import Record
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import Clock
 from tests.log.story import NOW_MS, read_all
-from tests.simulation.disk import SimDisk
 
 KEY = ("orders", 0)
 ROOT = "/data"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.builder import build_batch
+from barnabas.simulation.disk import SimDisk
 from tests.log.story import NOW_MS
-from tests.simulation.disk import SimDisk
 
 
 class Clock:

@@ -11,8 +11,8 @@ from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record import Record, iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
-from tests.simulation.disk import SimDisk
 
 ROOT = "/data"
 TOPIC = "orders"

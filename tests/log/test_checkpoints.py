@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.log.checkpoints import CorruptCheckpoint, decode_lines, decode_offsets, encode_offsets, read_offsets
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 OFFSETS = {("orders", 0): 1234, ("a.b_c-d", 11): 0, ("orders", 1): 2**62}
 TEXT = b"0\n3\norders 0 1234\na.b_c-d 11 0\norders 1 4611686018427387904\n"

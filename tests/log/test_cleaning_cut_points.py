@@ -16,8 +16,8 @@ import pytest
 from barnabas.log.append_checks import AppendOrigin
 from barnabas.log.log_cleaner import RETRY_MS
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.simulation.disk import MUTATIONS, SimDisk
 from tests.log.compacted import DIRECTORY, KEY, Compacted, latest_of_each_key
-from tests.simulation.disk import MUTATIONS, SimDisk
 
 ROUNDS = 6
 """Appends that make a segment each. A longer story has more segments, and no other kind of change to the disk."""

@@ -13,7 +13,7 @@ import pytest
 
 from barnabas.log.disk import MAX_OPEN_FILES, Disk, DiskLocked, OsDisk, parent_dir, write_fully
 from barnabas.log.errors import KafkaStorageError, in_words
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 
 @pytest.fixture(params=["os", "simulated"])

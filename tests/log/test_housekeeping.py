@@ -10,13 +10,13 @@ import pytest
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
+from barnabas.simulation.disk import SimDisk
 from barnabas.turns import ELEMENT, LOG_OPENED, RECORD, REPLICA, WRITE
 from tests.at_once import at_once, turn_by_turn
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append
 from tests.log.test_log_manager import timed
 from tests.short_turns import set_turn
-from tests.simulation.disk import SimDisk
 
 
 def count_uses(monkeypatch: pytest.MonkeyPatch, name: str, looked_at: list[int]) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from barnabas.log.offset_index import OffsetIndex
 from barnabas.log.time_index import TimeIndex
+from barnabas.simulation.disk import SimDisk
 from tests.log.test_offset_index import offset_index
 from tests.log.test_time_index import time_index
-from tests.simulation.disk import SimDisk
 
 
 def test_empty_indexes_leave_empty_files_when_sealed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 PATH = "/t/leader-epoch-checkpoint"
 

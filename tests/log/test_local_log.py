@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import Clock, open_log, plain
-from tests.simulation.disk import SimDisk
 
 
 def test_a_slice_of_a_deleted_segment_can_still_be_read() -> None:

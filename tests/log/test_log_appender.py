@@ -14,9 +14,9 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.records.builder import build_batch
 from barnabas.records.errors import CorruptRecord
 from barnabas.records.record_batch import read_header
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import open_log, plain, reopen
 from tests.log.story import NOW_MS, append, batch, read_all
-from tests.simulation.disk import SimDisk
 
 
 def test_append_assigns_offsets_and_epoch_in_place() -> None:

@@ -12,6 +12,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
+from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
 from tests.log.compacted import (
     DIRECTORY,
@@ -25,7 +26,6 @@ from tests.log.compacted import (
     stepping,
 )
 from tests.log.small_log import Clock
-from tests.simulation.disk import SimDisk
 
 TOPIC_ID = Uuid(bytes(range(16)))
 COMPACT_AND_DELETE = LogConfig(

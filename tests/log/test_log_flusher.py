@@ -14,10 +14,10 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
+from barnabas.simulation.disk import MUTATIONS, SimDisk
 from tests.at_once import at_once
 from tests.log.small_log import Clock, open_log
 from tests.log.story import append, batch, read_all
-from tests.simulation.disk import MUTATIONS, SimDisk
 
 
 def test_failed_sync_stops_writes_until_reopened() -> None:

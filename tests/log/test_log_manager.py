@@ -17,12 +17,12 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
+from barnabas.simulation.disk import SimDisk
 from barnabas.turns import ELEMENT, READ, REPLICA
 from tests.at_once import at_once, turn_by_turn
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manager, read_all
 from tests.short_turns import set_turn
-from tests.simulation.disk import SimDisk
 
 OTHER_ID = bytes(range(1, 17))
 MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"

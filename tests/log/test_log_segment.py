@@ -13,9 +13,9 @@ from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.builder import build_batch
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import open_log, plain, reopen
 from tests.log.story import NOW_MS, append, read_all, read_from
-from tests.simulation.disk import SimDisk
 
 
 @pytest.mark.parametrize("interval", [0, 100, 4096])

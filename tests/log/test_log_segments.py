@@ -7,7 +7,7 @@ import pytest
 from barnabas.log.log_segment import LogSegment
 from barnabas.log.log_segments import LogSegments
 from barnabas.log.open_files import OpenFiles
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 DISK = SimDisk()
 

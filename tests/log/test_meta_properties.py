@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.log import meta_properties
 from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 META = MetaProperties("MkU3OEVBNTcwNTJENDM2Qg", 1, "9p2Wl1tXSSCgDZ1NvHvHkA")
 KAFKAS = b"""#

@@ -11,11 +11,11 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.partition_log import PartitionLog
+from barnabas.simulation.disk import SimDisk
 from barnabas.turns import ELEMENT, new_budget
 from tests.at_once import at_once, turn_by_turn
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, now_ms, read_all
 from tests.short_turns import set_turn
-from tests.simulation.disk import SimDisk
 
 
 class Checkpointed:

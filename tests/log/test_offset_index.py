@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.log.offset_index import OffsetIndex
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 BASE = 100
 ENTRIES = [(109, 50), (120, 90), (121, 130), (200, 500)]

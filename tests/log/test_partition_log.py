@@ -13,9 +13,9 @@ from barnabas.log.errors import (
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin, PartitionLog
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import Clock, open_log, plain, reopen
 from tests.log.story import NOW_MS, append, batch, read_all, read_from
-from tests.simulation.disk import SimDisk
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.log import partition_metadata
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 TOPIC_ID = bytes(range(16))
 TEXT = b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"

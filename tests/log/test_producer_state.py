@@ -7,7 +7,7 @@ import pytest
 from barnabas.log.errors import InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence, TransactionCoordinatorFenced
 from barnabas.log.producer_state import MAX_EPOCH, ProducerStateManager
 from barnabas.log.producer_state_entry import ProducerStateEntry
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 NOW_MS = 1_000_000
 

@@ -6,8 +6,8 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.builder import build_batch
 from barnabas.records.record_batch import iter_batches
+from barnabas.simulation.disk import SimDisk
 from tests.log.story import NOW_MS, append, read_all
-from tests.simulation.disk import SimDisk
 
 DIRECTORY = "/data/orders-0"
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100)

@@ -13,9 +13,9 @@ import pytest
 
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.log_manager import LogManager
+from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, assert_consistent, batch, manager, read_all
-from tests.simulation.disk import SimDisk
 
 DIRECTORY = f"{ROOT}/{TOPIC}-0"
 

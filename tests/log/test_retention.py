@@ -11,9 +11,9 @@ from barnabas.log.log_segment import LogSegment
 from barnabas.log.log_segments import LogSegments
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.retention import DeletedFiles, count_deletable
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import Clock, open_log, plain
 from tests.log.story import NOW_MS, append, batch, read_all
-from tests.simulation.disk import SimDisk
 
 
 def test_retention_by_time_deletes_whole_segments_below_the_high_watermark() -> None:

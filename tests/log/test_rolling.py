@@ -10,9 +10,9 @@ from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.rolling import should_roll
 from barnabas.records.builder import build_batch
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import Clock, open_log, plain
 from tests.log.story import NOW_MS, append, read_all
-from tests.simulation.disk import SimDisk
 
 
 def test_rolls_by_size() -> None:

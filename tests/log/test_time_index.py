@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.log.time_index import TimeIndex
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 BASE = 100
 TIMES = [(1000, 109), (1000, 115), (2000, 121), (3000, 200)]

@@ -6,9 +6,9 @@ import pytest
 
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
+from barnabas.simulation.disk import SimDisk
 from tests.log.small_log import open_log, reopen
 from tests.log.story import NOW_MS, append
-from tests.simulation.disk import SimDisk
 
 
 @pytest.mark.parametrize("compression", list(Compression))

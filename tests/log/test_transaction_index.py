@@ -12,7 +12,7 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.transaction_index import AbortedTransaction, TransactionIndex
 from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 PATH = "/logs/00000000000000000000.txnindex"
 NOW_MS = 1_767_225_600_000

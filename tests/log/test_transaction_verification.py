@@ -20,7 +20,7 @@ from barnabas.log.transaction_verification import Verification, VerificationGuar
 from barnabas.protocol.errors import KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 NOW_MS = 1_767_225_600_000
 EXPIRATION_MS = 1000

@@ -18,9 +18,9 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.builder import build_batch
 from barnabas.records.record_batch import iter_batches
+from barnabas.simulation.disk import MUTATIONS, SimDisk
 from tests.at_once import at_once
 from tests.log.story import NOW_MS, ROOT, TOPIC, TOPIC_ID
-from tests.simulation.disk import MUTATIONS, SimDisk
 
 CONFIG = LogConfig(segment_bytes=450, index_interval_bytes=100)
 """Six batches fill a segment."""

@@ -7,7 +7,7 @@ import asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from barnabas.metrics.loop_lag import LoopLag
-from tests.simulation.world_loop import WorldLoop
+from barnabas.simulation.world_loop import WorldLoop
 
 
 def test_a_turn_that_takes_long_is_in_its_bucket() -> None:

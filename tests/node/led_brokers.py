@@ -38,13 +38,13 @@ from barnabas.protocol.messages import (
 from barnabas.protocol.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_changes import apply_delta
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.node import EPOCH_MS
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.steps import run_on_the_spot
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.at_once import at_once
 from tests.replication.hosting import topic_id
-from tests.simulation.disk import SimDisk
-from tests.simulation.node import EPOCH_MS
-from tests.simulation.world_loop import WorldLoop
 
 R = TypeVar("R")
 

@@ -13,8 +13,8 @@ from barnabas.config.config_table import config_schema
 from barnabas.directory.storage import format_directory
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.quorum.metadata_quorum import MetadataQuorum
+from barnabas.simulation.disk import SimDisk
 from tests.metadata.controller_harness import CLUSTER_ID
-from tests.simulation.disk import SimDisk
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import asyncio
 import random
 
 from barnabas.config.runtime import Runtime
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 
 def runtime_of(loop: asyncio.AbstractEventLoop) -> Runtime:

@@ -12,7 +12,7 @@ from barnabas.config.timers import Timers
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.alone import Alone, OwnCoordinators
-from tests.simulation.world_loop import WorldLoop
+from barnabas.simulation.world_loop import WorldLoop
 
 
 class Story:

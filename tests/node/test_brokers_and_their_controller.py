@@ -24,9 +24,9 @@ from barnabas.protocol.messages import (
     MetadataResponse,
 )
 from barnabas.replication.partition import Partition
+from barnabas.simulation.world import World
 from tests.simulation.client import Client
-from tests.simulation.cluster_node import ClusterNode
-from tests.simulation.world import World
+from tests.simulation.judged_node import JudgedNode
 
 SESSION_SECONDS = 9
 
@@ -39,7 +39,7 @@ class Cluster:
         hosts = {100: "127.0.0.1", 1: "127.0.0.2", 2: "127.0.0.3"}
         roles = {100: ("controller",), 1: ("broker",), 2: ("broker",)}
         self.controller, *self.brokers = [
-            world.add(ClusterNode(world, each, hosts[each], roles[each], [(100, hosts[100])], properties))
+            world.add(JudgedNode(world, each, hosts[each], roles[each], [(100, hosts[100])], properties))
             for each in roles
         ]
         for node in (self.controller, *self.brokers):

@@ -12,7 +12,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest, PartitionRecord, TopicRecord
 from barnabas.protocol.primitives import Uuid
-from tests.simulation.world_loop import WorldLoop
+from barnabas.simulation.world_loop import WorldLoop
 
 OURS, OTHER = Uuid(b"\7" * 16), Uuid(b"\6" * 16)
 TOPIC = Uuid(b"t" * 16)

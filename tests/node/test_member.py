@@ -19,10 +19,10 @@ from barnabas.node.member import Member
 from barnabas.node.remote_coordinators import RemoteCoordinators
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import ConfigRecord
+from barnabas.simulation.world_loop import WorldLoop
 from tests.node.runtimes import runtime_of
 from tests.node.test_alone import Story
 from tests.replication.hosting import Hosting
-from tests.simulation.world_loop import WorldLoop
 
 DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAw"
 

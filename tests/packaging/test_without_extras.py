@@ -88,6 +88,7 @@ def test_the_fixture(environment: dict[str, str], tmp_path: Path) -> None:
         "dlq show orders.dlq",
         "dlq redrive orders.dlq",
         "replay orders --from start --to copy",
+        "topic export orders folder",
     ],
 )
 def test_a_command_that_needs_it_says_what_to_install(environment: dict[str, str], command: str) -> None:

@@ -9,9 +9,9 @@ from barnabas.quorum.metadata_log import MetadataLog
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.records.record import iter_records
+from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
 from tests.coordinator.virtual_loop import VirtualLoop
-from tests.simulation.disk import SimDisk
 
 CONFIG = LogConfig(segment_bytes=2_000, segment_ms=1 << 40, retention_ms=-1, retention_bytes=-1, file_delete_delay_ms=0)
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from barnabas.protocol.api_keys import ApiKey, api
 from barnabas.protocol.framing import parse_request_header
 from barnabas.raft.voters import VoterEndpoint
+from barnabas.simulation.node import Node
+from barnabas.simulation.world import World
 from tests.client.scripted_broker import frame_response, versions_response
-from tests.simulation.node import Node
-from tests.simulation.world import World
 
 PORT = 9093
 APIS = {key: (api(key).min_version, api(key).max_version) for key in (18, 19, 20, 56, 58, 62, 63, 67)}

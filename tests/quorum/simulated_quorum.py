@@ -31,8 +31,8 @@ from barnabas.raft.seams import SnapshotId
 from barnabas.raft.snapshot_messages import piece_message, read_snapshot_request
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.record import iter_records
-from tests.simulation.node import Node
-from tests.simulation.world import World
+from barnabas.simulation.node import Node
+from barnabas.simulation.world import World
 
 CLUSTER = "h3p9Kx-TQ3OqgKQkXVdIew"
 PORT = 9093

@@ -18,9 +18,9 @@ from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.principal import read_principal
 from barnabas.quorum.controller_channel import ControllerChannel
 from barnabas.raft.voters import VoterEndpoint
+from barnabas.simulation.world import World
 from tests.client.scripted_broker import frame_response
 from tests.quorum.scripted_controller import Asked, Close, ScriptedController
-from tests.simulation.world import World
 
 HEARTBEAT = messages.BrokerHeartbeatRequest(broker_id=1, broker_epoch=5)
 ALIVE = messages.BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False)

@@ -24,9 +24,9 @@ from barnabas.protocol.messages import (
     MetadataRequest,
 )
 from barnabas.quorum.controller_server import ControllerServer
+from barnabas.simulation.disk import SimDisk
 from tests.metadata.controller_harness import CLUSTER_ID
 from tests.node.only_voter import opened_quorum
-from tests.simulation.disk import SimDisk
 
 
 def config_of(listener: str = "CONTROLLER://127.0.0.1:0", **settings: str) -> BrokerConfig:

@@ -12,8 +12,8 @@ from barnabas.api.serving.context import ConnectionInfo
 from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage, Endpoint
 from barnabas.metadata.local_controller import LocalController
 from barnabas.quorum.failure_probes import FailureProbes
-from tests.simulation.node import Node
-from tests.simulation.world import World
+from barnabas.simulation.node import Node
+from barnabas.simulation.world import World
 
 EPOCH = 7
 

@@ -29,8 +29,8 @@ from barnabas.raft.election_state import ElectionState
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import VoterSet
+from barnabas.simulation.disk import SimDisk
 from tests.metadata.controller_harness import CLUSTER_ID, ControllerHarness
-from tests.simulation.disk import SimDisk
 
 LISTENERS = {"listeners": "PLAINTEXT://localhost:9092"}
 LOG = "__cluster_metadata-0"

@@ -18,9 +18,9 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.quorum.metadata_quorum import MetadataQuorum
+from barnabas.simulation.disk import SimDisk
 from tests.api.quiet_clock import QuietClock
 from tests.metadata.controller_harness import CLUSTER_ID
-from tests.simulation.disk import SimDisk
 
 PROPERTIES = {
     "listeners": "PLAINTEXT://localhost:9092",

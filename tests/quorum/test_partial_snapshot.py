@@ -14,7 +14,7 @@ from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.builder import build_batch
 from barnabas.records.record_batch import iter_batches
-from tests.simulation.disk import SimDisk
+from barnabas.simulation.disk import SimDisk
 
 DIRECTORY = "/data/__cluster_metadata-0"
 CONFIG = LogConfig(segment_bytes=300, segment_ms=1 << 40, retention_ms=-1, retention_bytes=-1, file_delete_delay_ms=0)

@@ -14,8 +14,8 @@ from barnabas.protocol.messages import (
     ProduceResponse,
 )
 from barnabas.records.builder import build_batch
+from barnabas.simulation.node_loop import NodeLoop
 from tests.simulation.client import Client
-from tests.simulation.node_loop import NodeLoop
 from tests.simulation.test_virtual_time import ADDRESS, create, in_virtual_time
 
 pytestmark = pytest.mark.slow

@@ -33,15 +33,15 @@ from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_fetcher_manager import ReplicaFetcherManager
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.node import EPOCH_MS
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.steps import run_on_the_spot, sleep, start
 from barnabas.turns import new_budget
 from tests.at_once import at_once
 from tests.metadata.controller_harness import ControllerHarness
 from tests.replication.following import FETCH_VERSION, batches_of, over_the_wire
 from tests.replication.hosting import batch, cancel_waiting
-from tests.simulation.disk import SimDisk
-from tests.simulation.node import EPOCH_MS
-from tests.simulation.world_loop import WorldLoop
 
 LATENCY_S = 0.001
 PUBLISH_S = 0.005

@@ -19,9 +19,9 @@ from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.offset_lookup import lookup_offset
 from barnabas.replication.partition import Partition
+from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
 from tests.replication.hosting import batch, topic_id
-from tests.simulation.disk import SimDisk
 
 FETCH_VERSION = 18
 EVERYTHING = 1 << 30

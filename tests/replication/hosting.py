@@ -20,10 +20,10 @@ from barnabas.records.builder import build_batch
 from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.replica_changes import apply_delta
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.simulation.node import EPOCH_MS
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.turns import new_budget
 from tests.at_once import at_once
-from tests.simulation.node import EPOCH_MS
-from tests.simulation.world_loop import WorldLoop
 
 NODE = 1
 

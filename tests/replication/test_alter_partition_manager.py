@@ -14,8 +14,8 @@ from barnabas.protocol.messages import AlterPartitionRequest, AlterPartitionResp
 from barnabas.replication import alter_partition_manager
 from barnabas.replication.alter_partition_manager import NAMED_MAX, RETRY_MS, AlterPartitionManager
 from barnabas.replication.partition import Partition
+from barnabas.simulation.world_loop import WorldLoop
 from tests.replication.following import Node, registration
-from tests.simulation.world_loop import WorldLoop
 
 
 class Controller:

@@ -11,9 +11,9 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.replication.awaited_offset import AwaitedOffset, all_settled
 from barnabas.replication.purgatory import Purgatory
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting
-from tests.simulation.world_loop import WorldLoop
 
 
 class Reached(AwaitedOffset):

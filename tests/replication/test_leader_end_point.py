@@ -7,8 +7,8 @@ from typing import Any
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import FetchRequest, ListOffsetsRequest
 from barnabas.replication.leader_end_point import RemoteLeaderEndPoint
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.steps import step
-from tests.simulation.world_loop import WorldLoop
 
 
 class Connection:

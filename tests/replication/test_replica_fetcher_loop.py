@@ -15,12 +15,12 @@ from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsR
 from barnabas.replication import replica_fetcher
 from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
 from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
+from barnabas.simulation.world_loop import WorldLoop
 from barnabas.steps import sleep, step
 from barnabas.turns import WRITE
 from tests.replication.following import Node, over_the_wire, registration
 from tests.replication.hosting import Hosting
 from tests.short_turns import set_turn
-from tests.simulation.world_loop import WorldLoop
 
 WAIT_MS = 70
 BACKOFF_MS = 50

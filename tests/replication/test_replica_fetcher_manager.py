@@ -12,8 +12,8 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_fetcher_manager import FetcherId, ReplicaFetcherManager, fetcher_number
+from barnabas.simulation.world_loop import WorldLoop
 from tests.replication.following import Node, registration
-from tests.simulation.world_loop import WorldLoop
 
 
 class World:

@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from barnabas.embedded.broker import Broker
-from barnabas.retries.committed_records import READER_SETTINGS, log_ends, read_committed
+from barnabas.retries.committed_records import READER_SETTINGS, last_of_key, log_ends, read_committed, read_messages
 from tests.retries.records import values, write
 
 
@@ -64,3 +64,30 @@ def test_records_that_are_deleted_while_they_are_read_are_an_error(barnabas: Bro
     with pytest.raises(KafkaException, match="orders-0 lost records while it was read"):
         list(read_committed(consumer, {("orders", 0): 0}))
     assert values(read_committed(reader(barnabas), {("orders", 0): 0})) == ["c"]
+
+
+@pytest.mark.slow
+def test_the_last_record_of_a_key(barnabas: Broker) -> None:
+    barnabas.create_topic("notes")
+    write(barnabas.bootstrap_servers, "notes", [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")])
+    admin = AdminClient({"bootstrap.servers": barnabas.bootstrap_servers})
+    consumer = reader(barnabas)
+    found = last_of_key(consumer, admin, "notes", b"a")
+    assert found is not None
+    assert found.value == b"3"
+    assert last_of_key(consumer, admin, "notes", b"d") is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [1, 3])
+def test_deleted_offsets_are_an_error_for_a_reader_that_does_not_skip_them(barnabas: Broker, end: int) -> None:
+    barnabas.create_topic("orders")
+    write(barnabas.bootstrap_servers, "orders", [(None, "a"), (None, "b"), (None, "c")])
+    admin = AdminClient({"bootstrap.servers": barnabas.bootstrap_servers})
+    for deleted in admin.delete_records([TopicPartition("orders", 0, 2)]).values():
+        deleted.result(30)
+    consumer = reader(barnabas)
+    begin, ends = {("orders", 0): 0}, {("orders", 0): end}
+    assert len(list(read_messages(consumer, begin, ends))) == end // 3
+    with pytest.raises(KafkaException, match="lost records while it was read"):
+        list(read_messages(consumer, begin, ends, skips_deleted=False))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,3 +94,71 @@ def test_a_full_queue_is_emptied_first() -> None:
                 raise BufferError
 
     assert sent(Full()) == ["init", "begin", "produce", "poll", "produce", "send_offsets_to", "commit"]
+
+
+class Leader(Scripted):
+    """A producer whose records get the offsets 10, 11, …, in the order of their production."""
+
+    def produce(self, *_: object, on_delivery: Callable[[object, object], None] | None = None, **__: object) -> None:
+        offset = 10 + self.calls.count("produce")
+        self.__getattr__("produce")()
+        if on_delivery is not None:
+            on_delivery(None, SimpleNamespace(offset=lambda: offset))
+
+
+def placed(producer: Leader, notes: Callable[[list[int]], list[Output]] | None = None) -> list[str]:
+    forwarder = Forwarder(producer)  # type: ignore[arg-type]
+    forwarder.send_placed([Output("bills", b"v"), Output("bills", b"w")], notes or note)
+    return producer.calls
+
+
+def note(offsets: list[int]) -> list[Output]:
+    return [Output("notes", repr(offsets).encode())]
+
+
+def test_notes_know_the_offsets_of_the_records() -> None:
+    seen = []
+
+    def notes(offsets: list[int]) -> list[Output]:
+        seen.append(list(offsets))
+        return note(offsets)
+
+    assert placed(Leader(), notes) == ["init", "begin", "produce", "produce", "flush", "produce", "commit"]
+    assert seen == [[10, 11]]
+
+
+def test_a_repeated_transaction_has_new_notes() -> None:
+    seen = []
+
+    def notes(offsets: list[int]) -> list[Output]:
+        seen.append(list(offsets))
+        return []
+
+    once = ["begin", "produce", "produce", "flush"]
+    fails = Leader(("commit_transaction", abortable(KafkaError.INVALID_PRODUCER_EPOCH)))
+    assert placed(fails, notes) == ["init", *once, "commit", *ABORT, *once, "commit"]
+    assert seen == [[10, 11], [12, 13]]
+
+
+def test_a_record_that_is_not_acknowledged_is_sent_again() -> None:
+    """A producer that never acknowledges: the transaction is given up after five times."""
+    forwarder = Forwarder(Scripted())  # type: ignore[arg-type]
+    with pytest.raises(KafkaException) as failure:
+        forwarder.send_placed([Output("bills", b"v")], note)
+    assert failure.value.args[0].code() == KafkaError._TIMED_OUT
+
+
+def test_notes_that_raise_abort_the_transaction() -> None:
+    def notes(offsets: list[int]) -> list[Output]:
+        raise ValueError("another topic")
+
+    producer = Leader()
+    with pytest.raises(ValueError, match="another topic"):
+        placed(producer, notes)
+    assert producer.calls[-2:] == ABORT
+
+
+def test_a_new_partition_is_looked_for() -> None:
+    unknown = KafkaError(KafkaError._UNKNOWN_PARTITION)
+    calls = sent(Scripted(("produce", unknown)))
+    assert calls == ["init", "begin", "produce", "list_topics", "poll", "produce", "send_offsets_to", "commit"]

@@ -29,11 +29,11 @@ from barnabas.share.in_flight import RecordState
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_partition import SharePartition
+from barnabas.simulation.disk import SimDisk
 from barnabas.steps import start
 from tests.golden import Script, milliseconds, options
 from tests.replication.hosting import Hosting
 from tests.share.state_store import Persister, Settings, Store, WatchedManager
-from tests.simulation.disk import SimDisk
 
 T = TypeVar("T")
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+from barnabas.simulation.timeline import LogLines
 from tests.long_runs import LongRun, add_flag
 from tests.scribbled_frames import scribble_over_handled_frames
 from tests.simulation import cluster, one_broker
@@ -25,7 +26,6 @@ from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
 from tests.simulation.sink import sink_cluster
 from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS as BUGS_OF_THE_SINK
-from tests.simulation.timeline import LogLines
 
 REPORT_EVERY_SEEDS = 100
 _RECORDED = 5  # kinds of counts in a line of docs/long-runs.md

@@ -26,12 +26,13 @@ from typing import NamedTuple
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_registration import PartitionRegistration
-from tests.simulation.broker_node import PORT
+from barnabas.simulation.broker_node import PORT
+from barnabas.simulation.cluster_node import CONTROLLER_PORT
+from barnabas.simulation.node import Node
 from tests.simulation.cluster_faults import Faults
-from tests.simulation.cluster_node import CONTROLLER_PORT, ClusterNode
 from tests.simulation.end_watcher import WATCHER
 from tests.simulation.history import Partition
-from tests.simulation.node import Node
+from tests.simulation.judged_node import JudgedNode
 
 POLL_SECONDS = 0.02
 SETTLE_SECONDS = 20.0
@@ -50,9 +51,9 @@ class Aim(NamedTuple):
 
     topic: str
     index: int  # type: ignore[assignment]  # nobody looks for a place in the tuple
-    leader: ClusterNode
-    next: ClusterNode
-    last: ClusterNode
+    leader: JudgedNode
+    next: JudgedNode
+    last: JudgedNode
 
 
 class AimedFaults(Faults):
@@ -100,7 +101,7 @@ class AimedFaults(Faults):
         topic = self._image().topics.by_name.get(aim.topic)
         return None if topic is None else topic.partitions.get(aim.index)
 
-    def _leads(self, aim: Aim, node: ClusterNode) -> bool:
+    def _leads(self, aim: Aim, node: JudgedNode) -> bool:
         partition = self._partition(aim)
         return partition is not None and partition.leader == node.node_id
 
@@ -125,7 +126,7 @@ class AimedFaults(Faults):
     def _pick_any(self) -> Aim | None:
         return self._pick([*self.written, *self.coordinated])
 
-    def _controller(self) -> ClusterNode | None:
+    def _controller(self) -> JudgedNode | None:
         """Return the node that leads the quorum, as it says itself; None if none or several do."""
         leading = [node for node in self.nodes if node.serves and node.image is not None and node.raft.is_leader]
         return leading[0] if len(leading) == 1 else None
@@ -141,12 +142,12 @@ class AimedFaults(Faults):
 
     # What it does
 
-    def _starve(self, leader: ClusterNode, *followers: ClusterNode) -> None:
+    def _starve(self, leader: JudgedNode, *followers: JudgedNode) -> None:
         """Let followers receive nothing from a broker, while the quorum goes on."""
         for follower in followers:
             self._world.network.cut(leader.host, follower.host, PORT)
 
-    def _crash(self, node: ClusterNode) -> bool:
+    def _crash(self, node: JudgedNode) -> bool:
         """Kill a node if it may crash now; return whether it did."""
         if not node.serves or not self._may_crash(node):
             return False
@@ -155,7 +156,7 @@ class AimedFaults(Faults):
         self._history.crashes.append(f"kill of {node.name}")
         return True
 
-    def _start(self, *nodes: ClusterNode) -> None:
+    def _start(self, *nodes: JudgedNode) -> None:
         for node in nodes:
             if not node.is_up:
                 node.begin(self._history)
@@ -229,7 +230,7 @@ class AimedFaults(Faults):
         self._start(voter)
         await asyncio.sleep(8.0)
 
-    def _voted_for(self, voter: ClusterNode, epoch: int) -> int | None:
+    def _voted_for(self, voter: JudgedNode, epoch: int) -> int | None:
         """Return for which other node a voter has voted since an epoch."""
         if not voter.serves or voter.image is None:
             return None
@@ -276,7 +277,7 @@ class AimedFaults(Faults):
             await self._until(lambda: self._leads(aim, aim.leader))
             await asyncio.sleep(2.0 + 2.0 * self._rng.random())
 
-    def _part(self, node: ClusterNode, *, also_from_clients: bool) -> None:
+    def _part(self, node: JudgedNode, *, also_from_clients: bool) -> None:
         others: Sequence[Node] = self._world.nodes if also_from_clients else self.nodes
         self._world.network.part([node.host], [other.host for other in others if other is not node])
 
@@ -323,7 +324,7 @@ class AimedFaults(Faults):
         await self._until(lambda: any(self._leads_quorum_since(other, epoch) for other in others))
         await asyncio.sleep(self._rng.random())
 
-    def _leads_quorum_since(self, node: ClusterNode, epoch: int) -> bool:
+    def _leads_quorum_since(self, node: JudgedNode, epoch: int) -> bool:
         has_joined = node.serves and node.image is not None
         return has_joined and node.raft.is_leader and node.raft.epoch > epoch
 

@@ -21,27 +21,28 @@ from typing import Any
 
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode
+from barnabas.simulation.broker_node import PORT
+from barnabas.simulation.cluster_node import CLUSTER_ID
+from barnabas.simulation.node import NodeDied
+from barnabas.simulation.world import World, without_collections
 from tests.simulation import end_watcher, offset_watcher, recreator
 from tests.simulation.aimed_faults import AIMED, AimedFaults
-from tests.simulation.broker_node import PORT
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
-from tests.simulation.cluster_node import CLUSTER_ID, ClusterNode
 from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
+from tests.simulation.judged_node import JudgedNode
 from tests.simulation.mover import Mover
-from tests.simulation.node import NodeDied
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
 from tests.simulation.result import Result, played
 from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
-from tests.simulation.world import World, without_collections
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""
@@ -285,7 +286,7 @@ class SimulatedCluster:
         ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, count)) for each in self.transactors]
         self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
 
-    def _add_nodes(self) -> list[ClusterNode]:
+    def _add_nodes(self) -> list[JudgedNode]:
         both: tuple[str, ...] = ("broker", "controller")
         roles = dict.fromkeys(range(1, self.plan.nodes + 1), both)
         if self.plan.has_own_controller:
@@ -295,7 +296,7 @@ class SimulatedCluster:
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
         properties, moving = self.plan.properties(), self.plan.has_moving_voters
         return [
-            self.world.add(ClusterNode(self.world, each, hosts[each], of, voters, properties, has_moving_voters=moving))
+            self.world.add(JudgedNode(self.world, each, hosts[each], of, voters, properties, has_moving_voters=moving))
             for each, of in roles.items()
         ]
 

@@ -24,13 +24,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import KafkaError
-from tests.simulation.cluster_node import ClusterNode
+from barnabas.simulation.node import NodeDied
+from barnabas.simulation.world_loop import Crash
 from tests.simulation.history import History
-from tests.simulation.node import NodeDied
-from tests.simulation.world_loop import Crash
+from tests.simulation.judged_node import JudgedNode
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from barnabas.simulation.world import World
 
 STOP_SECONDS = 60.0
 """More than a clean stop takes."""
@@ -51,7 +51,7 @@ class Faults:
     def __init__(
         self,
         world: World,
-        nodes: Sequence[ClusterNode],
+        nodes: Sequence[JudgedNode],
         history: History,
         *,
         kinds: Sequence[str],
@@ -67,9 +67,9 @@ class Faults:
         self._under_way: dict[asyncio.Task[None], None] = {}
         self._stopping: dict[asyncio.Task[None], None] = {}
         # The last node whose disk has forgotten something, until every replica is in sync again.
-        self._forgetful: ClusterNode | None = None
+        self._forgetful: JudgedNode | None = None
         # The nodes that have died since then.
-        self._died: set[ClusterNode] = set()
+        self._died: set[JudgedNode] = set()
 
     async def run(self) -> None:
         """Let one fault begin after the other until cancelled."""
@@ -104,30 +104,30 @@ class Faults:
             if not node.is_up:
                 node.begin(self._history)
 
-    def _node(self, rng: random.Random) -> ClusterNode | None:
+    def _node(self, rng: random.Random) -> JudgedNode | None:
         """Return a node that runs; None if the one that was picked does not."""
         node = rng.choice(list(self.nodes))
         return node if node.serves and not node.loop.is_paused else None
 
-    def _may_crash(self, node: ClusterNode) -> bool:
+    def _may_crash(self, node: JudgedNode) -> bool:
         """Return whether a node may die now and keep its disk."""
         if (self._forgetful is not None or self._died) and self._are_in_sync():
             self._forgetful = None
             self._died.clear()
         return self._forgetful in (None, node)
 
-    def _may_lose_power(self, node: ClusterNode) -> bool:
+    def _may_lose_power(self, node: JudgedNode) -> bool:
         """Return whether a node may now lose what its disk has not synced."""
         is_another_dying = any(each.is_dying for each in self.nodes)
         return node.serves and not is_another_dying and self._may_crash(node) and self._died <= {node}
 
-    def _cut_power(self, node: ClusterNode) -> None:
+    def _cut_power(self, node: JudgedNode) -> None:
         """Take a node's power, and with it what its disk has not synced; `_may_lose_power` says whether it may."""
         self._forgetful = node
         node.lose_power()
         self._history.crashes.append(f"power cut of {node.name}")
 
-    def _to_kill(self, rng: random.Random) -> ClusterNode | None:
+    def _to_kill(self, rng: random.Random) -> JudgedNode | None:
         """Return a node that runs and may die now; None if the one that was picked does not."""
         node = self._node(rng)
         if node is None or not self._may_crash(node):
@@ -138,7 +138,7 @@ class Faults:
     def _seconds(self, rng: random.Random) -> float:
         return rng.choice((0.3, min(2.0, self._longest_seconds / 3), self._longest_seconds)) * rng.random()
 
-    async def _stay_down(self, node: ClusterNode, rng: random.Random) -> None:
+    async def _stay_down(self, node: JudgedNode, rng: random.Random) -> None:
         await asyncio.sleep(0.05 + self._seconds(rng))
         if not node.is_up:
             node.begin(self._history)
@@ -193,7 +193,7 @@ class Faults:
             await asyncio.wait({task})
             await self._stay_down(node, rng)
 
-    async def _stop(self, node: ClusterNode) -> None:
+    async def _stop(self, node: JudgedNode) -> None:
         # It may die before it has stopped.
         with contextlib.suppress(NodeDied):
             try:
@@ -268,7 +268,7 @@ class Faults:
             await asyncio.sleep(self._seconds(rng))
             node.disk.short_write_rate = 0.0
 
-    async def _with_bad_disk(self, node: ClusterNode, rng: random.Random, *, must_restart: bool = False) -> None:
+    async def _with_bad_disk(self, node: JudgedNode, rng: random.Random, *, must_restart: bool = False) -> None:
         node.has_bad_disk = True
         await asyncio.sleep(self._seconds(rng))
         if must_restart:

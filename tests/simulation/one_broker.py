@@ -17,6 +17,8 @@ from typing import Any
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.protocol.errors import ErrorCode
+from barnabas.simulation.world import World
+from barnabas.simulation.world_loop import Crash
 from tests.simulation.client import Client
 from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS
@@ -25,8 +27,6 @@ from tests.simulation.history import History, Partition
 from tests.simulation.result import Result, played
 from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.workload import NOT_YET, Committer, Producer, Reader
-from tests.simulation.world import World
-from tests.simulation.world_loop import Crash
 
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""

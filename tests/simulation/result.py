@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.protocol.errors import KafkaError
+from barnabas.simulation.timeline import Timeline
+from barnabas.simulation.world import World
+from barnabas.simulation.world_loop import Stuck
 from tests.simulation import checkers
 from tests.simulation.history import History
-from tests.simulation.timeline import Timeline
 from tests.simulation.transactions import Refused
 from tests.simulation.workload import LOST
-from tests.simulation.world import World
-from tests.simulation.world_loop import Stuck
 
 
 @dataclass

@@ -8,14 +8,14 @@ from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
 
+from barnabas.simulation.world import World
 from tests.simulation.cluster_faults import Faults
-from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.history import History
-from tests.simulation.world import World
+from tests.simulation.judged_node import JudgedNode
 
 
 class Machine:
-    """As much of a ClusterNode as the faults of this module use; it starts at once."""
+    """As much of a JudgedNode as the faults of this module use; it starts at once."""
 
     def __init__(self, name: str) -> None:
         self.name, self.is_broker, self.is_up, self.is_dying = name, True, True, False
@@ -57,7 +57,7 @@ class Cluster:
     async def do(self, fault: str, name: str) -> bool:
         """Let a fault happen to one node; return whether it did."""
         machine = self.machines[name]
-        self.faults.nodes = [cast(ClusterNode, machine)]
+        self.faults.nodes = [cast(JudgedNode, machine)]
         before = len(machine.happened)
         await getattr(self.faults, fault)(random.Random(1))
         return len(machine.happened) > before

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.node import Node
-from tests.simulation.world import World
+from barnabas.simulation.node import Node
+from barnabas.simulation.world import World
 
 
 def played(story: Callable[[Node, list[object]], Coroutine[Any, Any, None]]) -> list[object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 
-from tests.simulation.timeline import LogLines, Timeline
-from tests.simulation.world import World
+from barnabas.simulation.timeline import LogLines, Timeline
+from barnabas.simulation.world import World
 
 PAGE = """\
      seconds  who         what

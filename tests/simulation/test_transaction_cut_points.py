@@ -24,8 +24,10 @@ import pytest
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.simulation.disk import SimDisk
+from barnabas.simulation.world import World
+from barnabas.simulation.world_loop import Crash
 from tests.simulation.client import Client
-from tests.simulation.disk import SimDisk
 from tests.simulation.transactions import (
     GROUP,
     READ_COMMITTED,
@@ -37,8 +39,6 @@ from tests.simulation.transactions import (
     read_committed,
     state_of,
 )
-from tests.simulation.world import World
-from tests.simulation.world_loop import Crash
 
 PROPERTIES = {
     "offsets.topic.num.partitions": "1",

@@ -32,11 +32,11 @@ from barnabas.protocol.messages import (
     SyncGroupResponse,
 )
 from barnabas.records.builder import build_batch
+from barnabas.simulation.node_loop import NodeLoop
+from barnabas.simulation.world import World
 from tests.simulation.client import Client
 from tests.simulation.history import Partition
-from tests.simulation.node_loop import NodeLoop
 from tests.simulation.workload import fetch
-from tests.simulation.world import World
 
 ADDRESS = ("127.0.0.1", 9092)
 P = Partition("t", 0)

@@ -14,6 +14,7 @@ from typing import Any
 from barnabas.client.errors import BrokerNotAvailable, ConnectionLost
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.ordered_growth import SETTING
 from barnabas.records.builder import build_batch
 from barnabas.records.record import check_records
 from barnabas.records.record_batch import iter_batches
@@ -58,6 +59,7 @@ class FakeCluster:
 
     Attributes:
         fenced: how many brokers have registered and do not serve.
+        growth: the setting barnabas.ordered.growth of topics that have it.
         supported: the highest version of each API that a client asks about first; the others are not supported.
         created: the topics of CreateTopics requests.
     """
@@ -66,6 +68,7 @@ class FakeCluster:
         self.topics: dict[str, FakeTopic] = {}
         self.brokers = brokers
         self.fenced = 0
+        self.growth: dict[str, str] = {}
         self.supported: dict[int, int] = {}
         self.created: list[Any] = []
         self.create_error = ErrorCode.NONE
@@ -138,6 +141,22 @@ class FakeCluster:
             for n in range(listed)
         ]
         return response(cluster_id="fake", controller_id=0, brokers=brokers)
+
+    def answer_DescribeConfigs(self, request: Any, node: int) -> Any:
+        response = messages.DescribeConfigsResponse
+        entry = response.DescribeConfigsResourceResult
+        return response(
+            results=[
+                response.DescribeConfigsResult(
+                    resource_type=each.resource_type,
+                    resource_name=each.resource_name,
+                    configs=[entry(name=SETTING, value=self.growth[each.resource_name], config_source=1)]
+                    if each.resource_name in self.growth
+                    else [],
+                )
+                for each in request.resources
+            ]
+        )
 
     def answer_CreateTopics(self, request: Any, node: int) -> Any:
         response = messages.CreateTopicsResponse

@@ -7,7 +7,7 @@ from barnabas.claims.errors import PayloadError, StoreError
 from barnabas.claims.payload_store import PayloadStore, WrongSize
 
 THRESHOLD_BYTES = 512 * 1024
-"""From this size on a value goes to the store: half of what a topic takes by default (`max.message.bytes`, 1,048,588),
+"""From this size on a value goes to the store: half of a topic's default `max.message.bytes`, 1,048,588,
 which leaves room for key and headers, and for a second record in the batch."""
 _NAMES = 100
 

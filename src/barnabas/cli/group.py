@@ -12,6 +12,7 @@ from barnabas.cli.group_delete_offsets import delete_offsets
 from barnabas.cli.group_lag import lag_rows
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.group_verdicts import verdicts
+from barnabas.cli.growth_words import held_from
 from barnabas.cli.output import Table
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
@@ -118,7 +119,7 @@ def describe(
     summary_only: bool,
     members: bool,
 ) -> None:
-    """Describe groups: state, members, and how far each partition is behind."""
+    """Describe groups: state, members, how far each partition is behind, and which ones ordered growth still holds back."""
     data: list[dict[str, object]] = []
     tables: list[Table] = []
     with session.admin() as admin:
@@ -134,6 +135,10 @@ def describe(
                 table = _members(found) if members else Table(_LAG_COLUMNS, rows, hidden_first=_LAG_HIDDEN_FIRST)
                 shown["members_list" if members else "partitions"] = table.objects()
                 tables += [table] if table.rows else []
+            if held := held_from(admin, found):
+                waiting = Table(("TOPIC", "PARTITION", "WAITS"), held, below=("WAITS",))
+                tables.append(waiting)
+                shown["held"] = waiting.objects()
             data.append(shown)
     if data or not outcomes:
         session.output.show(data, *tables)

@@ -7,14 +7,22 @@ from collections.abc import Iterable, Mapping
 from barnabas.cli.failure import Failure
 from barnabas.client.admin import EARLIEST, LATEST, Admin, OffsetAndTimestamp, TopicPartition, result
 from barnabas.client.log_points import Anchor, Point
+from barnabas.client.offsets import READ_UNCOMMITTED
 
 Bounds = tuple[int | None, int | None]
 
 
-def log_bounds(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Bounds]:
-    """Return each partition's log start offset and high watermark; None if it is gone or its leader does not answer."""
+def log_bounds(
+    admin: Admin, partitions: Iterable[TopicPartition], isolation: int = READ_UNCOMMITTED
+) -> dict[TopicPartition, Bounds]:
+    """Return each partition's log start offset and high watermark; None if it is gone or its leader does not answer.
+
+    Args:
+        isolation: READ_COMMITTED returns the last stable offset in place of the high watermark.
+    """
     wanted = list(partitions)
-    first, last = (admin.list_offsets(dict.fromkeys(wanted, position)) for position in (EARLIEST, LATEST))
+    first = admin.list_offsets(dict.fromkeys(wanted, EARLIEST))
+    last = admin.list_offsets(dict.fromkeys(wanted, LATEST), isolation_level=isolation)
 
     def offset(outcome: object) -> int | None:
         return outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None

@@ -198,7 +198,17 @@ def json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
 
 def to_json(record: Shown) -> bytes:
     """Return a record as one line of JSON."""
-    found: dict[str, object] = {
+    return json_line(json_object(record))
+
+
+def json_line(found: dict[str, object]) -> bytes:
+    """Return an object as one line of JSON that a terminal prints and does not obey."""
+    return printable_json(json.dumps(found, ensure_ascii=False)).encode() + b"\n"
+
+
+def json_object(record: Shown) -> dict[str, object]:
+    """Return the fields of a record's line of JSON."""
+    return {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
@@ -207,4 +217,3 @@ def to_json(record: Shown) -> bytes:
         **json_bytes("value", record.value),
         "headers": [{"key": name, **json_bytes("value", value)} for name, value in record.headers],
     }
-    return printable_json(json.dumps(found, ensure_ascii=False)).encode() + b"\n"

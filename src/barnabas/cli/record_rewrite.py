@@ -15,8 +15,11 @@ from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 
 
-def load_rewrite(text: str) -> Change:
+def load_rewrite(text: str, option: str = "--rewrite") -> Change:
     """Return the function that `file.py:function` names; what it raises becomes a failure that names the record.
+
+    Args:
+        option: that the text was given with.
 
     Raises:
         BadParameter: there is no such file or function.
@@ -24,10 +27,10 @@ def load_rewrite(text: str) -> Change:
     """
     path, _, name = text.rpartition(":")
     if not path or not name:
-        raise click.BadParameter(f"'{printable(text)}' is not file.py:function", param_hint="--rewrite")
+        raise click.BadParameter(f"'{printable(text)}' is not file.py:function", param_hint=option)
     spec = spec_from_file_location("barnabas_rewrite", path)
     if spec is None or spec.loader is None or not Path(path).is_file():
-        raise click.BadParameter(f"there is no Python file {printable(path)}", param_hint="--rewrite")
+        raise click.BadParameter(f"there is no Python file {printable(path)}", param_hint=option)
     module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -36,7 +39,7 @@ def load_rewrite(text: str) -> Change:
     function = getattr(module, name, None)
     if not callable(function):
         meant = did_you_mean(name, [each for each in vars(module) if not each.startswith("_")])
-        raise click.BadParameter(f"{printable(path)} has no function {printable(name)}{meant}", param_hint="--rewrite")
+        raise click.BadParameter(f"{printable(path)} has no function {printable(name)}{meant}", param_hint=option)
     return _explained(name, function)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Callable
 from contextlib import closing
 
@@ -13,16 +12,15 @@ from confluent_kafka.admin import AdminClient
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected
-from barnabas.cli.log_bounds import Bounds, log_bounds, offsets_of
-from barnabas.cli.offset_grammar import START, Range, parse_offsets
+from barnabas.cli.log_bounds import Bounds, log_bounds
+from barnabas.cli.log_places import places_of
 from barnabas.cli.record_filter import RECORD_FILTER_HELP, RECORD_FILTERS, parse_filter
 from barnabas.cli.record_rewrite import load_rewrite
 from barnabas.cli.sending_once import create_state_topic, explained_library, transactional_producer
 from barnabas.cli.session import Session, complete_cuts, complete_groups, complete_topics, session_options
 from barnabas.cli.termination import ends_cleanly
-from barnabas.client.admin import Admin, Cut, TopicMetadata, TopicPartition, result
+from barnabas.client.admin import Admin, TopicMetadata, TopicPartition, result
 from barnabas.client.cuts import is_valid_cut_name
-from barnabas.client.log_points import Anchor, Point
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.forwarding import Forwarder, GroupWentOn
@@ -31,9 +29,7 @@ from barnabas.retries.record import Record
 from barnabas.retries.replay import Change, records_left, stored_progress, transactional_id
 from barnabas.retries.replay import replay as send
 from barnabas.retries.replayed import STATE_TOPIC, Progress
-from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
-from barnabas.words.times import parse_time_ms
 
 _COLUMNS = ("NAME", "TOPIC", "TO", "READ", "WRITTEN", "STATUS")
 
@@ -113,7 +109,7 @@ def replay(
             progress = _continued(consumer, library_admin, new) if has_state else None
             if progress is None:
                 progress = new
-                progress.partitions = _places(admin, begin, source)
+                progress.partitions = places_of(admin, source, begin)
             status = "finished before"
             if not progress.is_finished or progress.read == 0:
                 _warn_of_loss(progress, log_bounds(admin, _partitions(progress)))
@@ -163,70 +159,6 @@ def _named(admin: Admin, name: str, topic: str, to: str, choice: str) -> tuple[P
         )
     ids = uuid_to_str(source.topic_id), uuid_to_str(target.topic_id)
     return Progress(name, topic, ids[0], to, ids[1], choice, {}), source
-
-
-def _places(admin: Admin, begin: str, source: TopicMetadata) -> dict[int, tuple[int, int]]:
-    """Return where to begin and end in each partition.
-
-    Raises:
-        Failure: a partition has no leader, or the cut does not fit.
-    """
-    bounds = log_bounds(admin, [TopicPartition(source.name, each) for each in range(len(source.partitions))])
-    first, last = _offsets(admin, begin, source, bounds)
-    places = {}
-    for where, (start, end) in bounds.items():
-        until = min(end or 0, last.get(where, end or 0))
-        places[where.partition] = (min(max(first.get(where, 0), start or 0), until), until)
-    return places
-
-
-Offsets = dict[TopicPartition, int]
-
-
-def _offsets(
-    admin: Admin, text: str, source: TopicMetadata, bounds: dict[TopicPartition, Bounds]
-) -> tuple[Offsets, Offsets]:
-    """Return where to begin, and where to end if the text says so."""
-    place = _range(text, time.time_ns() // 1_000_000)
-    if place is None:
-        # A partition that is newer than the cut begins at its start.
-        return {**offsets_of(admin, START, bounds), **_cut(admin, text, source).offsets}, {}
-    return offsets_of(admin, place.begin, bounds), {} if place.end is None else offsets_of(admin, place.end, bounds)
-
-
-def _range(text: str, now_ms: int) -> Range | None:
-    """Return a range of offsets or a time; None for what may be the name of a cut."""
-    try:
-        return parse_offsets((text,), now_ms)
-    except ValueError as error:
-        reason = error
-    try:
-        return Range(Point(Anchor.TIME, parse_time_ms(text, now_ms)))
-    except ValueError:
-        if is_valid_cut_name(text):
-            return None
-    raise click.BadParameter(str(reason), param_hint="--from")
-
-
-def _cut(admin: Admin, name: str, source: TopicMetadata) -> Cut:
-    try:
-        stored = admin.list_cuts()
-    except ValueError as error:
-        raise Failure(str(error)) from None
-    if name not in stored:
-        hint = "`barnabas cut list` shows which exist; a time is -1h or 2026-11-21, an offset 47 or start"
-        raise Failure(f"cut {name} does not exist{did_you_mean(name, stored)}", hint)
-    kept = stored[name].topic_ids.get(source.name)
-    if kept is None:
-        raise Failure(
-            f"cut {name} has no offsets of topic {source.name}", f"`barnabas cut show {name}` shows what it has"
-        )
-    if kept != uuid_to_str(source.topic_id):
-        raise Failure(
-            f"cut {name} is of a topic {source.name} that was deleted; this one was created later",
-            "give a time or an offset",
-        )
-    return stored[name]
 
 
 def _continued(consumer: Consumer, admin: AdminClient, new: Progress) -> Progress | None:

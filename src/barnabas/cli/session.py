@@ -43,10 +43,15 @@ class Session:
     """A command's cluster and output."""
 
     def __init__(
-        self, bootstrap: str | None, properties: dict[str, str], timeout_ms: int | None, output: Output
+        self,
+        bootstrap: str | None,
+        properties: dict[str, str],
+        timeout_ms: int | None,
+        output: Output,
+        given_as: str = "--bootstrap-server",
     ) -> None:
         self.properties = properties
-        self.bootstrap = _address(bootstrap, properties)
+        self.bootstrap = _address(bootstrap, properties, given_as)
         self._is_waited_for = timeout_ms is not None
         self.timeout_ms = timeout_ms or _milliseconds(properties, "request.timeout.ms", 30_000)
         self.client_id = properties.get("client.id", CLIENT_ID)
@@ -101,14 +106,17 @@ def check_is_plaintext(settings: dict[str, str]) -> None:
         raise Failure(f"security.protocol={protocol} is not supported by this command yet", PLAINTEXT_ONLY)
 
 
-def _address(given: str | None, properties: dict[str, str]) -> str:
+def _address(given: str | None, properties: dict[str, str], given_as: str = "--bootstrap-server") -> str:
     """Return the address to connect to first.
+
+    Args:
+        given_as: the option or argument that may give it.
 
     Raises:
         UsageError: it is given and empty, or does not parse.
     """
     sources = {
-        "--bootstrap-server": given,
+        given_as: given,
         BOOTSTRAP_VARIABLE: os.environ.get(BOOTSTRAP_VARIABLE),
         "bootstrap.servers in the --command-config file": properties.get("bootstrap.servers"),
     }
@@ -117,7 +125,8 @@ def _address(given: str | None, properties: dict[str, str]) -> str:
             if (wrong := not_utf8(address)) is not None:
                 raise click.UsageError(f"{source}: {wrong}")
             if not address.strip(" ,"):
-                raise click.UsageError(f"{source} is empty: write HOST:PORT, or leave it out for {DEFAULT_BOOTSTRAP}")
+                may_be_left_out = f", or leave it out for {DEFAULT_BOOTSTRAP}" if given_as.startswith("-") else ""
+                raise click.UsageError(f"{source} is empty: write HOST:PORT{may_be_left_out}")
             try:
                 parse_bootstrap(address)
             except ValueError as error:
@@ -160,10 +169,32 @@ def session_options_of_sql(outputs: Mapping[str, type[Output]]) -> Callable[[Cal
     return lambda function: _with_session(function, "-o", "--output", "--format", tables=True, outputs=outputs)
 
 
+def session_options_of_two_clusters(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the common options to a command with arguments `source` and `target`, two addresses; it gets two `sessions`."""
+    return _with_wide(_with_connection(function, "-o", "--output", outputs=OUTPUTS, session_of=_two_sessions))
+
+
+def _two_sessions(
+    options: dict[str, Any], properties: dict[str, str], timeout_ms: int | None, output: Output
+) -> tuple[Session, ...]:
+    found = []
+    for name in ("source", "target"):
+        found.append(Session(options.pop(name), properties, timeout_ms, output, name.upper()))
+    options["sessions"] = tuple(found)
+    return tuple(found)
+
+
+def _one_session(
+    options: dict[str, Any], properties: dict[str, str], timeout_ms: int | None, output: Output
+) -> tuple[Session, ...]:
+    session = options["session"] = Session(options.pop("bootstrap"), properties, timeout_ms, output)
+    return (session,)
+
+
 def _with_session(
     function: Callable[..., None], *output: str, tables: bool, outputs: Mapping[str, type[Output]] = OUTPUTS
 ) -> Callable[..., None]:
-    @click.option(
+    option = click.option(
         "-b",
         "--bootstrap-server",
         "--bootstrap-servers",
@@ -172,6 +203,21 @@ def _with_session(
         metavar="HOST:PORT,…",
         help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
     )
+    command = option(_with_connection(function, *output, outputs=outputs, session_of=_one_session))
+    return _with_wide(command) if tables else command
+
+
+def _with_wide(command: Callable[..., None]) -> Callable[..., None]:
+    option = click.option("--wide", is_flag=True, help="Every column, also if the terminal is too narrow for it.")
+    return option(command)
+
+
+def _with_connection(
+    function: Callable[..., None],
+    *output: str,
+    outputs: Mapping[str, type[Output]],
+    session_of: Callable[[dict[str, Any], dict[str, str], int | None, Output], tuple[Session, ...]],
+) -> Callable[..., None]:
     @click.option(
         "--command-config",
         type=click.Path(exists=True, dir_okay=False),
@@ -192,7 +238,6 @@ def _with_session(
     )
     @functools.wraps(function)
     def command(
-        bootstrap: str | None,
         command_config: str | None,
         timeout_ms: int | None,
         output: str,
@@ -201,13 +246,10 @@ def _with_session(
     ) -> None:
         check_utf8(click.get_current_context())
         properties = _read_command_config(command_config) if command_config else {}
-        session = Session(bootstrap, properties, timeout_ms, outputs[output](wide=wide))
-        with explained(session.names):
-            function(session=session, **options)
+        first, *_ = session_of(options, properties, timeout_ms, outputs[output](wide=wide))
+        with explained(first.names):
+            function(**options)
 
-    if tables:
-        option = click.option("--wide", is_flag=True, help="Every column, also if the terminal is too narrow for it.")
-        return option(command)
     return command
 
 

@@ -1,4 +1,4 @@
-"""`barnabas topic`: create, list, configs, describe, alter, delete, skew, which-partition.
+"""`barnabas topic`: create, list, configs, describe, alter, grow, delete, skew, which-partition.
 
 Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 """
@@ -13,6 +13,7 @@ import click
 from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.failure import report_failures
+from barnabas.cli.growth_words import growth_of, growth_words
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import (
@@ -26,6 +27,9 @@ from barnabas.cli.topic_arguments import required, topic_names, whole_name
 from barnabas.cli.topic_audit import audit
 from barnabas.cli.topic_configs import configs
 from barnabas.cli.topic_delete import delete
+from barnabas.cli.topic_export import export
+from barnabas.cli.topic_grow import KEYS_MOVE, grow, grow_plainly
+from barnabas.cli.topic_import import import_
 from barnabas.cli.topic_owners import owners_of
 from barnabas.cli.topic_sizes import Column, figures
 from barnabas.cli.topic_skew import skew
@@ -55,7 +59,7 @@ from barnabas.words.printable import printable
 
 @click.group()
 def topic() -> None:
-    """Topics: create, list, describe, alter, trim, delete."""
+    """Topics: create, list, describe, alter, grow, trim, delete."""
 
 
 @topic.command()
@@ -224,16 +228,19 @@ def describe(
         outcomes = admin.describe_topics(required(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
         owners = owners_of(admin, found) if chosen["summary"] else {}
+        growth = growth_of(admin, [each.name for each in found]) if chosen["summary"] else {}
         described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
         details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
-            owner = {"OWNER": owners[each.name]} if each.name in owners else {}
-            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *owner)
+            further = {"OWNER": owners[each.name]} if each.name in owners else {}
+            if each.name in growth:
+                further["ORDERED-GROWTH"] = growth_words(each.name, growth[each.name])
+            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *further)
             row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
-            shown["summary"] = Table(columns, [(*row, *owner.values())], vertical=True)
+            shown["summary"] = Table(columns, [(*row, *further.values())], vertical=True)
         if chosen["configs"]:
             entries = described[each.name] if everything else changed(ResourceType.TOPIC, described[each.name])
             rows = [(entry.name, entry.value, entry.source.name) for entry in entries]
@@ -339,7 +346,8 @@ def alter(
 ) -> None:
     """Add partitions to topics, or change their settings or owner.
 
-    With more partitions a key may map to another one: its old and new records are then in two partitions.
+    With more partitions a key may map to another one: its old and new records are then in two partitions. `topic grow --ordered`
+    has consumer groups read them in order.
     """
     wanted = required(names, more)
     if partitions and added:
@@ -361,12 +369,12 @@ def alter(
                 continue
             total = partitions or (len(outcome.partitions) + added if added else None)
             if total:
-                grown = admin.create_partitions({name: total}, validate_only=dry_run)[name]
+                grown = grow_plainly(admin, outcome, total, dry_run=dry_run)
                 if isinstance(grown, KafkaError):
                     failures.append((f"topic {name}", grown))
                     continue
                 grew = True
-                rows.append((name, f"{verb}grown from {len(outcome.partitions)} to {grown} partitions"))
+                rows.append((name, grown))
             if changes:
                 resource = ConfigResource(ResourceType.TOPIC, name)
                 altered = alter_settings(admin, [resource], changes, dry_run=dry_run)[resource]
@@ -378,11 +386,8 @@ def alter(
                 if not dry_run:
                     admin.set_owner(outcome, owner, now_ms=time.time_ns() // 1_000_000)
                 rows.append((name, f"{verb}owned by {printable(owner)}" if owner else f"{verb}without an owner"))
-    note = (
-        "keys map to other partitions when there are more: a key's old and new records may be in two" if grew else None
-    )
-    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, note)
+    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, KEYS_MOVE if grew else None)
 
 
-for command in (audit, configs, delete, skew, trim, which_partition):
+for command in (audit, configs, delete, export, grow, import_, skew, trim, which_partition):
     topic.add_command(command)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from functools import lru_cache
-from typing import NamedTuple
 
 import click
 
@@ -23,47 +22,15 @@ from barnabas.cli.session import Session, complete_topics, session_options_of_ra
 from barnabas.cli.spans import spans_of
 from barnabas.cli.wording import counted
 from barnabas.client.admin import Admin, TopicPartition
-from barnabas.client.heavy_keys import HeavyKeys
-from barnabas.client.key_loads import Fit, PlacedKey, best_fit, salted_loads, times_even
+from barnabas.client.key_report import Choice, CountedPartition, KeyReport, report_of
 from barnabas.client.offsets import READ_UNCOMMITTED
 from barnabas.client.partition_records import records_between
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
 from barnabas.records.record import Record
 from barnabas.words.printable import printable
 
-_FITTED_KEYS = 100
-"""Keys of each partition that tell which partitioner placed them."""
 _GOOD_FIT = 0.9
 _REMEMBERED_KEYS = 10_000
-
-
-class Plan(NamedTuple):
-    """Records of each partition under a choice of keys; each may be wrong by `error_records`."""
-
-    keys: str
-    records: list[int]
-    error_records: int = 0
-
-
-class Counted:
-    """The records of one partition, counted."""
-
-    def __init__(self, counters: int) -> None:
-        self.keys = HeavyKeys(counters)
-        self.records = 0
-        self.without_key = 0
-        self.size_bytes = 0
-
-    def __repr__(self) -> str:
-        return f"<Counted records={self.records} {self.keys!r}>"
-
-    def add(self, record: Record) -> None:
-        self.records += 1
-        self.size_bytes += len(record.key or b"") + len(record.value or b"")
-        if record.key is None:
-            self.without_key += 1
-        else:
-            self.keys.add(record.key)
 
 
 @click.command()
@@ -110,29 +77,16 @@ def skew(
     candidates = [partitioner] if partitioner else list(LIBRARY_DEFAULTS)
     with session.admin() as admin:
         spans = spans_of(admin, [topic], [], wanted, READ_UNCOMMITTED)
-        found = [Counted(counters) for _ in spans]
+        found = [CountedPartition(counters) for _ in spans]
         moved = None if composite is None else Composite(composite, len(spans), candidates)
         _read(admin, spans, found, moved)
     if not any(each.records for each in found):
         raise Failure(f"topic {printable(topic)} has no records in this range", "-o start reads all")
-    placed = [PlacedKey(number, key) for number, each in enumerate(found) for key in each.keys.heaviest(counters)]
-    placed.sort(key=lambda each: each.counted.records, reverse=True)
-    fit = best_fit(placed[:_FITTED_KEYS], len(found), candidates)
-    even = sum(each.records for each in found) / len(found)
-    hot_keys = [each for each in placed if each.counted.records >= even * hot / 100]
-    plans = [Plan("as they are", [each.records for each in found])]
-    error_records = sum(each.counted.error for each in hot_keys)
-    for number in numbers if hot_keys else ():
-        plans.append(
-            Plan(
-                f"hot ones with {number} salts",
-                salted_loads(plans[0].records, hot_keys, number, fit.partitioner),
-                error_records,
-            )
-        )
+    report = report_of(found, hot, numbers, candidates)
+    choices = list(report.choices)
     if moved is not None:
-        plans.append(Plan(f"KEY:{composite}", moved.loads[fit.partitioner]))
-    _show(session, topic, found, placed[:shown_keys], len(hot_keys), plans, fit)
+        choices.append(Choice(f"KEY:{composite}", moved.loads[report.fit.partitioner]))
+    _show(session, topic, report, choices, shown_keys)
     if moved is not None and moved.without_field:
         click.echo(
             f"{counted(moved.without_field, 'record')} without the field {printable(composite or '')} kept the key",
@@ -179,7 +133,9 @@ class Composite:
         return key + b":" + (part if isinstance(part, str) else json.dumps(part)).encode()
 
 
-def _read(admin: Admin, spans: dict[TopicPartition, Span], found: list[Counted], moved: Composite | None) -> None:
+def _read(
+    admin: Admin, spans: dict[TopicPartition, Span], found: list[CountedPartition], moved: Composite | None
+) -> None:
     began_s = time.monotonic()
     ends = {where: span.log_end if span.end is None else min(span.end, span.log_end) for where, span in spans.items()}
     total = sum(max(0, end - spans[where].begin) for where, end in ends.items())
@@ -193,24 +149,16 @@ def _read(admin: Admin, spans: dict[TopicPartition, Span], found: list[Counted],
         for where, end in ends.items():
             count = found[where.partition]
             for record in records_between(admin.cluster, where, spans[where].begin, end):
-                count.add(record)
+                count.add(record.key, len(record.key or b"") + len(record.value or b""))
                 if moved is not None:
                     moved.add(where.partition, record)
 
 
-def _show(
-    session: Session,
-    topic: str,
-    found: list[Counted],
-    keys: list[PlacedKey],
-    hot_count: int,
-    plans: list[Plan],
-    fit: Fit,
-) -> None:
-    total = sum(each.records for each in found)
+def _show(session: Session, topic: str, report: KeyReport, choices: list[Choice], shown_keys: int) -> None:
+    keys, fit, total = report.keys[:shown_keys], report.fit, report.records
     by_partition = [
         (number, each.records, _percent(each.records, total), each.size_bytes, each.without_key, each.keys.bound)
-        for number, each in enumerate(found)
+        for number, each in enumerate(report.partitions)
     ]
     partitions = Table(
         ("PARTITION", "RECORDS", "PERCENT", "BYTES", "WITHOUT-KEY", "ERROR-RECORDS"),
@@ -226,8 +174,8 @@ def _show(
     loads = Table(
         ("KEYS", "HEAVIEST", "RECORDS", "TIMES-EVEN", "ERROR-RECORDS"),
         [
-            (each.keys, each.records.index(max(each.records)), max(each.records), _times(each), each.error_records)
-            for each in plans
+            (each.keys, each.records.index(max(each.records)), max(each.records), each.times_even, each.error_records)
+            for each in choices
         ],
         hidden_first=("ERROR-RECORDS", "HEAVIEST"),
     )
@@ -235,7 +183,7 @@ def _show(
     data = {
         "topic": topic,
         "records": total,
-        "hot_keys": hot_count,
+        "hot_keys": report.hot_keys,
         "partitioner": fit.partitioner,
         "partitioner_share": round(fit.share, 4),
         "partitions": partitions.objects(),
@@ -243,7 +191,7 @@ def _show(
             json_bytes("key", key.key) | dict(zip(names, row, strict=True))
             for (_, key), row in zip(keys, counts, strict=True)
         ],
-        "plans": [each._asdict() | {"times_even": _times(each)} for each in plans],
+        "plans": [each._asdict() | {"times_even": each.times_even} for each in choices],
     }
     session.output.show(data, *(each for each in (partitions, by_key, loads) if each.rows))
     if keys and fit.share < _GOOD_FIT:
@@ -252,10 +200,6 @@ def _show(
             " partitioner, or the topic has grown, and salts would fall otherwise",
             err=True,
         )
-
-
-def _times(plan: Plan) -> float:
-    return round(times_even(plan.records), 2)
 
 
 def _percent(part: int, total: int) -> float:

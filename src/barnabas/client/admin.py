@@ -34,6 +34,7 @@ from barnabas.client import (
     quotas,
     reassignments,
     record_times,
+    topic_growth,
     topics,
     transactions,
 )
@@ -177,3 +178,5 @@ class Admin(Closeable):
     current_topic_ids = _method(cuts.current_topic_ids)
     list_owners = _method(owners.list_owners)
     set_owner = _method(owners.set_owner)
+    list_growth = _method(topic_growth.list_growth)
+    store_growth = _method(topic_growth.store_growth)

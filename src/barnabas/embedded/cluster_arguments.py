@@ -13,6 +13,7 @@ __all__ = [
     "both_ways",
     "checked_brokers",
     "checked_seconds",
+    "checked_settings",
     "cluster_settings",
     "ordered_pairs",
 ]
@@ -49,7 +50,12 @@ def checked_brokers(brokers: int) -> int:
 
 
 def cluster_settings(config: Mapping[str, object] | None) -> dict[str, str]:
-    """Return the settings of every node: the defaults of a cluster, and the argument `config` over them.
+    """Return the settings of every node: the defaults of a cluster, and the argument `config` over them; raise as `checked_settings`."""
+    return {**CLUSTER_DEFAULTS, **checked_settings(config)}
+
+
+def checked_settings(config: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the argument `config`.
 
     Raises:
         ConfigError: a setting is unknown or not valid, or each node has its own.
@@ -59,7 +65,7 @@ def cluster_settings(config: Mapping[str, object] | None) -> dict[str, str]:
         if name in OWN_SETTINGS:
             raise ConfigError(f"{name} is not a setting of a cluster: each node has its own")
     checked_config({**settings, "log.dirs": "/"})
-    return {**CLUSTER_DEFAULTS, **settings}
+    return settings
 
 
 def checked_seconds(seconds: float) -> float:

@@ -97,8 +97,8 @@ class GroupCoordinator:
     def on_topics_changed(self, delta: TopicsDelta) -> None:
         """Tell the groups that topics were created, changed or deleted."""
         names = [topic.name for topics in (delta.changed, delta.deleted) for topic in topics.values()]
-        has_new = bool(delta.created())
-        self._write_all(lambda shard: shard.on_topics_changed(names, has_new=has_new))
+        has_new, grown = bool(delta.created()), delta.grown()
+        self._write_all(lambda shard: shard.on_topics_changed(names, has_new=has_new, grown=grown))
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> None:
         """Delete the offsets of deleted topics (name to id); offsets that cannot be deleted now expire later."""

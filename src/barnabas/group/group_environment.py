@@ -16,6 +16,7 @@ from typing import TypeVar
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group import Group
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
+from barnabas.group.offset_store import OffsetStore
 from barnabas.group.rebalance_history import RebalanceHistory
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -67,6 +68,7 @@ class GroupEnvironment:
         groups: of every type, by id; changed in `replay` only (classic groups, whose rebalances are not durable, excepted).
         image: the committed metadata as of now; call it again rather than keep the image.
         group_configs: the settings of single groups.
+        offsets: the committed offsets of all groups; changed in `replay` only.
     """
 
     partition: int
@@ -78,6 +80,7 @@ class GroupEnvironment:
     image: Callable[[], MetadataImage]
     history: RebalanceHistory
     groups: dict[str, Group] = field(default_factory=dict)
+    offsets: OffsetStore = field(default_factory=OffsetStore)
     subscribers: TopicSubscribers = field(default_factory=TopicSubscribers)
     topic_hashes: dict[str, int] = field(default_factory=dict)
     """Hashes of topics' metadata by name, dropped when the topic changes (`topic_hash`)."""

@@ -36,7 +36,8 @@ from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
 from barnabas.group.offset_records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
-from barnabas.group.offset_store import OffsetAndMetadata, OffsetStore, TopicOffsets
+from barnabas.group.offset_store import OffsetAndMetadata, TopicOffsets
+from barnabas.group.ordered_growth import starts_of
 from barnabas.group.rebalance_history import RebalanceHistory, RebalanceRecord
 from barnabas.group.sender import Sender
 from barnabas.metadata.image import MetadataImage
@@ -134,7 +135,7 @@ class GroupCoordinatorShard:
     def __init__(self, environment: GroupEnvironment) -> None:
         self.environment = environment
         self.groups = environment.groups
-        self._store = OffsetStore()
+        self._store = environment.offsets
         self._offsets = OffsetManager(environment.config, environment.now_ms, self._store)
         self.classic = ClassicGroups(environment)
 
@@ -289,11 +290,14 @@ class GroupCoordinatorShard:
 
     # The cluster's metadata
 
-    def on_topics_changed(self, names: Collection[str], *, has_new: bool) -> CoordinatorResult[None]:
+    def on_topics_changed(
+        self, names: Collection[str], *, has_new: bool, grown: Collection[str] = ()
+    ) -> CoordinatorResult[None]:
         """Have the groups that consume changed topics check them at their next heartbeat.
 
         Args:
             has_new: whether one of the topics was created.
+            grown: those that have more partitions now.
         """
         environment = self.environment
         if has_new:
@@ -305,7 +309,7 @@ class GroupCoordinatorShard:
                 del hashes[name]
             if name in subscribers:
                 self._refresh(subscribers.of(name))
-        return CoordinatorResult(None)
+        return CoordinatorResult(None, starts_of(environment, grown) if grown else (), atomic=False)
 
     def _refresh(self, group_ids: Iterable[str]) -> None:
         for group_id in group_ids:

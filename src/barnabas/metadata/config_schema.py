@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from barnabas.metadata.hash_order import in_hash_order, string_hash
+from barnabas.protocol import ordered_growth
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 
@@ -207,6 +208,8 @@ class ConfigKey(NamedTuple):
             raise ConfigError(f"Invalid value {value or ''} for configuration {self.name}: String must be non-empty")
         elif self.name == "share.auto.offset.reset":
             self._check_offset_reset(value)
+        elif self.name == ordered_growth.SETTING:
+            self._check_growth(str(value))
 
     def _refuse(self, value: ConfigValue, why: str) -> ConfigError:
         return ConfigError(f"Invalid value {format_value(value)} for configuration {self.name}: {why}")
@@ -238,6 +241,12 @@ class ConfigKey(NamedTuple):
                 f"Invalid value [{', '.join(value)}] for configuration {self.name}: {self.name} must be the "
                 f"literal '*' or a list of replicas in the following format: {self.valid}"
             )
+
+    def _check_growth(self, text: str) -> None:
+        try:
+            ordered_growth.read_generations(text)
+        except ValueError as error:
+            raise self._refuse(text, f"{error}; `barnabas topic grow TOPIC -p N --ordered` writes it") from None
 
     def _check_offset_reset(self, value: ConfigValue) -> None:
         text = str(value)

@@ -110,6 +110,14 @@ class TopicsDelta:
     def created(self) -> list[TopicDelta]:
         return [topic for topic in self.changed.values() if topic.is_new]
 
+    def grown(self) -> list[str]:
+        """Return the names of topics that were there, and have more partitions now."""
+        return [
+            topic.name
+            for topic in self.changed.values()
+            if not topic.is_new and not topic.partition_changes.keys() <= topic.image.partitions.keys()
+        ]
+
     def _topic(self, topic_id: bytes, cause: str) -> TopicDelta:
         found = self.changed.get(topic_id)
         if found is None:

@@ -44,6 +44,7 @@ __all__ = [
     "OWN_SETTINGS",
     "LocalCluster",
     "LocalNode",
+    "copies_settings",
     "environment",
     "open_cluster",
 ]
@@ -232,7 +233,9 @@ def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[L
     for node in old:
         settings = read_properties(str(node.properties))
         grown = {
-            name: value for name, value in _copies(nodes).items() if settings.get(name) == _copies(had)[name] != value
+            name: value
+            for name, value in copies_settings(nodes).items()
+            if settings.get(name) == copies_settings(had)[name] != value
         }
         if grown:
             _write_settings(node, settings | grown)
@@ -276,11 +279,11 @@ def _settings(node: LocalNode, nodes: int, listeners: Sequence[str], quorum: str
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": quorum,
         "log.dirs": str(node.data),
-        **_copies(nodes),
+        **copies_settings(nodes),
     }
 
 
-def _copies(nodes: int) -> dict[str, str]:
+def copies_settings(nodes: int) -> dict[str, str]:
     """Return the settings for the number of copies in a cluster of this size."""
     copies = min(nodes, _COPIES_MAX)
     in_sync = str(max(1, copies - 1))

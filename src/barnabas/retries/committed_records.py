@@ -26,6 +26,8 @@ READER_SETTINGS: dict[str, Any] = {
 _PATIENCE_SECONDS = 120.0
 _CALL_SECONDS = 30.0
 _BATCH_RECORDS = 1000
+# The library waits so long for a whole batch, at the end of each partition too.
+_POLL_SECONDS = 0.05
 
 
 def read_committed(
@@ -35,13 +37,27 @@ def read_committed(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Record]:
-    """Yield the committed records that partitions have now, those of a partition in their order.
+    """Yield the committed records that partitions have now, those of a partition in their order; see `read_messages`."""
+    for _, record in read_messages(consumer, begin, ends, clock=clock):
+        yield record
+
+
+def read_messages(
+    consumer: Consumer,
+    begin: Mapping[Where, int],
+    ends: Mapping[Where, int] | None = None,
+    *,
+    skips_deleted: bool = True,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[tuple[Message, Record]]:
+    """Yield the same records, each with the library's message.
 
     Args:
         consumer: with `READER_SETTINGS`.
         begin: the first offset of each partition; a negative one, or one that is gone, is the beginning of its log.
         ends: where to stop in each partition (`log_ends`): waits for the transactions that are open before there. None leaves the records
             of open transactions out, and those behind them.
+        skips_deleted: if not, a first offset that is gone is an error.
 
     Raises:
         KafkaException: a partition cannot be read, a transaction stays open, or records were deleted while they were read.
@@ -52,13 +68,14 @@ def read_committed(
         # For a reader of committed records the upper one is the last stable offset.
         low, stable = consumer.get_watermark_offsets(TopicPartition(*where), timeout=_CALL_SECONDS)
         end = stable if ends is None else ends[where]
-        if max(offset, low) < end:
+        first = max(offset, low) if skips_deleted else offset
+        if first < end:
             left[where] = end
-            assigned.append(TopicPartition(*where, max(offset, low)))
+            assigned.append(TopicPartition(*where, first))
     consumer.assign(assigned)
     deadline = clock() + _PATIENCE_SECONDS
     while left:
-        messages = consumer.consume(_BATCH_RECORDS, 0.5)
+        messages = consumer.consume(_BATCH_RECORDS, _POLL_SECONDS)
         for message in messages:
             record = record_of(message)
             where = (record.topic, record.partition)
@@ -66,7 +83,7 @@ def read_committed(
             if error is None:
                 deadline = clock() + _PATIENCE_SECONDS
                 if where in left and record.offset < left[where]:
-                    yield record
+                    yield message, record
                 if record.offset + 1 >= left.get(where, 0):
                     left.pop(where, None)
             elif error.code() == KafkaError._PARTITION_EOF:
@@ -74,13 +91,26 @@ def read_committed(
                     left.pop(where, None)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 text = f"{record.topic}-{record.partition} lost records while it was read, by retention or `topic trim`"
-                raise KafkaException(KafkaError(KafkaError.OFFSET_OUT_OF_RANGE, text))
+                raise KafkaException(KafkaError(KafkaError._AUTO_OFFSET_RESET, text))
             elif not error.retriable():
                 raise KafkaException(error)
         if left and clock() > deadline:
             topic, partition = min(left)
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"cannot read {topic}-{partition} to its end"))
     consumer.unassign()
+
+
+def last_of_key(consumer: Consumer, admin: AdminClient, topic: str, key: bytes) -> Record | None:
+    """Return the last committed record of a key in the only partition of a topic; None if there is none.
+
+    Raises:
+        KafkaException: the topic cannot be read.
+    """
+    found = None
+    for record in read_committed(consumer, {(topic, 0): 0}, log_ends(admin, [(topic, 0)])):
+        if record.key == key:
+            found = record
+    return found
 
 
 def log_ends(admin: AdminClient, partitions: Iterable[Where]) -> dict[Where, int]:

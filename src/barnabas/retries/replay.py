@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from barnabas.retries.committed_records import Where, log_ends, read_committed
+from barnabas.retries.committed_records import Where, last_of_key, read_committed
 from barnabas.retries.forwarding import Forwarder
 from barnabas.retries.pace import Pace
 from barnabas.retries.record import Output, Record
@@ -45,10 +45,7 @@ def stored_progress(consumer: Consumer, admin: AdminClient, name: str) -> Progre
         ValueError: another version of barnabas began it.
         KafkaException: the state topic cannot be read.
     """
-    found = None
-    for record in read_committed(consumer, {(STATE_TOPIC, 0): 0}, log_ends(admin, [(STATE_TOPIC, 0)])):
-        if record.key == name.encode():
-            found = record
+    found = last_of_key(consumer, admin, STATE_TOPIC, name.encode())
     return None if found is None else read_progress(found)
 
 

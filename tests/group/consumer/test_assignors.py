@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -189,3 +191,30 @@ def test_no_partition_could_move_to_a_better_place(seed: int) -> None:
         for topic_id in topics:
             others = [load[other] for other, consumed in members.items() if topic_id in consumed]
             assert load[member_id] - min(others) <= 1, (seed, load)
+
+
+@pytest.mark.parametrize("assignor", [assign_uniform, assign_range])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_assignor_gives_out_a_held_partition(assignor: Any, seed: int) -> None:
+    """Nor does it keep one that a member had; every other partition is given out once."""
+    rng = random.Random(seed)
+    counts = {topic_id: rng.randint(1, 9) for topic_id in (T, U, V)}
+    members = {f"m{number}": set(rng.sample([T, U, V], rng.randint(1, 3))) for number in range(rng.randint(1, 5))}
+    last: GroupAssignment = {}
+    for _ in range(3):
+        spec = spec_of(members, counts, last)
+        held = {
+            topic_id: frozenset(rng.sample(range(count), rng.randint(0, count))) for topic_id, count in counts.items()
+        }
+        last = assignor(replace(spec, held=held))
+        given = [
+            (topic_id, index) for topics in last.values() for topic_id, indexes in topics.items() for index in indexes
+        ]
+        consumed = set().union(*members.values())
+        assert sorted(given) == sorted(
+            (topic_id, index)
+            for topic_id, count in counts.items()
+            for index in range(count)
+            if topic_id in consumed and index not in held[topic_id]
+        )
+        assert all(indexes for topics in last.values() for indexes in topics.values())

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import KafkaError
+from barnabas.simulation.node import NodeDied
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.protocol import SinkDriver
 from barnabas.spark.sink.sink_batch import Prepared, SinkBatch
-from tests.simulation.node import NodeDied
 from tests.simulation.sink.plan import LOG
 from tests.simulation.sink.process import Process
 from tests.simulation.sink.sink_history import Reported

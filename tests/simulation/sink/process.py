@@ -23,7 +23,7 @@ from tests.simulation.sink.actor import Actor
 from tests.simulation.sink.blocking_connection import SimulatedConnection
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from barnabas.simulation.world import World
 
 R = TypeVar("R")
 

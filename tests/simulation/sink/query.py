@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from barnabas.client.cluster import Cluster
 from barnabas.protocol.errors import KafkaError
+from barnabas.simulation.node import NodeDied
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decisions import DecisionLog
 from barnabas.spark.sink.options import parse_batch_options, parse_stream_options
-from tests.simulation.node import NodeDied
 from tests.simulation.sink.checkpoint import Checkpoint
 from tests.simulation.sink.driver import Driver, TakenOver, TasksFailed
 from tests.simulation.sink.plan import EXPIRATION_MS, SinkPlan
@@ -25,7 +25,7 @@ from tests.simulation.sink.sink_history import Failed, SinkHistory
 from tests.simulation.sink.worker import Worker
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from barnabas.simulation.world import World
 
 LOOK_SECONDS = 0.1
 OVERLAPPING = 3

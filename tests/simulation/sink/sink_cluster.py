@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from barnabas.client import producer
+from barnabas.simulation.node import EPOCH_MS
+from barnabas.simulation.world import World, without_collections
 from barnabas.spark.sink import decisions
 from barnabas.spark.sink.decision_topic import TOPIC
 from tests.simulation.aimed_faults import MOMENT_SECONDS, AimedFaults
 from tests.simulation.cluster import BEGIN_SECONDS, SECONDS, TRANSACTION_TOPIC, SimulatedCluster
-from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.deliberate_bugs import replaced
 from tests.simulation.history import Partition
-from tests.simulation.node import EPOCH_MS
+from tests.simulation.judged_node import JudgedNode
 from tests.simulation.result import Result, played
 from tests.simulation.sink import checks
 from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS
@@ -30,7 +31,6 @@ from tests.simulation.sink.process import Process, ProcessFault
 from tests.simulation.sink.query import Query
 from tests.simulation.sink.reading import read_everything
 from tests.simulation.sink.sink_history import SinkHistory
-from tests.simulation.world import World, without_collections
 
 FINISH_SECONDS = 240.0
 """How long everything may take after the faults."""
@@ -63,7 +63,7 @@ class SinkFaults(AimedFaults):
             await asyncio.gather(*(self._repeat_elsewhere(query, aim.leader) for query in self.queries))
         self._heal()
 
-    async def _repeat_elsewhere(self, query: Query, deposed: ClusterNode) -> None:
+    async def _repeat_elsewhere(self, query: Query, deposed: JudgedNode) -> None:
         query.last_address = "{}:{}".format(*deposed.address)
         driver = query.driver
         driver.process.aim(self._rng.choice(KILLS), "EndTxn", self._rng.randrange(4))

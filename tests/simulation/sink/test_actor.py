@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
+from barnabas.simulation.world import World
 from tests.simulation.sink.actor import Killed
 from tests.simulation.sink.process import FROZEN_BEFORE, KILLED_BEFORE, Process, ProcessFault
-from tests.simulation.world import World
 
 DAY = 86_400.0
 

@@ -638,3 +638,45 @@ def test_a_checkpoint_of_another_source(cluster):
     for call in (lambda: stream.latestOffset(5, ALL), lambda: stream.partitions({"logOffset": 3}, {"logOffset": 4})):
         with pytest.raises(ValueError, match="the checkpoint is of a query with another source"):
             call()
+
+
+def test_a_partition_of_ordered_growth_waits_for_an_earlier_batch(cluster):
+    """The parent of 2 has its fence at 12: the batch that reaches it does not read 2, the next one does."""
+    stream = reader(cluster)
+    start = begin(stream)
+    cluster.growth["a"] = "2>4"
+    grown = cluster.topics["a"].partitions
+    grown.update({2: type(grown[0])(), 3: type(grown[0])()})
+    fill(cluster, "a", 2, 5)
+    held = stream.latestOffset(start, ALL)
+    assert at(held) == {"a": {"0": 10, "1": 30, "2": 0, "3": 0}}
+    assert tasks(stream, start, held) == []
+    fill(cluster, "a", 0, 4)
+    cluster.growth["a"] = "2>4 since=1 fences=12,0"
+    reached = stream.latestOffset(held, ALL)
+    assert at(reached) == {"a": {"0": 14, "1": 30, "2": 0, "3": 0}}
+    restarted = reader(cluster)
+    free = restarted.latestOffset(as_stored(reached), ALL)
+    assert at(free) == {"a": {"0": 14, "1": 30, "2": 5, "3": 0}}
+    assert tasks(restarted, reached, free) == [("a", 2, 0, 5)]
+
+
+def test_available_now_reads_a_partition_of_ordered_growth_after_its_parent(cluster):
+    cluster.growth["a"] = "1>2 since=1 fences=10"
+    stream = reader(cluster)
+    stream.prepareForTriggerAvailableNow()
+    start = stream.initialOffset()
+    first = stream.latestOffset(start, ALL)
+    assert at(first) == {"a": {"0": 10, "1": 0}}
+    second = stream.latestOffset(first, ALL)
+    assert at(second) == {"a": {"0": 10, "1": 30}}
+    assert stream.latestOffset(second, ALL) == second
+
+
+def test_a_stream_without_new_partitions_asks_once_for_their_growth(cluster):
+    stream = reader(cluster)
+    end = begin(stream)
+    for _ in range(3):
+        fill(cluster, "a", 0, 1)
+        end = stream.latestOffset(end, ALL)
+    assert cluster.requests.count("DescribeConfigs") == 1

@@ -18,6 +18,7 @@ from barnabas.group.classic.heartbeat import Heartbeat
 from barnabas.group.classic.join_group import JoinGroup
 from barnabas.group.classic.leave_group import LeaveGroup
 from barnabas.group.classic.member import ClassicGroupMember
+from barnabas.group.classic.ordered_growth import ClassicGrowth
 from barnabas.group.classic.rebalance import Rebalance, holdings_of
 from barnabas.group.classic.records import GROUP_METADATA
 from barnabas.group.classic.sync_group import SyncGroup
@@ -38,8 +39,9 @@ class ClassicGroups:
     def __init__(self, environment: GroupEnvironment) -> None:
         self._environment = environment
         self.rebalance = Rebalance(environment)
+        self.growth = ClassicGrowth(environment, self.rebalance)
         self.join_group = JoinGroup(environment, self.rebalance).handle
-        self.sync_group = SyncGroup(environment, self.rebalance).handle
+        self.sync_group = SyncGroup(environment, self.rebalance, self.growth).handle
         self.heartbeat = Heartbeat(environment, self.rebalance).handle
         self.leave_group = LeaveGroup(environment, self.rebalance).handle
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {GROUP_METADATA: self._replay_group}
@@ -86,6 +88,7 @@ class ClassicGroups:
             self.rebalance.reschedule_heartbeat(group, member)
         if len(group.members) > self._environment.config.group_max_size:
             self.rebalance.prepare(group, f"{len(group.members)} members are more than group.max.size")
+        self.growth.watch(group)
 
     def on_unloaded(self, group: Group) -> None:
         """Answer every request that waits inside the group with NOT_COORDINATOR."""

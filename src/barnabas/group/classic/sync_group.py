@@ -14,6 +14,7 @@ from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
 from barnabas.group.classic.member import SyncReply
+from barnabas.group.classic.ordered_growth import ClassicGrowth
 from barnabas.group.classic.rebalance import NOTHING, Rebalance
 from barnabas.group.classic.records import group_metadata_record
 from barnabas.group.group_environment import GroupEnvironment
@@ -24,9 +25,10 @@ from barnabas.protocol.messages import SyncGroupRequest, SyncGroupResponse
 class SyncGroup:
     """Handles SyncGroup for the groups of one shard."""
 
-    def __init__(self, environment: GroupEnvironment, rebalance: Rebalance) -> None:
+    def __init__(self, environment: GroupEnvironment, rebalance: Rebalance, growth: ClassicGrowth) -> None:
         self._environment = environment
         self._rebalance = rebalance
+        self._growth = growth
         self._now_ms = environment.now_ms
 
     def handle(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
@@ -59,9 +61,12 @@ class SyncGroup:
         return NOTHING
 
     def _write_assignment(self, group: ClassicGroup, request: SyncGroupRequest) -> CoordinatorResult[None]:
-        """Write the generation; members that the leader left out get an empty assignment."""
+        """Write the generation without held partitions; members that the leader left out get an empty assignment."""
         given = {part.member_id: part.assignment for part in request.assignments}
-        assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
+        assignments = self._growth.without_held(
+            group, {member_id: given.get(member_id, b"") for member_id in group.members}
+        )
+        self._growth.watch(group)
 
         def on_append(error: KafkaError | None) -> None:
             # A join or a timeout may have started the next rebalance before the record was committed.

@@ -9,7 +9,7 @@ Sources: Kafka's `org.apache.kafka.coordinator.group.api.assignor`; KIP-848.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment
 
@@ -39,6 +39,7 @@ class GroupSpec:
         assigned: the target of each member in the last assignment.
         owners: the same from the partitions' side: topic id to partition index to member id.
         partition_counts: of every topic that is consumed, by topic id.
+        held: partitions that no member may have yet, by topic id (ordered growth).
     """
 
     members: Mapping[str, MemberSubscription]
@@ -46,6 +47,7 @@ class GroupSpec:
     assigned: Mapping[str, Assignment]
     owners: Mapping[bytes, Mapping[int, str]]
     partition_counts: Mapping[bytes, int]
+    held: Mapping[bytes, frozenset[int]] = field(default_factory=dict)
 
     def assignment_of(self, member_id: str) -> Assignment:
         """Return the target of a member in the last assignment."""
@@ -54,6 +56,10 @@ class GroupSpec:
     def is_assigned(self, topic_id: bytes, partition: int) -> bool:
         """Return whether the last assignment gives the partition to a member."""
         return partition in self.owners.get(topic_id, {})
+
+    def is_held(self, topic_id: bytes, partition: int) -> bool:
+        """Return whether no member may have the partition yet."""
+        return partition in self.held.get(topic_id, ())
 
 
 GroupAssignment = dict[str, Assignment]

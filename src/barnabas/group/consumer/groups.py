@@ -47,6 +47,7 @@ class ConsumerGroups:
         self._environment = environment
         timers = self._timers = ConsumerGroupTimers(environment)
         rebalance = ConsumerGroupRebalance(environment, timers)
+        self._growth = rebalance.growth
         migration = GroupMigration(environment, classic, timers)
         timers.fence = migration.fence
         self.heartbeat = ConsumerGroupHeartbeat(environment, rebalance, timers, migration).handle
@@ -215,6 +216,7 @@ class ConsumerGroups:
             self._timers.schedule_session(group.group_id, member)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 self._timers.schedule_rebalance(group.group_id, member)
+        self._growth.watch(group.group_id, group.subscribed_topic_names)
 
     def on_unloaded(self, group: Group) -> None:
         """Do nothing: no request waits inside a consumer group."""

@@ -242,6 +242,7 @@ class GroupMigration:
             self._classic.rebalance.reschedule_heartbeat(classic, member)
         if rebalance is not None:
             self._classic.rebalance.prepare(classic, rebalance)
+        self._classic.growth.watch(classic)
         logger.info("group %s: downgraded to the classic protocol", group.group_id)
 
         def on_append(error: KafkaError | None) -> None:

@@ -4,6 +4,8 @@ For each topic, its partitions are cut into as many ranges as it has subscribers
 rest. Members take them in order: static ones by instance id, then the others by member id. So topics with the same number of partitions
 and the same subscribers are co-partitioned, and a static member keeps its range when it returns.
 
+Held partitions count in the ranges, and are then left out: so ranges do not move when a partition is no longer held.
+
 Source: Kafka class `RangeAssignor`.
 """
 
@@ -31,8 +33,9 @@ def assign_range(spec: GroupSpec) -> GroupAssignment:
                 quota += 1
             start = next_start[topic_id]
             next_start[topic_id] = end = start + quota
-            if start < end:
-                given[topic_id] = frozenset(range(start, end))
+            in_range = frozenset(range(start, end)) - spec.held.get(topic_id, frozenset())
+            if in_range:
+                given[topic_id] = in_range
         assignment[member_id] = given
     return assignment
 

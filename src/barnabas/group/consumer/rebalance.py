@@ -34,6 +34,7 @@ from barnabas.group.consumer.topic_regex import check_regex, resolve_regexes
 from barnabas.group.epoch_group import METADATA_REFRESH_MS
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, add_to_counts
+from barnabas.group.ordered_growth import Given, GrowthWatch, held_partitions
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,13 @@ class ConsumerGroupRebalance:
     def __init__(self, environment: GroupEnvironment, timers: ConsumerGroupTimers) -> None:
         self._environment = environment
         self._timers = timers
+        self.growth = GrowthWatch(
+            environment,
+            ConsumerGroup,
+            topics=lambda group: group.subscribed_topic_names,
+            given=_given,
+            release=self._release,
+        )
 
     @property
     def _default_assignor(self) -> str:
@@ -206,6 +214,9 @@ class ConsumerGroupRebalance:
         if group.assignment_epoch >= epoch or not self._may_assign(group):
             return group.assignment_epoch, self.target_of(group, new)
         members, targets = self._with(group, new)
+        topics = {topic for member in members.values() for topic in group.topics_of(member)}
+        held = held_partitions(self._environment, group.group_id, topics)
+        self.growth.watch(group.group_id, topics)
         image = self._environment.image()
         by_name = image.topics.by_name
         spec = GroupSpec(
@@ -221,6 +232,7 @@ class ConsumerGroupRebalance:
             assigned=targets,
             owners=group.inverted_target_assignment,
             partition_counts={topic_id: len(topic.partitions) for topic_id, topic in image.topics.by_id.items()},
+            held={by_name[topic].topic_id: partitions for topic, partitions in held.items()},
         )
         assignor = group.preferred_assignor(old, new) or self._default_assignor
         assignment = find_assignor(assignor)(spec)
@@ -231,6 +243,13 @@ class ConsumerGroupRebalance:
                 records.append(records_of.target_record(group.group_id, member_id, target))
         records.append(records_of.target_epoch_record(group.group_id, epoch, self._environment.now_ms()))
         return epoch, assignment.get(new.member_id, NO_ASSIGNMENT)
+
+    def _release(self, group: ConsumerGroup, cause: str) -> CoordinatorResult[None]:
+        """Bump the group epoch: the next heartbeat computes a target with partitions that are no longer held."""
+        epoch = group.group_epoch + 1
+        self._environment.history.because(group.group_id, epoch, cause)
+        logger.info("group %s: epoch %d: %s", group.group_id, epoch, cause)
+        return CoordinatorResult(None, [records_of.epoch_record(group.group_id, epoch, group.metadata_hash)])
 
     def _may_assign(self, group: ConsumerGroup) -> bool:
         """Return whether the last assignment is old enough; the first one, and that of a group that was empty, always is."""
@@ -299,3 +318,10 @@ class ConsumerGroupRebalance:
                 else:
                     self._timers.cancel_rebalance(group.group_id, updated.member_id)
         return updated
+
+
+def _given(group: ConsumerGroup) -> Given | None:
+    """Return what the target assignment gives out; None while it is behind the group epoch."""
+    if group.group_epoch > group.assignment_epoch:
+        return None
+    return lambda topic, partition: partition in group.inverted_target_assignment.get(topic.topic_id, {})

@@ -38,9 +38,9 @@ class _Homogeneous:
             (topic_id, partition)
             for topic_id in sorted(topic_ids)
             for partition in range(spec.partition_counts[topic_id])
-            if not spec.is_assigned(topic_id, partition)
+            if not spec.is_assigned(topic_id, partition) and not spec.is_held(topic_id, partition)
         ]
-        total = sum(spec.partition_counts[topic_id] for topic_id in topic_ids)
+        total = sum(spec.partition_counts[topic_id] - len(spec.held.get(topic_id, ())) for topic_id in topic_ids)
         self._quota, self._extras_left = divmod(total, len(spec.members))
 
     def assign(self) -> GroupAssignment:
@@ -68,6 +68,10 @@ class _Homogeneous:
         for topic_id, partitions in self._spec.assignment_of(member_id).items():
             if topic_id not in self._topic_ids:
                 continue
+            if topic_id in self._spec.held:
+                partitions -= self._spec.held[topic_id]
+                if not partitions:
+                    continue
             in_order = sorted(partitions)
             if quota:
                 kept[topic_id] = partitions if len(partitions) <= quota else frozenset(in_order[:quota])

@@ -22,7 +22,7 @@ from barnabas.group.consumer.assignor import GroupAssignment, GroupSpec
 MAX_ITERATIONS = 16
 """Each halves the imbalance, or so: Kafka's limit for the last step."""
 
-_NOBODY = -1
+_NOBODY, _HELD = -1, -2
 
 
 def assign_heterogeneous(spec: GroupSpec) -> GroupAssignment:
@@ -42,6 +42,9 @@ class _Heterogeneous:
             for topic_id in subscription.topic_ids:
                 self._subscribers.setdefault(topic_id, []).append(member)
         self._owners = {topic_id: [_NOBODY] * spec.partition_counts[topic_id] for topic_id in self._subscribers}
+        for topic_id in self._owners.keys() & spec.held.keys():
+            for partition in spec.held[topic_id]:
+                self._owners[topic_id][partition] = _HELD
         self._topics = sorted(self._subscribers, key=self._topic_order)
 
     def _topic_order(self, topic_id: bytes) -> tuple[float, int, bytes]:
@@ -64,6 +67,8 @@ class _Heterogeneous:
 
     def _own(self, topic_id: bytes, partition: int, member: int) -> None:
         owners = self._owners[topic_id]
+        if owners[partition] == _HELD:
+            return
         if owners[partition] != _NOBODY:
             self._loads[owners[partition]] -= 1
         owners[partition] = member
@@ -122,7 +127,7 @@ class _Heterogeneous:
         given: dict[str, dict[bytes, set[int]]] = {member_id: {} for member_id in self._member_ids}
         for topic_id in self._topics:
             for partition, member in enumerate(self._owners[topic_id]):
-                if member != _NOBODY:
+                if member not in (_NOBODY, _HELD):
                     given[self._member_ids[member]].setdefault(topic_id, set()).add(partition)
         return {
             member_id: {topic_id: frozenset(partitions) for topic_id, partitions in topics.items()}

@@ -29,9 +29,11 @@ from barnabas.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from barnabas.client.cluster_metadata import TopicPartition as ClusterPartition
 from barnabas.client.group_offsets import list_group_offsets
 from barnabas.client.patience import is_retriable
+from barnabas.client.topic_growth import list_growth
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.ordered_growth import Generation
 from barnabas.spark.named_topics import nearest_topic
 from barnabas.spark.source.named_positions import cut_position, group_position
 from barnabas.spark.source.offsets import (
@@ -277,6 +279,15 @@ class OffsetReader:
             self._cluster.forget()
             self._sleep(_STALE_PAUSE_S)
         return found
+
+    def growth(self, topics: Iterable[str]) -> dict[str, tuple[Generation, ...]]:
+        """Return the generations of those topics that have grown in order.
+
+        Raises:
+            ValueError: a newer release wrote one.
+        """
+        wanted = list(topics)
+        return self._retried(lambda: list_growth(self._cluster, wanted))
 
     # The group
     def commit(self, group_id: str, position: Mapping[TopicPartition, int], metadata: str = "") -> None:

@@ -12,6 +12,7 @@ A position alone does not show these changes, so the reader checks for them:
 
 - **A new partition** (the topic grew, or a pattern matches a new topic) is read from its beginning. If the beginning is
   not offset 0, earlier records are gone: data loss.
+- **A partition of a topic that grew in order** waits until an earlier batch has read its parent up to the fence; see `growth_holds`.
 - **A partition that is gone**: data loss. Without `failOnDataLoss` the query drops it.
 - **A partition that ends before the query's position**: the log was cut, or the topic was deleted and created again:
   data loss. Without `failOnDataLoss` the query continues at the partition's new end.
@@ -43,6 +44,7 @@ from barnabas.spark.source.admission import MinimumOffsets, take_at_most
 from barnabas.spark.source.batch import RangePartition, plan_tasks, read_task
 from barnabas.spark.source.data_loss import Loss, LossReports
 from barnabas.spark.source.group_progress import GroupProgress
+from barnabas.spark.source.growth_holds import GrowthHolds
 from barnabas.spark.source.offset_reader import OffsetReader
 from barnabas.spark.source.offsets import Latest, Position, SparkOffsets, TopicPartition, from_spark, to_spark
 from barnabas.spark.source.options import SourceOptions
@@ -72,6 +74,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ends: Position | None = None
         self._planned: SparkOffsets | None = None
         self._group = GroupProgress(options.group_id, uuid.uuid4().hex[:12]) if options.group_id else None
+        self._holds = GrowthHolds()
         self._topic_ids: dict[str, str] = {}
         self._ids_at_start: dict[str, str] = {}
 
@@ -148,6 +151,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         new = self._begin_of_new(position, end)
         known = {**new, **position}
         self._check_never_back(known, end)
+        end = self._holds.held_back(known, end, has_new=bool(new), look=self._reader.growth)
         if self._is_held_back(limit, known, end):
             return start
         if isinstance(limit, ReadMaxRows):
