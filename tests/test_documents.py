@@ -17,6 +17,8 @@ import confluent_kafka
 import pytest
 
 import barnabas
+from barnabas.claims import ClaimProducer, open_store
+from barnabas.claims.payloads import store_payload
 from barnabas.cli.commands import COMMANDS
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
@@ -159,6 +161,19 @@ def a_stopped_fourth_broker(typing: Typist) -> None:
     assert select.select([process], [], [], 60)[0] == [process]
 
 
+def payloads(typing: Typist) -> None:
+    typing.type("barnabas topic create videos")
+    Path("payloads").mkdir()
+    producer = ClaimProducer(confluent_kafka.Producer({"bootstrap.servers": typing.bootstrap}), "payloads")
+    for value in (b"one" * 200_000, b"small", b"two" * 300_000):
+        producer.produce("videos", value)
+    assert producer.flush(30) == 0
+    (cluster,) = Path("payloads").iterdir()
+    store_payload(open_store("payloads"), f"{cluster.name}/videos", b"never sent" * 70_000)
+    for file in cluster.glob("videos/*"):
+        os.utime(file, (1, 1))
+
+
 STATES: dict[str, Callable[[Typist], None]] = {
     "a broker on localhost:9092": lambda typing: None,
     "a broker that was stopped, with its data in ./data": a_stopped_broker,
@@ -171,6 +186,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a topic orders.dlq with dead letters": dead_letters,
     "a transaction of billing-7 that is open": an_open_transaction,
     "a history run.jsonl": a_history,
+    "a topic videos with payloads in ./payloads": payloads,
     "the files of the tour": files_of_the_tour,
     "the cluster with a fourth broker": a_fourth_broker,
     "the fourth broker is stopped": a_stopped_fourth_broker,

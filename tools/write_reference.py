@@ -113,6 +113,22 @@ SECTIONS: list[Section] = [
         ],
     ),
     (
+        "Large messages",
+        "How to use them, and what they cost: [large messages](large-messages.md).",
+        [
+            ("barnabas.claims.", "claims/producer", "ClaimProducer"),
+            ("barnabas.claims.", "claims/consumer", "ClaimConsumer"),
+            ("barnabas.claims.", "claims/consumer", "ClaimedMessage"),
+            ("barnabas.claims.", "claims/claim", "Claim"),
+            ("barnabas.claims.", "claims/store", "open_store"),
+            ("barnabas.claims.", "claims/errors", "ClaimError"),
+            ("barnabas.claims.", "claims/errors", "PayloadError"),
+            ("barnabas.claims.", "claims/errors", "StoreError"),
+            ("barnabas.spark.claims.", "spark/claims", "to_claims"),
+            ("barnabas.spark.claims.", "spark/claims", "from_claims"),
+        ],
+    ),
+    (
         "Spark",
         '`format("barnabas")` needs no import; its options are in [Spark](spark.md) and [writing from Spark](spark-sink.md).',
         [

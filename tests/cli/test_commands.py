@@ -43,14 +43,15 @@ def test_help(path: tuple[str, ...]) -> None:
 
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
-        "broker describe", "broker list", "broker logdirs", "cluster drain", "cluster forget", "cluster health",
-        "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance", "cluster status", "completion",
-        "config alter", "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
-        "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete", "group delete-offsets",
-        "group describe", "group list", "group reset-offsets", "group why", "lake audit", "lake compact", "lake vacuum",
-        "mirror", "perf consume", "perf latency", "perf produce", "plan", "produce", "quota delete", "quota list", "quota set",
-        "replay", "schemas pull", "spark orphans", "spark status", "sql", "topic alter", "topic audit", "topic configs",
-        "topic create", "topic delete", "topic describe", "topic export", "topic grow", "topic import", "topic list",
+        "broker describe", "broker list", "broker logdirs", "claims audit", "claims sweep", "cluster drain",
+        "cluster forget", "cluster health", "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance",
+        "cluster status", "completion", "config alter", "config describe", "consume", "cut create", "cut delete",
+        "cut diff", "cut list", "cut show", "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show",
+        "group delete", "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why",
+        "lake audit", "lake compact", "lake vacuum", "mirror", "perf consume", "perf latency", "perf produce", "plan",
+        "produce", "quota delete", "quota list", "quota set", "replay", "schemas pull", "spark orphans", "spark status",
+        "sql", "topic alter", "topic audit", "topic configs", "topic create", "topic delete", "topic describe",
+        "topic export", "topic grow", "topic import", "topic list",
         "topic skew", "topic trim", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list",
         "verify",
     ]  # fmt: skip
@@ -73,6 +74,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
             "replay",
             "reset-offsets",
             "set",
+            "sweep",
             "trim",
         ):
             assert "--dry-run" in run(*path, "--help").output

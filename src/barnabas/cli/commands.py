@@ -33,6 +33,7 @@ COMMANDS = {
     "deliver": Command("barnabas.cli.deliver:deliver_", "Deliver records at the time in a header."),
     "dlq": Command("barnabas.cli.dlq:dlq", "Dead letters: list, send back, purge."),
     "replay": Command("barnabas.cli.replay:replay", "Send a topic's records to another one."),
+    "claims": Command("barnabas.cli.claims:claims", "Payloads of large messages: sweep, audit."),
     "mirror": Command("barnabas.cli.mirror:mirror", "Copy topics and groups to another cluster."),
     "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),

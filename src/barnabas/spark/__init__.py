@@ -45,8 +45,8 @@ The sink, in the order a row meets its parts:
 its audit (`lake` is its former name), `queries/` the start and the metrics of queries. Beside these folders:
 `salted_keys` (hot keys spread over several partitions), `given_options` and `option_names` (options as a user gives
 them, near misses), `named_topics` (topics that may not exist), `native_library` (whether barnabas-native is used),
-`arrow_buffers` (Arrow arrays without pandas), `plain_errors` (errors as one sentence), `retries` (a Python function for
-each record, whose failures become rows for retry topics and dead letters).
+`arrow_buffers` (Arrow arrays without pandas), `claims` (large values in a store), `plain_errors` (errors as one
+sentence), `retries` (a Python function for each record, whose failures become rows for retry topics and dead letters).
 
 The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
 it is first used. Spark finds source and sink through the top-level module `pyspark_barnabas`.
