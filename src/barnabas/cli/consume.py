@@ -11,6 +11,7 @@ import time
 
 import click
 
+from barnabas.cli.isolation import ISOLATION_LEVELS, isolation_option
 from barnabas.cli.offset_grammar import END, START, Range, parse_offsets
 from barnabas.cli.progress import on_terminal, output_is_a_file, shown
 from barnabas.cli.record_format import printer
@@ -18,7 +19,6 @@ from barnabas.cli.session import Session, complete_topics, session_options_of_co
 from barnabas.cli.spans import partition_counts, spans_of
 from barnabas.cli.wording import as_typed, counted
 from barnabas.client.admin import Admin
-from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 
@@ -60,13 +60,7 @@ Offsets (-o):
 @click.option("-g", "--group", metavar="GROUP", help="Read as a member of a group, and commit.")
 @click.option("-f", "--format", "template", metavar="FORMAT", help="How to print a record.  [default: '%v\\n']")
 @click.option("-e", "--exit", "--exit-at-end", "exit_at_end", is_flag=True, help="Stop at the end of the partitions.")
-@click.option(
-    "--isolation-level",
-    type=click.Choice(["read_uncommitted", "read_committed"]),
-    default="read_committed",
-    show_default=True,
-    help="Whether to skip records of open and aborted transactions.",
-)
+@isolation_option
 @click.option("--from-beginning", is_flag=True, hidden=True)
 @click.option("-X", "extra", multiple=True, metavar="PROP=VALUE", help="A librdkafka setting; repeat.")
 @session_options_of_consume
@@ -118,7 +112,7 @@ def consume(
     bounds = {}
     with session.admin() as admin:
         if group is None:
-            isolation = READ_COMMITTED if isolation_level == "read_committed" else READ_UNCOMMITTED
+            isolation = ISOLATION_LEVELS[isolation_level]
             bounds = spans_of(admin, names, chosen, wanted, isolation)
         else:
             partition_counts(admin, names)

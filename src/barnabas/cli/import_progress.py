@@ -9,13 +9,12 @@ topic's id is kept, because a topic that is deleted and created again is empty.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
 from barnabas.retries.record import Output, Record
+from barnabas.retries.versioned_notes import read, written
 
 STATE_TOPIC = "__barnabas_imports"
-_VERSION = 1
 
 
 @dataclass(slots=True)
@@ -41,8 +40,7 @@ class ImportProgress:
 
     def note(self) -> Output:
         """Return the record of the state topic."""
-        value = json.dumps({"version": _VERSION, **asdict(self)}).encode()
-        return Output(STATE_TOPIC, value, self.name.encode(), (), 0)
+        return Output(STATE_TOPIC, written(asdict(self)), self.name.encode(), (), 0)
 
 
 def transactional_id(name: str) -> str:
@@ -58,9 +56,4 @@ def read_import_progress(record: Record) -> ImportProgress | None:
     """
     if record.value is None:
         return None
-    found = json.loads(record.value)
-    if found.pop("version") != _VERSION:
-        raise ValueError(
-            f"import {found['name']} was begun by another version of barnabas: use that one, or another name"
-        )
-    return ImportProgress(**found)
+    return ImportProgress(**read(record.value, f"import {(record.key or b'').decode()}"))

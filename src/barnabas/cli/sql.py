@@ -13,6 +13,7 @@ import click
 
 from barnabas import arrow
 from barnabas.cli.failure import Failure, Missing
+from barnabas.cli.isolation import isolation_option
 from barnabas.cli.result_rows import ROW_OUTPUTS, RowsOutput
 from barnabas.cli.session import Session, session_options_of_sql
 from barnabas.client.bootstrap import format_address
@@ -47,13 +48,7 @@ _RESERVED = re.compile(r'(?<!")\boffset\b(?!")', re.IGNORECASE)
 @click.option(
     "--key", type=click.Choice(["text", "json", "binary"]), default="text", show_default=True, help="Keys, likewise."
 )
-@click.option(
-    "--isolation-level",
-    type=click.Choice(["read_uncommitted", "read_committed"]),
-    default="read_committed",
-    show_default=True,
-    help="Whether to skip records of open and aborted transactions.",
-)
+@isolation_option
 @session_options_of_sql(ROW_OUTPUTS)
 def sql(session: Session, statement: str, from_: str, to: str, value: str, key: str, isolation_level: str) -> None:
     """Run one SQL STATEMENT over topics; `-` reads it from standard input.

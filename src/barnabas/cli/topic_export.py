@@ -14,6 +14,7 @@ from barnabas.cli.export_files import FORMATS, file_format
 from barnabas.cli.export_folder import ExportFolder, opened_folder
 from barnabas.cli.export_manifest import Manifest, Place
 from barnabas.cli.failure import Failure
+from barnabas.cli.isolation import ISOLATION_LEVELS, isolation_option
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.log_places import places_of
 from barnabas.cli.progress import Measured, rate, shown
@@ -22,7 +23,6 @@ from barnabas.cli.session import Session, complete_cuts, complete_topics, sessio
 from barnabas.cli.termination import ends_cleanly
 from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicMetadata, TopicPartition, result
 from barnabas.client.configs import ConfigSource
-from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.protocol.primitives import uuid_to_str
 
 _COLUMNS = ("TOPIC", "FOLDER", "FILES", "RECORDS", "BYTES", "STATUS")
@@ -45,13 +45,7 @@ _MEBI = 1 << 20
     help="Where to end; that offset is not included.  [default: where the log ends now]",
 )  # fmt: skip
 @click.option("-f", "--filter", "filters", multiple=True, metavar="NAME=VALUE", help=RECORD_FILTER_HELP)
-@click.option(
-    "--isolation-level",
-    type=click.Choice(["read_uncommitted", "read_committed"]),
-    default="read_committed",
-    show_default=True,
-    help="Whether to skip records of open and aborted transactions.",
-)
+@isolation_option
 @click.option(
     "--file-mb", type=click.IntRange(min=1), default=256, show_default=True, help="End a file at this size; MiB."
 )
@@ -96,7 +90,7 @@ def export(
             made.columns,
             [],
         )
-        isolation = READ_COMMITTED if isolation_level == "read_committed" else READ_UNCOMMITTED
+        isolation = ISOLATION_LEVELS[isolation_level]
         with opened_folder(folder) as opened:
             stored, is_finished = opened.found()
             manifest = new if stored is None else stored

@@ -18,14 +18,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from barnabas.mirror.runs import Run
 from barnabas.retries.record import Output, Record
+from barnabas.retries.versioned_notes import read, written
 
 STATE_TOPIC = "__barnabas_mirrors"
 RUNS_PER_NOTE = 64
-_VERSION = 1
 
 Where = tuple[str, int]
 
@@ -64,20 +63,19 @@ class Kept:
 
 def origin_note(name: str, origin: Origin) -> Output:
     """Return the record of a mirror's note."""
-    value = {"version": _VERSION, "source": origin.source, "choice": origin.choice}
-    return Output(STATE_TOPIC, json.dumps(value).encode(), _key(name), (), 0)
+    value = {"source": origin.source, "choice": origin.choice}
+    return Output(STATE_TOPIC, written(value), _key(name), (), 0)
 
 
 def partition_note(name: str, where: Where, note: Note) -> Output:
     """Return the record of a partition's note."""
     value = {
-        "version": _VERSION,
         "source_id": note.source_id,
         "target_id": note.target_id,
         "next": note.next,
         "runs": note.runs,
     }
-    return Output(STATE_TOPIC, json.dumps(value).encode(), _key(name, *where, note.first), (), 0)
+    return Output(STATE_TOPIC, written(value), _key(name, *where, note.first), (), 0)
 
 
 def forgotten_note(name: str, where: Where, first: int) -> Output:
@@ -100,7 +98,7 @@ def read_notes(records: Iterable[Record], name: str) -> Kept:
         whose, *place = json.loads(record.key or b"[null]")
         if whose != name:
             continue
-        value = None if record.value is None else _value(record.value, name)
+        value = None if record.value is None else read(record.value, f"mirror {name}")
         if not place:
             kept.origin = None if value is None else Origin(value["source"], value["choice"])
             continue
@@ -117,12 +115,3 @@ def read_notes(records: Iterable[Record], name: str) -> Kept:
 
 def _key(*parts: str | int) -> bytes:
     return json.dumps(parts).encode()
-
-
-def _value(data: bytes, name: str) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(data)
-    if value["version"] != _VERSION:
-        raise ValueError(
-            f"mirror {name} was begun by another version of barnabas: use that one, or another name with --name"
-        )
-    return value

@@ -10,13 +10,12 @@ again begins at offset 0.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
 from barnabas.retries.record import Output, Record
+from barnabas.retries.versioned_notes import read, written
 
 STATE_TOPIC = "__barnabas_replays"
-_VERSION = 1
 
 
 @dataclass(slots=True)
@@ -56,9 +55,7 @@ class Progress:
 
     def note(self) -> Output:
         """Return the record of the state topic."""
-        return Output(
-            STATE_TOPIC, json.dumps({"version": _VERSION, **asdict(self)}).encode(), self.name.encode(), (), 0
-        )
+        return Output(STATE_TOPIC, written(asdict(self)), self.name.encode(), (), 0)
 
 
 def read_progress(record: Record) -> Progress | None:
@@ -69,10 +66,6 @@ def read_progress(record: Record) -> Progress | None:
     """
     if record.value is None:
         return None
-    found = json.loads(record.value)
-    if found.pop("version") != _VERSION:
-        raise ValueError(
-            f"replay {found['name']} was begun by another version of barnabas: use that one, or another name"
-        )
+    found = read(record.value, f"replay {(record.key or b'').decode()}")
     found["partitions"] = {int(each): (at, end) for each, (at, end) in found["partitions"].items()}
     return Progress(**found)
