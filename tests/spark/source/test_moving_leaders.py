@@ -118,7 +118,7 @@ def test_batches_without_spark(cluster: Cluster, fail_on_data_loss: bool, monkey
     reading = Reading(cluster, fail_on_data_loss, monkeypatch)
     load = Load(cluster.bootstrap_servers, TOPIC, PARTITIONS, per_second=500)
     mover = Mover(cluster, TOPIC, load)
-    with load.running(), mover.running(rounds=6) as over:
+    with load, mover.running(rounds=6) as over:
         while not over.is_set():
             reading.batch()
     reading.finish()
@@ -156,7 +156,7 @@ def test_a_high_watermark_that_lags(
             finally:
                 cluster[3].go_on()
 
-        with load.running():
+        with load:
             for _ in range(STRIKES_MOST):
                 load.await_more(200)
                 reading.batch()
@@ -188,7 +188,7 @@ def test_a_query(spark: Any, cluster: Cluster, fail_on_data_loss: bool, tmp_path
     mover = Mover(cluster, TOPIC, load)
     query = start(writer)
     try:
-        with load.running(), mover.running(rounds=4) as over:
+        with load, mover.running(rounds=4) as over:
             while not over.wait(1):
                 assert query.isActive, query.exception()
         query.processAllAvailable()
