@@ -24,7 +24,7 @@ T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 class FakeAdmin:
     """Each log begins at 2 and ends at 10; partition 2 has no leader."""
 
-    def list_offsets(self, timestamps: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:
+    def list_offsets(self, timestamps: dict[TopicPartition, int], **_: object) -> dict[TopicPartition, Any]:
         return {
             where: error_for(ErrorCode.LEADER_NOT_AVAILABLE)
             if where == T2
