@@ -114,7 +114,7 @@ def test_a_partition_that_is_deleted_while_it_is_read_is_an_error(
     monkeypatch.setattr("barnabas.cli.topic_export.places_of", lambda *arguments: {0: (0, 30), 1: (0, 30)})
     monkeypatch.setattr("barnabas.cli.topic_export.log_bounds", lambda admin, wanted: dict.fromkeys(wanted, (0, 30)))
     assert refused(servers, "export", "orders", str(tmp_path)) == (
-        "records were deleted before the export had read them (the same command goes on behind them)"
+        "records were deleted before the export had read them (the same command goes on after them)"
     )
     monkeypatch.undo()
     # Before offset 30 each partition has 24 records that were committed.

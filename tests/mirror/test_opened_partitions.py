@@ -41,7 +41,7 @@ def test_records_that_a_retention_deleted_are_an_error(clusters: TwoClusters) ->
     delete_records(clusters.addresses[0], "orders", 13)
     assert clusters.refused() == (
         "error: 3 offsets of partition orders-0 (10 to 12) were deleted at the source before being copied"
-        " (--skip-deleted goes on behind them)"
+        " (--skip-deleted goes on after them)"
     )
     outcome = clusters.run("--skip-deleted")
     assert "3 offsets of partition orders-0 (10 to 12) are skipped" in outcome.stderr

@@ -255,7 +255,7 @@ def _cluster_name(admin: Admin, given: str | None) -> str:
     """Return the first part of payloads' paths.
 
     Raises:
-        Failure: it is none.
+        Failure: the broker did not name its cluster, or the given name cannot begin a path.
     """
     name = given or admin.describe_cluster().cluster_id
     if name is None:

@@ -9,7 +9,7 @@ The order of writes, and what a kill between two of them leaves:
 
 1. `unfinished.json` before the first record. A kill before it leaves an empty folder, or its `.tmp`.
 2. A data file as `.tmp`, synced, renamed. A kill leaves a file that no manifest has: the next run removes it.
-3. `unfinished.json` with the file, synced and renamed. The next run goes on behind the file's last offset.
+3. `unfinished.json` with the file, synced and renamed. The next run goes on after the file's last offset.
 4. At the end `unfinished.json` is renamed to `manifest.json`, in one step. So a folder never has a manifest that is not whole.
 
 The folder is locked while an export writes it; the lock ends with the process. Nothing else is removed or overwritten: a folder with other
@@ -123,7 +123,7 @@ def read_manifest(path: Path, name: str = MANIFEST) -> Manifest:
     """Return the manifest of a folder.
 
     Raises:
-        Failure: there is none, or it is not one that this release reads.
+        Failure: the folder has no manifest, or this release cannot read it.
     """
     try:
         return Manifest.from_json((path / name).read_bytes())

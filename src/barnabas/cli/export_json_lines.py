@@ -3,7 +3,7 @@
     {"topic": "orders", "partition": 0, "offset": 17, "timestamp": 1700000000000, "key": "k", "value_base64": "/w==",
      "headers": [{"key": "h", "value": null}], "timestampType": 0}
 
-A key or value that is not UTF-8 is in base64, under `key_base64` or `value_base64`. A timestamp of -1 is none.
+A key or value that is not UTF-8 is in base64, under `key_base64` or `value_base64`. A record without a timestamp has -1.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Manifest:
         """Read the content of `manifest.json`.
 
         Raises:
-            NotAManifest: it is none, or another release wrote it.
+            NotAManifest: the file is not a manifest, or another release wrote it.
         """
         try:
             fields = json.loads(data)

@@ -105,7 +105,7 @@ def reader(session: Session, isolation_level: str) -> Iterator[Consumer]:
         except KafkaException as error:
             if error.args[0].code() == KafkaError._AUTO_OFFSET_RESET:
                 raise Failure(
-                    "records were deleted before the export had read them", "the same command goes on behind them"
+                    "records were deleted before the export had read them", "the same command goes on after them"
                 ) from None
             raise
         finally:

@@ -32,7 +32,7 @@ def places_of(
         isolation: READ_COMMITTED ends at the last stable offset.
 
     Raises:
-        BadParameter: a text is none of these.
+        BadParameter: `begin` or `end` names no place in a log.
         Failure: a partition has no leader, or the cut does not fit.
         KafkaError: a leader does not answer.
     """

@@ -146,7 +146,7 @@ def _check_is_same(folder: Path, stored: Manifest, new: Manifest) -> None:
 
 
 def _note_loss(admin: Admin, folder: ExportFolder, manifest: Manifest) -> None:
-    """Note the offsets that were deleted before they were read, with a warning: the export goes on behind them."""
+    """Note the offsets that were deleted before they were read, with a warning: the export goes on after them."""
     bounds = log_bounds(admin, [TopicPartition(manifest.topic, each.partition) for each in manifest.places])
     for place in manifest.places:
         where = TopicPartition(manifest.topic, place.partition)

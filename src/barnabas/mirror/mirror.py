@@ -86,7 +86,7 @@ class Wanted:
         since_ms: where partitions begin that have no notes; None is the start of their logs.
         until_end: end at the offsets that the source has now.
         groups: move groups, too.
-        skip_deleted: go on behind records that were deleted before they were copied.
+        skip_deleted: go on after records that were deleted before they were copied.
     """
 
     topic: Callable[[str], bool]
@@ -244,7 +244,7 @@ class Mirror:
             for topic in matching.values()
             if any((topic.name, each) not in self.partitions for each in range(len(topic.partitions)))
         ]
-        may_open = not self._left  # until the end: what is new is behind it
+        may_open = not self._left  # with `until_end` what is new is after the end
         if grown and may_open:
             self._open(grown)
         if gone or (grown and may_open):

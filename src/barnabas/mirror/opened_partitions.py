@@ -2,7 +2,7 @@
 
 - The topic has the id in the notes, at both: one that was deleted and created again is another topic.
 - The source still has the position in the notes.
-- The target has no record behind the last copied one: only this mirror writes there.
+- The target has no record after the last copied one: only this mirror writes there.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def place_at_source(
         if not skip_deleted:
             raise MirrorStopped(
                 f"{words} {'was' if deleted == 1 else 'were'} deleted at the source before being copied",
-                "--skip-deleted goes on behind them",
+                "--skip-deleted goes on after them",
             )
         say(f"{words} {'is' if deleted == 1 else 'are'} skipped: deleted at the source before being copied")
         progress.pass_over(starts[where])

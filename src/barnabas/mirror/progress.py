@@ -16,7 +16,7 @@ class Progress:
         notes: of the partition, by their first offset; at least one.
 
     Attributes:
-        next: the source's next offset; control records behind the last note may be passed already.
+        next: the source's next offset; control records after the last note may be passed already.
         copied, dropped: how many records of this run were written, and how many the mask left out.
     """
 
@@ -44,7 +44,7 @@ class Progress:
         """Return the note to write with more records; nothing is changed.
 
         Args:
-            position: the source's offset behind them.
+            position: the source's offset after them.
         """
         if len(self.note.runs) < RUNS_PER_NOTE:
             return replace(self.note, next=position, runs=(*self.note.runs, *runs))

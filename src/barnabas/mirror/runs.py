@@ -54,7 +54,7 @@ class Runs:
 
     @property
     def end(self) -> int:
-        """The target's offset behind the last record; 0 if there is none."""
+        """The target's offset after the last record; 0 if there is none."""
         return self._target[-1] + self._length[-1] if self._source else 0
 
     def extend(self, runs: Iterable[Run]) -> None:

@@ -17,7 +17,6 @@ from barnabas.retries.record import Record
 
 SOURCE_SETTINGS: dict[str, Any] = {
     **READER_SETTINGS,
-    "auto.offset.reset": "error",
     "allow.auto.create.topics": False,
     "fetch.wait.max.ms": 100,
     # All that a mirror holds in memory is one transaction, and these.
