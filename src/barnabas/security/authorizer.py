@@ -3,7 +3,7 @@
 The rules, in the order in which they decide:
 
     1  a super user may do everything, even while the ACLs are not known yet
-    2  before the first `replace` nobody else gets an answer: `AuthorizerNotReady`
+    2  before the first `replace` no other principal gets an answer: `AuthorizerNotReady`
     3  of the ACLs whose pattern matches the resource, those count that name the principal or `User:*`, and the host;
        one DENY of the operation, or of ALL, denies
     4  one ALLOW of the operation, of ALL, or of an operation that implies it, allows
@@ -40,7 +40,7 @@ _IMPLIED = {
     AclOperation.ALTER_CONFIGS: AclOperation.DESCRIBE_CONFIGS,
 }
 _EVERY_OPERATION = -1
-# Any name would do: `authorize_by_resource_type` asks for a resource that nobody names, to learn what super users and `*` decide.
+# Any name would do: `authorize_by_resource_type` asks for a resource that no ACL names, to learn what super users and `*` decide.
 _PROBE = "hardcode"
 
 

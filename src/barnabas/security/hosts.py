@@ -5,7 +5,7 @@
     2001:db8:0:0:0:0:0:7    IPv6, eight groups without `::` and without leading zeros; %zone follows if the address has one
     10.0.0.0/8, 2001:db8::/32   a range, with any bits behind the prefix (metadata.version 4.4-IV1)
 
-- An address is compared as text: a rule for `::1` matches nobody.
+- An address is compared as text: a rule for `::1` matches no client.
 - A range of IPv6 holds no IPv4 address and the other way round; the address 0.0.0.0 is in no range.
 
 Sources: Java's `InetAddress.getHostAddress`; Kafka's `CidrUtils` and the `SubnetUtils` of Apache Commons Net.
