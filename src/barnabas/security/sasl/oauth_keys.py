@@ -116,7 +116,7 @@ class KeySet:
 
 
 class TokenValidator:
-    """What checks the tokens of a listener: signature by the key set, then the claims.
+    """The check of the tokens of a listener: signature by the key set, then the claims.
 
     Args:
         now_ms: returns the time in epoch milliseconds.

@@ -19,7 +19,7 @@ __all__ = ["KEPT_SHORT", "OAUTHBEARER", "BearerLogin", "bearer_login", "is_exten
 OAUTHBEARER = "OAUTHBEARER"
 
 KEPT_SHORT = b"\x01"
-"""What a client sends after an error: it has nothing to add."""
+"""The answer of a client to an error: it has nothing to add."""
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PAIRS = r"(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*"

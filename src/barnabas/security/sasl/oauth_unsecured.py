@@ -54,7 +54,7 @@ def unsecured_token(options: Mapping[str, str], now_ms: int, setting: str) -> st
 
 
 class UnsecuredValidator:
-    """What accepts unsecured tokens.
+    """The check of unsecured tokens.
 
     Args:
         now_ms: returns the time in epoch milliseconds.
