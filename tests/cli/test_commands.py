@@ -53,7 +53,7 @@ def test_what_there_is() -> None:
         "sql", "topic alter", "topic audit", "topic configs", "topic create", "topic delete", "topic describe",
         "topic export", "topic grow", "topic import", "topic list",
         "topic skew", "topic trim", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list",
-        "verify",
+        "user create", "user delete", "user list", "user password", "verify",
     ]  # fmt: skip
 
 
@@ -119,6 +119,10 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("quota", "list"),
         ("quota", "set", "--user", "u", "producer_byte_rate=1"),
         ("quota", "delete", "--user", "u"),
+        ("user", "list"),
+        ("user", "create", "alice"),
+        ("user", "password", "alice"),
+        ("user", "delete", "alice"),
         ("config", "describe", "topic", "t"),
         ("dlq", "list"),
         ("dlq", "show", "t.dlq"),

@@ -34,6 +34,7 @@ from barnabas.client import (
     quotas,
     reassignments,
     record_times,
+    scram_users,
     topic_growth,
     topics,
     transactions,
@@ -170,6 +171,10 @@ class Admin(Closeable):
 
     list_quotas = _method(quotas.list_quotas)
     alter_quotas = _method(quotas.alter_quotas)
+
+    list_users = _method(scram_users.list_users)
+    set_password = _method(scram_users.set_password)
+    delete_password = _method(scram_users.delete_password)
 
     take_cut = _method(cuts.take_cut)
     list_cuts = _method(cuts.list_cuts)
