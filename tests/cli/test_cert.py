@@ -61,9 +61,9 @@ def test_an_authority_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--user", "../x"], "Error: '../x' cannot be a name here\n"),
-        (["--user", "ca"], "Error: 'ca' cannot be a name here\n"),
-        (["--user", "a", "--node", "a"], "Error: a is given twice\n"),
+        (["--user", "../x"], "error: '../x' cannot be a name here (use letters"),
+        (["--user", "ca"], "error: 'ca' cannot be a name here (use letters"),
+        (["--user", "a", "--node", "a"], "error: a is given twice\n"),
     ],
 )
 def test_names_that_cannot_be(tmp_path: Path, arguments: list[str], error: str) -> None:
