@@ -52,9 +52,7 @@ class SecuredKafka(ApacheKafka):
         (folder / "alice.p12").write_bytes(self.user.pkcs12(STORE_PASSWORD))
         (folder / "ca.p12").write_bytes(self.authority.trust_store(STORE_PASSWORD))
         scram = f"[name=alice,password={SCRAM_PASSWORD}]"
-        self.format_options = tuple(
-            word for name in MECHANISMS[1:3] for word in ("--add-scram", f"{name}={scram}")
-        )
+        self.format_options = tuple(word for name in MECHANISMS[1:3] for word in ("--add-scram", f"{name}={scram}"))
         self.settings = self._listeners()
 
     def _write(self, name: str, text: str) -> None:

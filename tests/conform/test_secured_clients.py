@@ -17,7 +17,14 @@ from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.security.client_security import client_security
 from tests.cli.test_commands import run
-from tests.conform.secured_kafka import MECHANISMS, PASSWORD, SCRAM_PASSWORD, STORE_PASSWORD, SecuredKafka, properties_text
+from tests.conform.secured_kafka import (
+    MECHANISMS,
+    PASSWORD,
+    SCRAM_PASSWORD,
+    STORE_PASSWORD,
+    SecuredKafka,
+    properties_text,
+)
 
 pytestmark = pytest.mark.conform
 
@@ -174,7 +181,9 @@ def test_a_session_is_renewed_before_it_ends(kafka: SecuredKafka, mechanism: str
                 renewals, due = renewals + 1, connection._renews_login_at
 
 
-@pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_PLAINTEXT", "PLAIN"), ("SASL_SSL", "SCRAM-SHA-256")])
+@pytest.mark.parametrize(
+    ("protocol", "mechanism"), [("SSL", ""), ("SASL_PLAINTEXT", "PLAIN"), ("SASL_SSL", "SCRAM-SHA-256")]
+)
 def test_a_channel(kafka: SecuredKafka, protocol: str, mechanism: str) -> None:
     import asyncio
 
@@ -217,6 +226,8 @@ def test_a_channel_whose_certificate_is_missing(kafka: SecuredKafka) -> None:
 
 def test_another_host_name(kafka: SecuredKafka) -> None:
     security = client_security(kafka.client("SASL_SSL", "PLAIN"))
-    with Cluster(f"127.0.0.2:{kafka.ports['SASL_SSL']}", security=security, timeout_ms=2000) as cluster:
-        with pytest.raises(KafkaError):
-            cluster.metadata()
+    with (
+        Cluster(f"127.0.0.2:{kafka.ports['SASL_SSL']}", security=security, timeout_ms=2000) as cluster,
+        pytest.raises(KafkaError),
+    ):
+        cluster.metadata()
