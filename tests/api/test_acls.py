@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from barnabas.api.serving.dispatch import RefusedRequest
+from barnabas.metadata.acl_control import create_acls
+from barnabas.metadata.features_image import FeaturesImage
+from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest, UpdateFeaturesRequest
+from barnabas.protocol.messages import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from barnabas.security.acls import AclBinding, AclFilter
 from barnabas.security.authorizer import StandardAuthorizer
 from tests.api.served_node import Serving
@@ -27,7 +31,7 @@ def serving(tmp_path: Path) -> Iterator[Any]:
     node.close()
 
 
-def create(serving: Any, *acls: AclBinding) -> list[tuple[str, str | None]]:
+def creation_of(*acls: AclBinding) -> CreateAclsRequest:
     creations = [
         CreateAclsRequest.AclCreation(
             resource_type=acl.resource_type,
@@ -40,7 +44,11 @@ def create(serving: Any, *acls: AclBinding) -> list[tuple[str, str | None]]:
         )
         for acl in acls
     ]
-    answer = serving.ask(CreateAclsRequest(creations=creations))
+    return CreateAclsRequest(creations=creations)
+
+
+def create(serving: Any, *acls: AclBinding) -> list[tuple[str, str | None]]:
+    answer = serving.ask(creation_of(*acls))
     return [(ErrorCode(result.error_code).name, result.error_message) for result in answer.results]
 
 
@@ -122,13 +130,17 @@ def test_a_wrong_acl_is_refused_and_the_others_are_created(serving: Any, wrong: 
     assert describe(serving) == {RULE}
 
 
-def test_ranges_need_a_metadata_version_that_knows_them(serving: Any) -> None:
-    update = UpdateFeaturesRequest.FeatureUpdateKey(feature="metadata.version", max_version_level=31, upgrade_type=2)
-    answer = serving.ask(UpdateFeaturesRequest(feature_updates=[update]))
-    assert answer.error_code == 0, answer.error_message
+@pytest.mark.parametrize(("level", "takes"), [(31, False), (32, True)])
+def test_ranges_need_a_metadata_version_that_knows_them(level: int, takes: bool) -> None:
+    image = MetadataImage()._replace(features=FeaturesImage(metadata_version=level))
+    view: Any = SimpleNamespace(image=image, new_uuid=lambda: b"i" * 16)
+    result = create_acls(view, creation_of(PREFIXED, RULE))
     why = "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher."
-    assert create(serving, PREFIXED, RULE) == [("UNSUPPORTED_VERSION", why), ("NONE", None)]
-    assert describe(serving) == {RULE}
+    assert [(each.error_code, each.error_message) for each in result.response.results] == [
+        (0, None) if takes else (ErrorCode.UNSUPPORTED_VERSION, why),
+        (0, None),
+    ]
+    assert len(result.records) == (2 if takes else 1)
 
 
 @pytest.mark.parametrize("field", ["resource_type", "pattern_type", "operation", "permission_type"])
@@ -141,6 +153,7 @@ def test_the_number_zero_makes_a_request_unreadable(serving: Any, field: str) ->
         delete(serving, AclFilter(**{field: 0}))
 
 
+@pytest.mark.slow
 def test_a_change_must_fit_one_batch(serving: Any) -> None:
     many = [RULE._replace(resource_name=f"topic-{index}") for index in range(10_001)]
     assert {code for code, _ in create(serving, *many)} == {"POLICY_VIOLATION"}
