@@ -126,7 +126,7 @@ def test_a_dry_run_changes_nothing_and_asks_for_nothing(users: Users, command: t
             ("password", "alcie"),
             "error: user alcie does not exist; did you mean alice? (`barnabas user list` shows which exist)\n",
         ),
-        (("delete", "nobody"), "error: user nobody does not exist (`barnabas user list` shows which exist)\n"),
+        (("delete", "zoe"), "error: user zoe does not exist (`barnabas user list` shows which exist)\n"),
     ],
 )
 def test_one_line_says_what_is_wrong(users: Users, command: tuple[str, ...], line: str) -> None:

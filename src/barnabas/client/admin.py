@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from barnabas.client import (
+    acls,
     brokers,
     configs,
     cuts,
@@ -114,7 +115,7 @@ class Admin(Closeable):
 
     Args:
         bootstrap: `host:port,host:port`, a sequence of addresses, or a `Cluster` to share.
-        options: what `Cluster` takes (`client_id`, `timeout_ms`, …).
+        options: what `Cluster` takes (`client_id`, `timeout_ms`, `security`, …).
     """
 
     def __init__(self, bootstrap: str | Sequence[str] | Cluster, **options: Any) -> None:
@@ -175,6 +176,10 @@ class Admin(Closeable):
     list_users = _method(scram_users.list_users)
     set_password = _method(scram_users.set_password)
     delete_password = _method(scram_users.delete_password)
+
+    list_acls = _method(acls.list_acls)
+    create_acls = _method(acls.create_acls)
+    delete_acls = _method(acls.delete_acls)
 
     take_cut = _method(cuts.take_cut)
     list_cuts = _method(cuts.list_cuts)
