@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=30.0)
     parser.add_argument("--rest", type=float, default=long_log.REST_SECONDS, metavar="SECONDS")
     given = parser.parse_args()
-    # Whoever ends this program ends its nodes too.
+    # The nodes end with this program.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     pieces = Pieces(given.pieces)
     if given.tables == ["write"]:
