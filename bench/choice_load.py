@@ -104,13 +104,13 @@ def read(servers: str, topic: str, partitions: int, count: int) -> Figures:
     seconds = time.perf_counter() - began
     consumer.close()
     consumer = _consumer(servers, topic, partitions)
-    last: dict[int, int] = {}
+    highest: dict[int, int] = {}
     got = late = 0
     while got < count:
         for message in consumer.consume(min(10_000, count - got), 10):
             number, partition = int.from_bytes(message.key() or b"", "big"), message.partition() or 0
-            late += number <= last.get(partition, -1)
-            last[partition] = number
+            late += number <= highest.get(partition, -1)
+            highest[partition] = max(number, highest.get(partition, -1))
             got += 1
     consumer.close()
     return {"seconds": seconds, "out of order": late}
