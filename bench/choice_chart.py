@@ -1,7 +1,7 @@
 """The picture of docs/choices.md: throughput by partitions and brokers, beside the steps of a chart that is often shown.
 
 That chart shows three brokers, each machine its own. Of it two steps are told in words: 4 partitions carry about 3.5 times as much as
-one, and 64 about 1.5 times as much as 16. Its steps begin at our own figures for three nodes, because only their slope can be compared.
+one, and 64 about 1.5 times as much as 16. Its steps begin at our own figures, because only their slope can be compared.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Curves = dict[tuple[str, int], list[tuple[int, float]]]
 
 
 def steps(curves: Curves) -> list[tuple[tuple[int, float], tuple[int, float]]]:
-    """Return the steps of that chart, each from our own figure for three nodes on."""
-    ours = dict(curves.get((OURS, 3), []))
+    """Return the steps of that chart, each from our own figure for three nodes on, or for one node."""
+    ours = dict(curves.get((OURS, 3)) or curves.get((OURS, 1), []))
     return [((few, ours[few]), (many, ours[few] * factor)) for few, many, factor in STEPS if few in ours]
 
 
