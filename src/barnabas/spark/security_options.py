@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from barnabas.security.client_security import ClientSecurity, client_security
 from barnabas.security.setting_error import SecuritySettingError
 
 if TYPE_CHECKING:
-    from barnabas.security.client_security import ClientSecurity
     from barnabas.spark.given_options import GivenOptions
 
 __all__ = ["NO_SECURITY", "SecurityOptions", "of_client", "security_options", "settings_of"]
@@ -59,9 +59,6 @@ class SecurityOptions:
         """
         if not self.settings:
             return None
-        # A query without TLS and login imports none of their machinery.
-        from barnabas.security.client_security import client_security
-
         try:
             return client_security(dict(self.settings))
         except SecuritySettingError as error:
