@@ -107,7 +107,7 @@ def ensure_topics(cluster: Cluster, sources: Sequence[str], policy: RetryPolicy)
         if isinstance(topic, TopicMetadata):
             most = max(most, len(topic.partitions) if name in sources else 0)
         elif topic.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise denied(topic, Access("Write" if name == policy.dead_letter else "Read", "topic", name))
+            raise denied(topic, Access("Describe" if name == policy.dead_letter else "Read", "topic", name))
         elif name in sources:
             raise MissingTopic(f"topic {name} does not exist: create it first")
     for name in (*policy.retry_topics, policy.dead_letter):
