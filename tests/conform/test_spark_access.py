@@ -33,6 +33,7 @@ from confluent_kafka.admin import (
 )
 
 from barnabas.protocol.errors import KafkaError
+from barnabas.security.dev_certificates import DevelopmentAuthority, IssuedCertificate
 from barnabas.spark.named_topics import partition_count
 from barnabas.spark.sink.options import parse_stream_options as parse_sink
 from barnabas.spark.sink.orphans import open_sinks
@@ -44,7 +45,7 @@ from barnabas.spark.source.fetcher import RangeFetcher
 from barnabas.spark.source.offset_reader import OffsetReader
 from barnabas.spark.source.options import parse_batch_options as parse_source
 from barnabas.spark.source.ranges import OffsetRange
-from tests.conform.secured_kafka import Authority, Certificate, SecuredKafka
+from tests.conform.authorized_kafka import AuthorizedKafka
 from tests.documents import blocks
 from tests.spark.session import SHORT_LIVED
 
@@ -63,7 +64,7 @@ Grant = tuple[str, ResourceType, str, ResourcePatternType, AclOperation]
 class Access:
     """A cluster, its administrator, and the options of its users."""
 
-    def __init__(self, kafka: SecuredKafka, authority: Authority, certificate: Certificate) -> None:
+    def __init__(self, kafka: AuthorizedKafka, authority: DevelopmentAuthority, certificate: IssuedCertificate) -> None:
         self.kafka = kafka
         self.admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         self.trust = {
@@ -157,9 +158,9 @@ def grants(page: str) -> list[Grant]:
 @pytest.fixture(scope="module")
 def access(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
     folder = tmp_path_factory.mktemp("secured")
-    authority = Authority()
-    with SecuredKafka(folder, authority, USERS) as kafka:
-        found = Access(kafka, authority, authority.sign("reader"))
+    authority = DevelopmentAuthority.create(time.time_ns() // 1_000_000)
+    with AuthorizedKafka(folder, authority, USERS) as kafka:
+        found = Access(kafka, authority, authority.issue("CN=reader"))
         for topic in ("orders", "orders.clean"):
             found.create(topic)
         producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})

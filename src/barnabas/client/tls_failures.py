@@ -1,7 +1,7 @@
 """Failures of TLS in words: what is wrong, and which setting to look at.
 
     what OpenSSL says                                   what it means for a client of Kafka
-    certificate verify failed                           the trust store does not know the issuer; or another host's name; or its time is over
+    certificate verify failed                           the trust store does not know the issuer; another host's name; its time is over
     alert from the broker                               it rejects the client's certificate, or misses one
     wrong version number                                bytes that are not TLS: a listener without it, or another server
     the end, or a reset, in the middle of a handshake   mostly a listener without TLS, which takes the first bytes for a frame's size
