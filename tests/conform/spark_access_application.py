@@ -37,7 +37,6 @@ class Application:
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .getOrCreate()
         )
-        self.spark.sparkContext.setLogLevel("INFO")
 
     def read(self, user: str) -> int:
         rows = self.spark.read.format("barnabas").options(**self.users[user], subscribe="orders").load()

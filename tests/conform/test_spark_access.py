@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apache_kafka import LOG4J
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
@@ -219,6 +220,9 @@ def ran(access: Access, decided: None, tmp_path_factory: pytest.TempPathFactory)
     }
     given = tmp_path_factory.mktemp("given") / "options.json"
     given.write_text(json.dumps({"users": users}))
+    (given.parent / "log4j2.properties").write_text(LOG4J.format(target="SYSTEM_ERR", level="INFO"))
+    option = f"-Dlog4j2.configurationFile={given.parent}/log4j2.properties"
+    logged = {"SPARK_SUBMIT_OPTS": f"{SHORT_LIVED['SPARK_SUBMIT_OPTS']} {option}"}
     program = Path(__file__).with_name("spark_access_application.py")
     ended = subprocess.run(
         [sys.executable, str(program), str(folder), str(given)],
@@ -227,7 +231,7 @@ def ran(access: Access, decided: None, tmp_path_factory: pytest.TempPathFactory)
         text=True,
         timeout=1500,
         check=False,
-        env={**os.environ, **SHORT_LIVED, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, **logged, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert ended.returncode == 0, ended.stdout[-5000:]
     return Ran(folder, ended.stdout)
@@ -261,7 +265,7 @@ def test_spark_reads_and_writes_with_the_rights_of_the_pages(access: Access, ran
             "and this user may not create it: an administrator does with",
         ),
         ("wrong password", "Authentication failed"),
-        ("no such file", "kafka.ssl.truststore.location: /no/such/file.pem"),
+        ("no such file", "kafka.ssl.truststore.location: cannot read /no/such/file.pem"),
     ],
 )
 def test_what_fails_says_why_in_one_line(ran: Ran, step: str, sentence: str) -> None:
