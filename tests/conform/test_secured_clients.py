@@ -226,6 +226,8 @@ def test_a_channel_whose_certificate_is_missing(kafka: SecuredKafka) -> None:
 
 def test_another_host_name(kafka: SecuredKafka) -> None:
     security = client_security(kafka.client("SASL_SSL", "PLAIN"))
-    with Cluster(f"127.0.0.2:{kafka.ports['SASL_SSL']}", security=security, timeout_ms=2000) as cluster:
-        with pytest.raises(KafkaError):
-            cluster.metadata()
+    with (
+        Cluster(f"127.0.0.2:{kafka.ports['SASL_SSL']}", security=security, timeout_ms=2000) as cluster,
+        pytest.raises(KafkaError),
+    ):
+        cluster.metadata()
