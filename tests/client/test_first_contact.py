@@ -174,12 +174,8 @@ def test_a_listener_with_sasl_is_named() -> None:
         cluster_at(broker.port) as (cluster, slept),
         pytest.raises(
             OtherProtocol,
-<<<<<<< HEAD
-            match=rf"127\.0\.0\.1:{broker.port} is a listener with SASL: set security.protocol=SASL_PLAINTEXT and sasl.mechanism to one of SCRAM-SHA-512",
-=======
             match=rf"127\.0\.0\.1:{broker.port} is a listener with SASL: set security\.protocol=SASL_PLAINTEXT"
             " and sasl.mechanism to one of SCRAM-SHA-512",
->>>>>>> client
         ),
     ):
         cluster.metadata()
