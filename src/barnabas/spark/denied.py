@@ -27,7 +27,7 @@ _NOUNS = {"topic": "topic", "group": "group", "transactional-id": "transactional
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an ACL allows.
+    """One right, as an ACL allows it.
 
     Attributes:
         operation: as `kafka-acls --operation` takes it.

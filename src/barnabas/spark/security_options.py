@@ -105,7 +105,7 @@ def _checked(options: Mapping[str, str]) -> SecurityOptions:
         if name in settings and not settings[name].strip().endswith(_KAFKAS_OWN):
             raise ValueError(f'{_PREFIX}{name} names a Java class, and format("barnabas") has no Java: leave it out')
     found = SecurityOptions(tuple(sorted(settings.items())))
-    # What is built here is thrown away: only the check counts.
+    # The result is thrown away: only the check counts.
     found.client()
     return found
 
