@@ -119,3 +119,13 @@ def test_an_executor_builds_its_own_from_a_copy(tmp_path):
     assert here == there
     with pytest.raises(ValueError, match=re.escape(str(trusted))):
         here.client()
+
+
+def test_a_process_keeps_what_it_built_for_a_minute():
+    now_s = 1_000.0
+    options = settings_of({**LOGIN, "kafka.sasl.jaas.config": JAAS.replace('"u"', '"another"')})
+    first = options.client(lambda: now_s)
+    assert pickle.loads(pickle.dumps(options)).client(lambda: now_s + 1) is first
+    later = options.client(lambda: 10**9)
+    assert later == first
+    assert later is not first

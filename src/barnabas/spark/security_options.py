@@ -4,8 +4,10 @@ Their values are secrets, or next to secrets, and they go far: Spark pickles rea
 and for executors. So they are one value here, which shows names only, and a copy becomes sockets' settings where it is used:
 
 - `security_options` checks them when the query is planned, on the driver: it reads the files, and builds what connections need.
-- Each process of an executor builds its own, from its own files, with the first connection of a task. So a renewed certificate counts
-  for the next task, and a file that an executor lacks is an error of the task, in one line with the option's name.
+- Each process of an executor builds its own, from its own files, with the first connection of a task. So a file that an executor lacks
+  is an error of the task, in one line with the option's name.
+- A process keeps what it built for a minute: tasks of a second share one token of OAUTHBEARER, and a renewed certificate counts for the
+  tasks a minute later.
 
 A security option is used or it is an error; none has no effect. Two exceptions are Kafka's own: options of TLS and login under
 `kafka.security.protocol` PLAINTEXT, and options of login under SSL, do nothing.
@@ -13,7 +15,8 @@ A security option is used or it is an error; none has no effect. Two exceptions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,20 +54,35 @@ class SecurityOptions:
     def __repr__(self) -> str:
         return f"<SecurityOptions {', '.join(name for name, _ in self.settings)}>"
 
-    def client(self) -> ClientSecurity | None:
+    def client(self, clock: Callable[[], float] = time.monotonic) -> ClientSecurity | None:
         """Return what connections need, None for plaintext; it reads the files that the options name.
+
+        Args:
+            clock: a seam for tests, in seconds.
 
         Raises:
             ValueError: an option cannot be used; the message is one line that names it, without its value if that is secret.
         """
         if not self.settings:
             return None
+        made, since_s = _made.get(self, (None, 0.0))
+        if made is not None and clock() - since_s < _KEPT_S:
+            return made
         try:
-            return client_security(dict(self.settings))
+            made = client_security(dict(self.settings))
         except SecuritySettingError as error:
             # `from None`: the error below may have the secret in its frames.
             raise ValueError(f"{_PREFIX}{error}") from None
+        if len(_made) >= _MOST_KEPT:
+            _made.clear()
+        if made is not None:
+            _made[self] = made, clock()
+        return made
 
+
+_KEPT_S = 60.0
+_MOST_KEPT = 64
+_made: dict[SecurityOptions, tuple[ClientSecurity, float]] = {}
 
 NO_SECURITY = SecurityOptions()
 
@@ -105,7 +123,6 @@ def _checked(options: Mapping[str, str]) -> SecurityOptions:
         if name in settings and not settings[name].strip().endswith(_KAFKAS_OWN):
             raise ValueError(f'{_PREFIX}{name} names a Java class, and format("barnabas") has no Java: leave it out')
     found = SecurityOptions(tuple(sorted(settings.items())))
-    # The result is thrown away: only the check counts.
     found.client()
     return found
 
