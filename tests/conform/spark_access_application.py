@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from barnabas.spark import start
+
 Options = dict[str, str]
 
 
@@ -54,13 +56,13 @@ class Application:
             .load()
             .select("value")
         )
-        query = (
+        writer = (
             rows.writeStream.format("barnabas")
             .options(**self.users[writer], topic="orders.clean", delivery=delivery)
             .option("checkpointLocation", str(self.folder / "checkpoints" / name))
             .trigger(availableNow=True)
-            .start()
         )
+        query = start(writer)
         query.awaitTermination()
         query.explain(True)
         print(*(each.json for each in query.recentProgress), sep="\n")

@@ -56,6 +56,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 MARKER = "m4rker-of-a-s3cret"
 USERS = {name: f"{name}-{MARKER}" for name in ("reader", "writer", "exact", "beginner", "doctor", "stranger")}
 RECORDS = 25
+SHELL = """logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = INFO
+"""
+"""Without it Spark takes the driver for a shell, and logs warnings only."""
 SECONDS = 60
 
 Grant = tuple[str, ResourceType, str, ResourcePatternType, AclOperation]
@@ -220,7 +224,7 @@ def ran(access: Access, decided: None, tmp_path_factory: pytest.TempPathFactory)
     }
     given = tmp_path_factory.mktemp("given") / "options.json"
     given.write_text(json.dumps({"users": users}))
-    (given.parent / "log4j2.properties").write_text(LOG4J.format(target="SYSTEM_ERR", level="INFO"))
+    (given.parent / "log4j2.properties").write_text(LOG4J.format(target="SYSTEM_ERR", level="INFO") + SHELL)
     option = f"-Dlog4j2.configurationFile={given.parent}/log4j2.properties"
     logged = {"SPARK_SUBMIT_OPTS": f"{SHORT_LIVED['SPARK_SUBMIT_OPTS']} {option}"}
     program = Path(__file__).with_name("spark_access_application.py")
