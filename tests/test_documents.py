@@ -34,6 +34,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 # A list that only gets shorter: what needs another machine, another program, or root.
 NOT_RUN = {
     "README.md: barnabas demo --data-dir my-shop                        # the pipeline and its tables are in my-shop",
+    "docs/cli.md: barnabas acl create --allow-principal User:alice --operation read --topic orders",
     'docs/cli.md: eval "$(barnabas completion bash)"     # in ~/.bashrc',
     "docs/containers.md: docker compose up --build --detach",
     "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",
@@ -53,6 +54,7 @@ NOT_RUN = {
     "docs/spark-sink.md: cat replicas.json",
     'docs/spark-sink.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
     'docs/spark.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
+    "docs/security.md: barnabas topic list -b kafka.example.org:9093 --command-config client.properties",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
 }
 # Commands that pages name before they exist: they are typed as soon as there is such a command.
