@@ -87,7 +87,7 @@ def client_security(
     own = {name: value for name, value in settings.items() if name.startswith(_OURS)}
     context, mechanism, name = None, None, ""
     if protocol.endswith("SSL"):
-        # Without TLS nobody pays for the import of `ssl`, 20 ms.
+        # A client without TLS does not import `ssl`, which takes 20 ms.
         from barnabas.security.tls_settings import client_context
 
         context = client_context(own)
