@@ -20,9 +20,10 @@ from barnabas.protocol.messages import (
     EnvelopeResponse,
     ListGroupsRequest,
 )
+from barnabas.security.principal import Principal
 from tests.api.served_node import Serving
 
-ALICE = "User:alice"
+ALICE = Principal("User", "alice")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Any:
     node.close()
 
 
-def sealed(request: Any, version: int, principal: str = ALICE) -> EnvelopeRequest:
+def sealed(request: Any, version: int, principal: Principal = ALICE) -> EnvelopeRequest:
     return wrapped(request, version, correlation_id=7, client_id="app", principal=principal, host="10.1.2.3")
 
 
@@ -142,7 +143,7 @@ def test_the_quota_of_the_client_counts_and_not_the_brokers(tmp_path: Any) -> No
     second = ask(node, create("b", 100), 7)
     assert second.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert second.throttle_time_ms > 0
-    others = answer(node, sealed(create("c", 100), 7, "User:bob"))
+    others = answer(node, sealed(create("c", 100), 7, Principal("User", "bob")))
     response = unwrapped(others.response_data, ApiKey.CREATE_TOPICS, 7, 7)
     assert (response.topics[0].error_code, response.throttle_time_ms) == (0, 0)
     node.close()

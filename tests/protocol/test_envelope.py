@@ -8,6 +8,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.envelope import read_address, unwrapped, wrapped
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse, EnvelopeResponse
+from barnabas.security.principal import ANONYMOUS, Principal
 
 DELETE = DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name="orders")], timeout_ms=5000)
 INNER = (
@@ -18,7 +19,7 @@ RESPONSE = "00000007 00 00000000 02 076f7264657273 00000000000000000000000000000
 
 
 def test_a_request_in_its_envelope() -> None:
-    envelope = wrapped(DELETE, 6, correlation_id=7, client_id="app", principal="User:ANONYMOUS", host="10.1.2.3")
+    envelope = wrapped(DELETE, 6, correlation_id=7, client_id="app", principal=ANONYMOUS, host="10.1.2.3")
     expected = (
         f"2d {INNER}"  # 44 bytes
         "14 0000 0555736572 0a414e4f4e594d4f5553 00 00"  # 19 bytes, the principal
@@ -30,7 +31,12 @@ def test_a_request_in_its_envelope() -> None:
 
 def test_a_version_without_tags_and_a_client_without_an_id() -> None:
     envelope = wrapped(
-        DeleteTopicsRequest(topic_names=["t"]), 3, correlation_id=1, client_id=None, principal="User:a", host="::1"
+        DeleteTopicsRequest(topic_names=["t"]),
+        3,
+        correlation_id=1,
+        client_id=None,
+        principal=Principal("User", "a"),
+        host="::1",
     )
     assert envelope.request_data == bytes.fromhex("0014 0003 00000001 ffff 00000001 000174 00000000")
     assert envelope.client_host_address == bytes(15) + b"\1"
@@ -45,7 +51,7 @@ def test_a_version_without_tags_and_a_client_without_an_id() -> None:
     ],
 )
 def test_addresses(host: str, data: str, read: str) -> None:
-    envelope = wrapped(DELETE, 6, correlation_id=7, client_id="", principal="User:a", host=host)
+    envelope = wrapped(DELETE, 6, correlation_id=7, client_id="", principal=Principal("User", "a"), host=host)
     assert envelope.client_host_address == bytes.fromhex(data)
     assert read_address(envelope.client_host_address) == read
 

@@ -6,28 +6,34 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.principal import read_principal, write_principal
+from barnabas.security.principal import ANONYMOUS, Principal
+
+ALICE = Principal("User", "alice")
 
 
 @pytest.mark.parametrize(
     ("principal", "encoded"),
     [
         # version 0 | "User" | name | not authenticated by a token | no tags
-        ("User:ANONYMOUS", "0000 0555736572 0a414e4f4e594d4f5553 00 00"),
-        ("User:alice", "0000 0555736572 06616c696365 00 00"),
-        ("User:a:b", "0000 0555736572 04613a62 00 00"),
+        (ANONYMOUS, "0000 0555736572 0a414e4f4e594d4f5553 00 00"),
+        (ALICE, "0000 0555736572 06616c696365 00 00"),
+        (Principal("User", "a:b"), "0000 0555736572 04613a62 00 00"),
     ],
 )
-def test_the_bytes_are_kafkas(principal: str, encoded: str) -> None:
+def test_the_bytes_are_kafkas(principal: Principal, encoded: str) -> None:
     assert write_principal(principal) == bytes.fromhex(encoded)
     assert read_principal(bytes.fromhex(encoded)) == principal
 
 
 def test_a_principal_that_a_token_authenticated_is_read() -> None:
-    assert read_principal(bytes.fromhex("000005557365720 6616c696365 01 00".replace(" ", ""))) == "User:alice"
+    principal = read_principal(bytes.fromhex("0000 0555736572 06616c696365 01 00"))
+    assert (principal, principal.by_token) == (ALICE, True)
+    assert read_principal(write_principal(principal)).by_token
+    assert not read_principal(write_principal(ALICE)).by_token
 
 
 def test_bytes_after_a_principal_are_ignored() -> None:
-    assert read_principal(write_principal("User:alice") + b"\x09") == "User:alice"
+    assert read_principal(write_principal(ALICE) + b"\x09") == ALICE
 
 
 @pytest.mark.parametrize(

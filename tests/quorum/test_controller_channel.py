@@ -18,6 +18,7 @@ from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.principal import read_principal
 from barnabas.quorum.controller_channel import ControllerChannel
 from barnabas.raft.voters import VoterEndpoint
+from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.simulation.world import World
 from tests.client.scripted_broker import frame_response
 from tests.quorum.scripted_controller import Asked, Close, ScriptedController
@@ -83,7 +84,8 @@ class Cluster:
         return await self.channel.handle(ApiKey.BROKER_HEARTBEAT, 1, HEARTBEAT, **options)
 
     async def delete(self, **options: Any) -> Any:
-        return await self.channel.handle(ApiKey.DELETE_TOPICS, 6, DELETE, principal="User:alice", client=APP, **options)
+        alice = Principal("User", "alice")
+        return await self.channel.handle(ApiKey.DELETE_TOPICS, 6, DELETE, principal=alice, client=APP, **options)
 
 
 def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], **options: int) -> Cluster:
@@ -134,7 +136,7 @@ def test_a_node_that_leads_answers_on_the_spot() -> None:
         assert future.done()
         assert future.result() is ALIVE
         assert "here" in repr(cluster.channel)
-        expected = {"principal": "User:ANONYMOUS", "deadline_ms": 9, "mutation_quota": quota, "is_long": True}
+        expected = {"principal": ANONYMOUS, "deadline_ms": 9, "mutation_quota": quota, "is_long": True}
         assert cluster.local.asked == [expected]
 
     assert play(story).one.asked == []
@@ -205,7 +207,7 @@ def test_a_clients_request_travels_in_an_envelope(is_long: bool) -> None:
     header, position = parse_request_header(asked.request.request_data)
     assert header == (ApiKey.DELETE_TOPICS, 6, 77, "app")
     assert messages.DeleteTopicsRequest.decode(memoryview(asked.request.request_data)[position:], 6) == DELETE
-    assert read_principal(asked.request.request_principal) == "User:alice"
+    assert read_principal(asked.request.request_principal) == Principal("User", "alice")
     assert asked.request.client_host_address == bytes((10, 1, 2, 3))
 
 

@@ -30,6 +30,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.raft.leader import Leader
 from barnabas.raft.raft_driver import RaftDriver
+from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.steps import start
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class LocalController:
         version: int,
         request: Message,
         *,
-        principal: str = "User:ANONYMOUS",
+        principal: Principal = ANONYMOUS,
         deadline_ms: int | None = None,
         mutation_quota: PartitionQuota | None = None,
         is_long: bool = False,

@@ -21,6 +21,7 @@ from barnabas.protocol.message import Message
 from barnabas.protocol.messages import EnvelopeRequest
 from barnabas.protocol.primitives import skip_tags
 from barnabas.protocol.principal import write_principal
+from barnabas.security.principal import Principal
 
 __all__ = ["read_address", "unwrapped", "wrapped"]
 
@@ -29,7 +30,7 @@ _UNKNOWN_ADDRESS = bytes(4)
 
 
 def wrapped(
-    request: Message, version: int, *, correlation_id: int, client_id: str | None, principal: str, host: str
+    request: Message, version: int, *, correlation_id: int, client_id: str | None, principal: Principal, host: str
 ) -> EnvelopeRequest:
     """Return the envelope of a client's request.
 

@@ -2,8 +2,6 @@
 
     int16 version (0) | compact string type | compact string name | bool token authenticated | tag buffer
 
-Here a principal is one string, `User:alice`.
-
 Source: Kafka's `DefaultKafkaPrincipalBuilder`, whose encoding every broker and controller with default settings reads.
 """
 
@@ -13,20 +11,21 @@ import struct
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DefaultPrincipalData
+from barnabas.security.principal import Principal
 
 __all__ = ["read_principal", "write_principal"]
 
 _VERSION = struct.Struct(">h")
 
 
-def write_principal(principal: str) -> bytes:
-    """Return a principal's bytes; `principal` has its type in front: `User:alice`."""
-    kind, _, name = principal.partition(":")
+def write_principal(principal: Principal) -> bytes:
+    """Return a principal's bytes."""
     version = DefaultPrincipalData.MAX_VERSION
-    return _VERSION.pack(version) + DefaultPrincipalData(type=kind, name=name).encode(version)
+    data = DefaultPrincipalData(type=principal.type, name=principal.name, token_authenticated=principal.by_token)
+    return _VERSION.pack(version) + data.encode(version)
 
 
-def read_principal(data: bytes | memoryview | None) -> str:
+def read_principal(data: bytes | memoryview | None) -> Principal:
     """Return the principal; bytes that follow it are ignored, as in Kafka.
 
     Raises:
@@ -39,4 +38,4 @@ def read_principal(data: bytes | memoryview | None) -> str:
         raise KafkaError(
             ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, "Failed to deserialize client principal from envelope"
         ) from None
-    return f"{principal.type}:{principal.name}"
+    return Principal(principal.type, principal.name, principal.token_authenticated)

@@ -27,7 +27,7 @@ import random as random_module
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from barnabas.api.serving.context import ANONYMOUS, Client
+from barnabas.api.serving.context import Client
 from barnabas.client.channel import Channel
 from barnabas.client.errors import BrokerNotAvailable, ClientError
 from barnabas.clock import Clock
@@ -37,6 +37,7 @@ from barnabas.protocol.envelope import unwrapped, wrapped
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage, known_code
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.messages import EnvelopeRequest, EnvelopeResponse
+from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.steps import start
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class _Asked(NamedTuple):
     api_key: int
     version: int
     request: Any
-    principal: str
+    principal: Principal
     deadline_ms: int | None
     mutation_quota: MutationQuota | None
     is_long: bool
@@ -121,7 +122,7 @@ class ControllerChannel:
         version: int,
         request: Any,
         *,
-        principal: str = ANONYMOUS,
+        principal: Principal = ANONYMOUS,
         deadline_ms: int | None = None,
         mutation_quota: MutationQuota | None = None,
         is_long: bool = False,

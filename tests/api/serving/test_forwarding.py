@@ -10,6 +10,7 @@ import pytest
 from barnabas.api.serving.context import Client
 from barnabas.api.serving.topic_creation import create_internal_topic
 from barnabas.protocol.messages import CreateTopicsRequest, MetadataRequest
+from barnabas.security.principal import ANONYMOUS
 from tests.api.served_node import Serving
 
 
@@ -38,7 +39,7 @@ def test_the_controller_learns_who_sent_a_request(serving: Serving, asked: list[
     serving.ask(CreateTopicsRequest(topics=[], timeout_ms=500))
     (options,) = asked
     assert options["client"] == Client("test", "10.0.0.9", 42)
-    assert options["principal"] == "User:ANONYMOUS"
+    assert options["principal"] == ANONYMOUS
     assert options["deadline_ms"] == serving.now_ms + 500
 
 

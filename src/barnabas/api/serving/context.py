@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, 
 
 from barnabas.api import APIS, Api
 from barnabas.group.sender import Sender
+from barnabas.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from barnabas.api.accounting import Accounting
@@ -58,8 +59,6 @@ __all__ = [
 ]
 
 
-ANONYMOUS = "User:ANONYMOUS"
-
 Creation = asyncio.Future[dict[str, int]]
 """A creation of topics; its result has an error code for each name."""
 
@@ -83,13 +82,17 @@ class Controller(Protocol):
         version: int,
         request: Message,
         *,
-        principal: str = ANONYMOUS,
+        principal: Principal = ANONYMOUS,
         deadline_ms: int | None = None,
         mutation_quota: MutationQuota | None = None,
         is_long: bool = False,
         client: Client | None = None,
     ) -> asyncio.Future[Any]:
-        """Return the response; `client` is None if the broker asks in its own name."""
+        """Return the response.
+
+        Args:
+            principal, client: who asks; `client` is None if the node asks in its own name, and then the principal means nothing.
+        """
         ...
 
 
@@ -135,7 +138,7 @@ class ConnectionInfo:
         peer_port: int = 0,
         local_host: str = "",
         local_port: int = 0,
-        principal: str = ANONYMOUS,
+        principal: Principal = ANONYMOUS,
     ) -> None:
         self.connection_id = connection_id
         self.listener_name = listener_name
@@ -299,7 +302,7 @@ class _Context(Generic[Services]):
     @property
     def sender(self) -> Sender:
         """The client, for requests of groups."""
-        return Sender(self.client_id or "", f"/{self.connection.peer_host}", self.version)
+        return Sender(self.client_id or "", f"/{self.connection.peer_host}", self.version, self.connection.principal)
 
     def __repr__(self) -> str:
         return (

@@ -65,11 +65,6 @@ _STRICT_SINCE = {ApiKey.CREATE_TOPICS: 6, ApiKey.CREATE_PARTITIONS: 3, ApiKey.DE
 _FETCH_SIZE_FIELD = 4
 
 
-def user_name(principal: str) -> str:
-    """Return a principal's name in quotas: without its type."""
-    return principal.partition(":")[2]
-
-
 def settle(context: AnyContext, request: Any, response: Any, now_ms: int) -> None:
     """Charge a request whose response is about to leave, and set the response's throttle time.
 
@@ -82,7 +77,7 @@ def settle(context: AnyContext, request: Any, response: Any, now_ms: int) -> Non
     if accounting.is_settled or key in _EXEMPT:
         return
     quotas = services.quotas
-    user, client_id = user_name(context.connection.principal), context.client_id
+    user, client_id = context.connection.principal.name, context.client_id
     throttle_ms = 0
     if key != ApiKey.PRODUCE or request.acks != 0:
         cost = accounting.busy_ns * NANOS_TO_PERCENT
@@ -117,7 +112,7 @@ def fetch_bytes_limit(context: RequestContext) -> int:
     """Return the most bytes that one fetch may return: more would always be over quota, and never be delivered."""
     if not context.services.quotas.is_enabled:
         return 2**31 - 1
-    return context.services.quotas.fetch.max_value_in_window(user_name(context.connection.principal), context.client_id)
+    return context.services.quotas.fetch.max_value_in_window(context.connection.principal.name, context.client_id)
 
 
 async def throttled_fetch(
@@ -128,7 +123,7 @@ async def throttled_fetch(
     if accounting is None or not services.quotas.is_enabled:
         return None
     quotas, now_ms = services.quotas, services.now_ms()
-    user, client_id = user_name(context.connection.principal), context.client_id
+    user, client_id = context.connection.principal.name, context.client_id
     accounting.is_settled = True
     accounting.busy_ns = accounting.busy_ns or services.monotonic_ns() - accounting.started_ns
     throttle_ms = quotas.request.record_and_throttle(user, client_id, accounting.busy_ns * NANOS_TO_PERCENT, now_ms)
@@ -163,7 +158,7 @@ def mutation_quota(context: AnyContext) -> MutationQuota | None:
         return None
     since = _STRICT_SINCE.get(ApiKey(context.api_key))
     accounting.mutation = context.services.quotas.controller_mutation.quota_for(
-        user_name(context.connection.principal),
+        context.connection.principal.name,
         context.client_id,
         is_strict=since is not None and context.version >= since,
     )

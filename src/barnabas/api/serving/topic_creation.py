@@ -21,7 +21,7 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.api.serving.context import ANONYMOUS, BrokerServices, Creation, RequestContext
+from barnabas.api.serving.context import BrokerServices, Creation, RequestContext
 from barnabas.api.serving.forwarding import client_of
 from barnabas.api.serving.throttling import mutation_quota
 from barnabas.group.parts import parts_of
@@ -113,18 +113,20 @@ async def create_internal_topic(services: BrokerServices, name: str) -> None:
 
 async def _create(services: BrokerServices, names: list[str], client: RequestContext | None = None) -> dict[str, int]:
     """Create topics for a client, or for the broker itself."""
-    principal = ANONYMOUS if client is None else client.connection.principal
-    quota = None if client is None else mutation_quota(client)
     codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
+    request, handle = _request(services, names), services.controller.handle
     try:
-        response = await services.controller.handle(
-            ApiKey.CREATE_TOPICS,
-            _VERSION,
-            _request(services, names),
-            principal=principal,
-            mutation_quota=quota,
-            client=None if client is None else client_of(client),
-        )
+        if client is None:
+            response = await handle(ApiKey.CREATE_TOPICS, _VERSION, request, client=None)
+        else:
+            response = await handle(
+                ApiKey.CREATE_TOPICS,
+                _VERSION,
+                request,
+                principal=client.connection.principal,
+                mutation_quota=mutation_quota(client),
+                client=client_of(client),
+            )
         if client is not None:
             await _log(client, [topic.name for topic in response.topics if not topic.error_code])
     except KafkaError as error:
