@@ -22,7 +22,7 @@ __all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_of_security", "is_secr
 
 HIDDEN = "[hidden]"
 """Printed in place of a password, as by Kafka."""
-REASON = "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write"
+REASON = "a node reads such a setting at its start alone: write it into the properties file and start the node again"
 AUTHORIZER_SETTINGS = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 """Settings that only an authorizer reads, so that Kafka does not list them."""
 

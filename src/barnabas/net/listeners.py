@@ -14,7 +14,7 @@ from barnabas.net.connections import Connections
 from barnabas.net.listener import Listener
 from barnabas.net.listener_security import ListenerSecurity
 
-__all__ = ["bind_listeners", "registered_address"]
+__all__ = ["bind_listeners", "protocol_code", "registered_address"]
 
 
 async def bind_listeners(
@@ -61,6 +61,11 @@ async def bind_listeners(
             raise CannotStart(f"cannot listen on {where}: {why_not(error)}{remedy}") from None
         listeners.append(listener)
         listener.on_room = connections.look_for_room
+
+
+def protocol_code(protocol: str) -> int:
+    """Return Kafka's number of a security protocol, as registrations have it."""
+    return ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL").index(protocol)
 
 
 def registered_address(config: BrokerConfig, listener: Listener) -> tuple[str, int]:

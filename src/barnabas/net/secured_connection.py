@@ -81,9 +81,14 @@ class SecuredConnection(Connection):
         Args:
             certificate: of the client, as DER; None if it has shown none.
         """
-        if self._login is None:
+        if self._login is not None:
+            return
+        try:
             self.info.principal = self._security.principal_of(certificate)
-            self._logged_in()
+        except ValueError as error:
+            self.refuse_later(f"the certificate's name is mapped to no principal: {error}", logging.WARNING)
+            return
+        self._logged_in()
 
     # Requests.
 

@@ -16,6 +16,7 @@ Sources: RFC 8446; Kafka's `SslTransportLayer`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["TlsTransport"]
 
 _PIECE = 256 * 1024
-_HANDSHAKE_RECORD = 22
+_HANDSHAKE_RECORD = b"\x16"
 
 
 class Encrypted(Protocol):
@@ -56,7 +57,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         buffer: receives ciphertext; shared by a listener's connections.
     """
 
-    __slots__ = ("_buffer", "_connection", "_is_closing", "_is_established", "_is_paused", "_layer", "_loop", "_raw")
+    __slots__ = ("_buffer", "_connection", "_held", "_is_closing", "_is_established", "_is_paused", "_layer", "_loop", "_raw")
 
     def __init__(
         self,
@@ -72,6 +73,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._is_paused = False
         self._is_established = False
         self._is_closing = False
+        # Ciphertext that has arrived before the connection was admitted.
+        self._held = b""
         self._raw: asyncio.Transport
 
     def __repr__(self) -> str:
@@ -94,11 +97,15 @@ class TlsTransport(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._is_closing:
             return
-        self._layer.received(self._buffer[:nbytes])
         if self._connection.is_starting:
+            # The layer would shake hands at once. The loop's transport brings nothing more until these bytes are read.
+            self._held = bytes(self._buffer[:nbytes])
             self._connection.wait_unread()
+        elif self._held:
+            held, self._held = self._held, b""
+            self._take(held + self._buffer[:nbytes])
         else:
-            self._pump(is_first=not self._is_established and self._buffer[0] != _HANDSHAKE_RECORD)
+            self._take(self._buffer[:nbytes])
 
     def eof_received(self) -> bool:
         return self._connection.eof_received()
@@ -109,29 +116,42 @@ class TlsTransport(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._connection.resume_writing()
 
-    def _pump(self, *, is_first: bool = False) -> None:
-        """Decrypt into the connection's buffer as long as there is something, and the connection reads."""
-        connection, layer = self._connection, self._layer
+    def _take(self, data: memoryview | bytes) -> None:
+        """Give ciphertext to the layer, and plaintext to the connection."""
         try:
-            while not self._is_paused and not self._is_closing:
-                count = layer.read_into(connection.get_buffer(-1))
-                if layer.is_established and not self._is_established:
-                    self._is_established = True
-                    connection.established(layer.peer_certificate())
-                self._flush()
-                if not count:
-                    connection.release_buffer()
-                    break
-                connection.buffer_updated(count)
+            self._layer.received(data)
+            self._pump()
         except ssl.SSLError as error:
-            self._fail(error, is_first)
-            return
+            is_foreign = not self._is_established and data[:1] != _HANDSHAKE_RECORD
+            self._fail(error, is_foreign=is_foreign)
+
+    def _pump(self) -> None:
+        """Decrypt into the connection's buffer as long as there is something, and the connection reads.
+
+        Raises:
+            ssl.SSLError: the connection is over.
+        """
+        connection, layer = self._connection, self._layer
+        while not self._is_paused and not self._is_closing:
+            if not layer.is_established:
+                break
+            if not self._is_established:
+                self._is_established = True
+                connection.established(layer.peer_certificate())
+                if self._is_closing:
+                    return
+            count = layer.read_into(connection.get_buffer(-1))
+            if not count:
+                connection.release_buffer()
+                break
+            connection.buffer_updated(count)
+        self._flush()
         if layer.is_closed and not self._is_closing:
             # The client has said that nothing more comes.
             self._connection.eof_received()
             self.close()
 
-    def _fail(self, error: ssl.SSLError, is_foreign: bool) -> None:
+    def _fail(self, error: ssl.SSLError, *, is_foreign: bool) -> None:
         self._connection.release_buffer()
         self._flush()
         self._is_closing = True
@@ -161,12 +181,10 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Say that nothing more comes, and close after what is unsent."""
         if not self._is_closing:
             self._is_closing = True
-            try:
+            # A handshake that has not ended has nothing to close.
+            with contextlib.suppress(ssl.SSLError):
                 self._layer.close()
                 self._flush()
-            except ssl.SSLError:
-                # A handshake that has not ended has nothing to close.
-                pass
         self._raw.close()
 
     def abort(self) -> None:
@@ -187,7 +205,8 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def _read_on(self) -> None:
         if not self._is_paused and not self._is_closing and not self._connection.is_starting:
-            self._pump()
+            held, self._held = self._held, b""
+            self._take(held)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._raw.set_write_buffer_limits(high, low)

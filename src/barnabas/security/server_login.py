@@ -16,30 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Protocol
 
 from barnabas.security.principal import Principal
+from barnabas.security.sasl.mechanism import LoginFailed, ServerMechanism
 
-__all__ = ["MechanismOfServer", "ServerLogin", "TokenRejected"]
+__all__ = ["ServerLogin", "TokenRejected"]
 
 _SASL_HANDSHAKE, _API_VERSIONS, _SASL_AUTHENTICATE = 17, 18, 36
-
-
-class MechanismOfServer(Protocol):
-    """The server's side of one exchange of a SASL mechanism.
-
-    Attributes:
-        principal: who logged in, once `is_finished`.
-        lifetime_ms: when the login ends, in epoch milliseconds; None if its credential has no end.
-    """
-
-    @property
-    def is_finished(self) -> bool: ...
-    @property
-    def principal(self) -> Principal: ...
-    @property
-    def lifetime_ms(self) -> int | None: ...
-    def respond(self, data: bytes) -> bytes: ...
 
 
 class TokenRejected(Exception):
@@ -57,8 +40,7 @@ class ServerLogin:
     """The login of one connection.
 
     Args:
-        mechanisms: the enabled ones, by name; each makes a new exchange.
-        failure: the exceptions by which an exchange says that a login fails.
+        mechanisms: the enabled ones, by name; each makes a new exchange, for `authentication` or `re-authentication`.
         now_ms: the wall clock, epoch milliseconds.
         max_reauth_ms: how long a login lasts, by mechanism; 0 for ever.
         delay_ms: how long the answer to a failed login waits (`connection.failed.authentication.delay.ms`).
@@ -72,7 +54,6 @@ class ServerLogin:
 
     __slots__ = (
         "_exchange",
-        "_failure",
         "_is_again",
         "_max_reauth_ms",
         "_mechanisms",
@@ -88,20 +69,18 @@ class ServerLogin:
 
     def __init__(
         self,
-        mechanisms: Mapping[str, Callable[[], MechanismOfServer]],
+        mechanisms: Mapping[str, Callable[[str], ServerMechanism]],
         *,
-        failure: type[Exception],
         now_ms: Callable[[], int],
         max_reauth_ms: Mapping[str, int],
         delay_ms: int = 0,
     ) -> None:
         self._mechanisms = mechanisms
-        self._failure = failure
         self._now_ms = now_ms
         self._max_reauth_ms = max_reauth_ms
         self.delay_ms = delay_ms
         self._state = _State.HANDSHAKE
-        self._exchange: MechanismOfServer | None = None
+        self._exchange: ServerMechanism | None = None
         self._is_again = False
         self.principal: Principal | None = None
         self.mechanism = ""
@@ -158,7 +137,7 @@ class ServerLogin:
             return True
         self.mechanism = mechanism
         self.is_raw = version == 0
-        self._exchange = make()
+        self._exchange = make(self._during)
         self._state = _State.TOKENS
         return True
 
@@ -173,8 +152,9 @@ class ServerLogin:
         assert self._state is _State.TOKENS, f"a token in state {self._state}"
         try:
             answer = exchange.respond(token)
-        except self._failure as error:
-            raise self._rejected(str(error)) from None
+        except LoginFailed as error:
+            self._fail(f"failed {self._during} by {self.mechanism}: {error.why}")
+            raise TokenRejected(error.text) from None
         if exchange.is_finished:
             self._complete(exchange)
         return answer
@@ -185,12 +165,16 @@ class ServerLogin:
             return 0
         return max(self.expires_ms - self._now_ms(), 0)
 
-    def _complete(self, exchange: MechanismOfServer) -> None:
+    @property
+    def _during(self) -> str:
+        return "re-authentication" if self._is_again else "authentication"
+
+    def _complete(self, exchange: ServerMechanism) -> None:
         principal = exchange.principal
         if self._is_again and principal != self.principal:
-            raise self._rejected(
-                f"Cannot change principals during re-authentication from {self.principal}: {principal}"
-            )
+            text = f"Cannot change principals during re-authentication from {self.principal}: {principal}"
+            self._fail(text)
+            raise TokenRejected(text)
         ends = [] if exchange.lifetime_ms is None else [exchange.lifetime_ms]
         if longest := self._max_reauth_ms.get(self.mechanism, 0):
             ends.append(self._now_ms() + longest)
@@ -198,12 +182,6 @@ class ServerLogin:
         self.expires_ms = min(ends, default=None)
         self._exchange = None
         self._state = _State.COMPLETE
-
-    def _rejected(self, text: str) -> TokenRejected:
-        during = "re-authentication" if self._is_again else "authentication"
-        text = text or f"Authentication failed during {during} due to invalid credentials with SASL mechanism {self.mechanism}"
-        self._fail(f"failed {during} by {self.mechanism}")
-        return TokenRejected(text)
 
     def _fail(self, why: str) -> None:
         self.why_failed = why
