@@ -80,7 +80,7 @@ def test_each_state_serves_its_own_requests(clock: Clock) -> None:
 def test_a_failed_login_serves_nothing(clock: Clock) -> None:
     made = login(clock)
     made.handshake("PLAIN", 1)
-    with pytest.raises(TokenRejected, match="^Authentication failed: Invalid username or password$"):
+    with pytest.raises(TokenRejected, match=r"^Authentication failed: Invalid username or password$"):
         made.respond(b"wrong")
     assert served(made) == []
     assert made.why_failed == (
@@ -130,7 +130,9 @@ def test_after_its_end_only_a_new_handshake_is_served(clock: Clock) -> None:
 def test_a_second_login_keeps_the_principal(clock: Clock) -> None:
     made = logged_in(login(clock))
     made.handshake("PLAIN", 1)
-    with pytest.raises(TokenRejected, match="Cannot change principals during re-authentication from User:alice: User:bob"):
+    with pytest.raises(
+        TokenRejected, match="Cannot change principals during re-authentication from User:alice: User:bob"
+    ):
         made.respond(b"user:bob")
     assert made.principal == Principal("User", "alice")
     assert served(made) == []

@@ -80,7 +80,9 @@ def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], co
         )
     for name in asking:
         if why := why_unused(name, config):
-            raise ConfigError(f"{shown(name, given[name], keys)}: protects nothing, because {why}. Remove it, or change a listener")
+            raise ConfigError(
+                f"{shown(name, given[name], keys)}: protects nothing, because {why}. Remove it, or change a listener"
+            )
     check_mechanisms(config)
 
 

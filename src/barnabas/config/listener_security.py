@@ -22,6 +22,7 @@ from barnabas.words.printable import printable
 
 __all__ = [
     "CONTROLLER_MECHANISM",
+    "HONOURED",
     "INTER_BROKER_MECHANISM",
     "MECHANISMS",
     "check_mechanisms",
@@ -64,6 +65,9 @@ _OF_SASL = frozenset(
     }
 )
 _OF_BOTH = frozenset({"security.inter.broker.protocol", "connection.failed.authentication.delay.ms"})
+HONOURED = _OF_TLS | _OF_SASL | _OF_BOTH
+"""The settings that barnabas knows how to honour, for all listeners or for one."""
+
 _NOT_OF_ONE_LISTENER = frozenset({INTER_BROKER_MECHANISM, CONTROLLER_MECHANISM, "security.inter.broker.protocol"})
 
 
@@ -75,7 +79,7 @@ def listener_settings(properties: Mapping[str, str], name: str) -> dict[str, str
         name: the listener's, in capitals or not.
     """
     prefix = f"{_LISTENER}{name.lower()}."
-    of_all = {each: text for each, text in properties.items() if each in _OF_TLS | _OF_SASL | _OF_BOTH}
+    of_all = {each: text for each, text in properties.items() if each in HONOURED}
     own = {each.removeprefix(prefix): text for each, text in properties.items() if each.startswith(prefix)}
     return {**of_all, **own}
 
@@ -157,12 +161,12 @@ def is_honoured(name: str, config: NodeRoles) -> bool:
     """Return whether barnabas knows how to honour a setting with a security meaning, and it is of a listener that this node has."""
     if not name.startswith(_LISTENER):
         # As in Kafka, a listener's logins are its own.
-        return name in _OF_TLS | _OF_SASL | _OF_BOTH and name != "sasl.jaas.config"
+        return name in HONOURED and name != "sasl.jaas.config"
     for listener in protocols_in_use(config):
         prefix = f"{_LISTENER}{listener.lower()}."
         if name.startswith(prefix):
             own = name.removeprefix(prefix)
-            if own in (_OF_TLS | _OF_SASL | _OF_BOTH) - _NOT_OF_ONE_LISTENER - {"sasl.jaas.config"}:
+            if own in HONOURED - _NOT_OF_ONE_LISTENER - {"sasl.jaas.config"}:
                 return True
             mechanism, _, setting = own.partition(".")
             known = [each.lower() for each in MECHANISMS]

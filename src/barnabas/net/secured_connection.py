@@ -21,7 +21,7 @@ from barnabas.api.serving.dispatch import Dispatcher, RefusedRequest
 from barnabas.net.connection import Acceptor, Connection
 from barnabas.net.listener_security import ListenerSecurity
 from barnabas.net.pending_logins import PendingLogins
-from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
+from barnabas.protocol.errors import FrameTooLarge
 from barnabas.protocol.framing import FrameBuffer
 from barnabas.security.server_login import ServerLogin, TokenRejected
 

@@ -153,7 +153,9 @@ def _mechanism(
         return _plain(jaas, f"{prefix}sasl.jaas.config")
     if name.startswith("SCRAM"):
         return _scram(config, name, image)
-    raise ConfigError(f"sasl.enabled.mechanisms of listener {endpoint.name}: {name} is not served by listeners yet; leave it out")
+    raise ConfigError(
+        f"sasl.enabled.mechanisms of listener {endpoint.name}: {name} is not served by listeners yet; leave it out"
+    )
 
 
 def _plain(jaas: str | None, setting: str) -> Make:
@@ -194,13 +196,19 @@ def _secret(config: BrokerConfig) -> bytes:
 
     A cluster's nodes share the password by which they log in, and so the salts; a node without one has other salts after each start.
     """
-    shared = [text for name, text in sorted(config.properties.items()) if name.endswith("sasl.jaas.config") and "password" in text]
+    shared = [
+        text
+        for name, text in sorted(config.properties.items())
+        if name.endswith("sasl.jaas.config") and "password" in text
+    ]
     return hashlib.sha256("\n".join(shared).encode()).digest() if shared else os.urandom(32)
 
 
 def _max_reauth_ms(config: BrokerConfig, endpoint: Endpoint, mechanism: str) -> int:
     text = mechanism_setting(config.properties, endpoint.name, mechanism, "connections.max.reauth.ms")
-    return _number({} if text is None else {"connections.max.reauth.ms": text}, endpoint, "connections.max.reauth.ms", 0, 0)
+    return _number(
+        {} if text is None else {"connections.max.reauth.ms": text}, endpoint, "connections.max.reauth.ms", 0, 0
+    )
 
 
 def _number(settings: Mapping[str, str], endpoint: Endpoint, setting: str, default: int, least: int) -> int:
@@ -208,5 +216,7 @@ def _number(settings: Mapping[str, str], endpoint: Endpoint, setting: str, defau
     if text is None:
         return default
     if not text.strip().isdecimal() or len(text) > 18 or int(text) < least:
-        raise ConfigError(f"Invalid value {text} for configuration {setting} of listener {endpoint.name}: a number from {least}")
+        raise ConfigError(
+            f"Invalid value {text} for configuration {setting} of listener {endpoint.name}: a number from {least}"
+        )
     return int(text)

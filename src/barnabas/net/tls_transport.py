@@ -57,7 +57,17 @@ class TlsTransport(asyncio.BufferedProtocol):
         buffer: receives ciphertext; shared by a listener's connections.
     """
 
-    __slots__ = ("_buffer", "_connection", "_held", "_is_closing", "_is_established", "_is_paused", "_layer", "_loop", "_raw")
+    __slots__ = (
+        "_buffer",
+        "_connection",
+        "_held",
+        "_is_closing",
+        "_is_established",
+        "_is_paused",
+        "_layer",
+        "_loop",
+        "_raw",
+    )
 
     def __init__(
         self,
@@ -73,6 +83,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._is_paused = False
         self._is_established = False
         self._is_closing = False
+        self._speaks_tls = False
         # Ciphertext that has arrived before the connection was admitted.
         self._held = b""
         self._raw: asyncio.Transport
@@ -118,12 +129,13 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def _take(self, data: memoryview | bytes) -> None:
         """Give ciphertext to the layer, and plaintext to the connection."""
+        # The first record of a client is always one of the handshake.
+        self._speaks_tls = self._speaks_tls or data[:1] == _HANDSHAKE_RECORD
         try:
             self._layer.received(data)
             self._pump()
         except ssl.SSLError as error:
-            is_foreign = not self._is_established and data[:1] != _HANDSHAKE_RECORD
-            self._fail(error, is_foreign=is_foreign)
+            self._fail(error)
 
     def _pump(self) -> None:
         """Decrypt into the connection's buffer as long as there is something, and the connection reads.
@@ -151,12 +163,12 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._connection.eof_received()
             self.close()
 
-    def _fail(self, error: ssl.SSLError, *, is_foreign: bool) -> None:
+    def _fail(self, error: ssl.SSLError) -> None:
         self._connection.release_buffer()
         self._flush()
         self._is_closing = True
         self._raw.pause_reading()
-        if is_foreign:
+        if not self._speaks_tls:
             why = "bytes without TLS arrived; the client needs security.protocol=SSL or SASL_SSL"
         else:
             why = f"the TLS handshake failed: {_reason(error)}" if not self._is_established else _reason(error)

@@ -41,10 +41,10 @@ from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.steps import start
 
 if TYPE_CHECKING:
-    from barnabas.security.client_security import ClientSecurity
     from barnabas.metadata.local_controller import LocalController
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.raft.voters import VoterEndpoint
+    from barnabas.security.client_security import ClientSecurity
 
 __all__ = ["ControllerChannel"]
 

@@ -119,9 +119,7 @@ class ControllerRegistrationManager:
             host, port = registered_address(self._config, listener)
             code = protocol_code(listener.protocol)
             listeners.append(
-                ControllerRegistrationRequest.Listener(
-                    name=listener.name, host=host, port=port, security_protocol=code
-                )
+                ControllerRegistrationRequest.Listener(name=listener.name, host=host, port=port, security_protocol=code)
             )
         return ControllerRegistrationRequest(
             controller_id=self._config.node_id,
