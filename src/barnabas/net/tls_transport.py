@@ -67,6 +67,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         "_layer",
         "_loop",
         "_raw",
+        "_speaks_tls",
     )
 
     def __init__(
