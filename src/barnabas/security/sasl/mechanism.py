@@ -1,4 +1,4 @@
-"""The two sides of a login: what a mechanism of SASL is to whoever carries its bytes.
+"""The two sides of a login: what a mechanism of SASL is to the code that carries its bytes.
 
     client                                   server
     begin()            -- bytes -->          respond(bytes)
@@ -29,7 +29,7 @@ class LoginFailed(Exception):
 
     Attributes:
         text: the line for the other side. It has no secret, and it does not tell whether the user exists.
-        why: what the server's operator may read in the node's log: the user, not the password. Equal to `text` if there is no more to say.
+        why: the line that the server's operator may read in the node's log: the user, not the password. Equal to `text` if there is no more to say.
     """
 
     def __init__(self, text: str, why: str | None = None) -> None:
@@ -82,7 +82,7 @@ class ServerMechanism(Protocol):
 
     @property
     def lifetime_ms(self) -> int | None:
-        """The end of what the client has shown, a token, in epoch milliseconds; None if it does not end."""
+        """The end of the token that the client has shown, in epoch milliseconds; None if the login does not end."""
 
 
 def invalid_credentials(mechanism: str, during: str = "authentication") -> str:

@@ -2,7 +2,7 @@
 
     client first ->   <- server first (salt, iterations)   client final (proof) ->   <- server final (signature)
 
-- The server chooses the iterations: less than 4096 are rejected, because they would make the password cheap to guess for who listens, and
+- The server chooses the iterations: less than 4096 are rejected, because they would make the password cheap to guess for a listener on the wire, and
   more than a million, because they would keep the client busy for a server that it does not know yet.
 - What the iterations made of the password is kept and used for the next login with the same salt. RFC 5802 section 5.1 allows it.
 

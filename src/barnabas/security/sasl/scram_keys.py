@@ -68,7 +68,7 @@ class ScramMechanism(Enum):
 
 
 class ScramCredential(NamedTuple):
-    """What a server keeps of a user's password."""
+    """The keys that a server keeps for a user's password."""
 
     salt: bytes
     stored_key: bytes
@@ -108,7 +108,7 @@ def made_up_credential(
     A server goes on with it, so a stranger sees neither in the salt nor in the time that there is no such user.
 
     Args:
-        secret: the same on all nodes of a cluster and after a restart, and known to nobody else.
+        secret: the same on all nodes of a cluster and after a restart, and secret.
     """
     seed = mechanism.hmac(secret, user.encode())
     salt = _base_36(int.from_bytes(seed, "big") % (1 << _SALT_BITS))

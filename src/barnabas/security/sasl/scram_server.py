@@ -49,7 +49,7 @@ class ScramUsers(NamedTuple):
     Attributes:
         credential: returns the credential of a user; None if there is none.
         token: returns the delegation token with an id; None if there is none, or it has ended.
-        secret: makes the credentials of users that do not exist. The same on all nodes and after a restart, and known to nobody else.
+        secret: makes the credentials of users that do not exist. The same on all nodes and after a restart, and secret.
     """
 
     credential: Callable[[str], ScramCredential | None]
