@@ -106,7 +106,9 @@ def test_what_cannot_be_used_is_one_line_without_secrets(more: dict[str, str], l
 def test_plain_without_users_stops_the_start() -> None:
     given: Any = {name: text for name, text in GIVEN.items() if "jaas" not in name}
     config = BrokerConfig.from_properties(given)
-    with pytest.raises(CannotStart, match=r"listener\.name\.out\.plain\.sasl\.jaas\.config is not set: it has the users"):
+    with pytest.raises(
+        CannotStart, match=r"listener\.name\.out\.plain\.sasl\.jaas\.config is not set: it has the users"
+    ):
         securities(config, config.listeners, MetadataImage, lambda: 1_000)
 
 
