@@ -50,7 +50,7 @@ class KeyStore:
     """A private key and its certificates.
 
     Attributes:
-        key: PEM, perhaps encrypted.
+        key: PEM, encrypted or not.
         key_password: None if the key is not encrypted.
         chain: PEM, the key's own certificate first.
         setting: the setting that it comes from, for errors.
