@@ -172,7 +172,11 @@ def test_a_listener_with_sasl_is_named() -> None:
     with (
         ScriptedBroker(versions, CLOSE, versions, unsupported) as broker,
         cluster_at(broker.port) as (cluster, slept),
-        pytest.raises(OtherProtocol, match=rf"127\.0\.0\.1:{broker.port} is a listener with SASL: set security.protocol=SASL_PLAINTEXT and sasl.mechanism to one of SCRAM-SHA-512"),
+        pytest.raises(
+            OtherProtocol,
+            match=rf"127\.0\.0\.1:{broker.port} is a listener with SASL: set security\.protocol=SASL_PLAINTEXT"
+            " and sasl.mechanism to one of SCRAM-SHA-512",
+        ),
     ):
         cluster.metadata()
     assert slept == []

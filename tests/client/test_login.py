@@ -37,7 +37,9 @@ class Machine:
         return None
 
 
-def play(*answers: Any, versions: dict[int, tuple[int, int]] = RANGES, protocol: str = "SASL_SSL") -> tuple[list[Any], Any]:
+def play(
+    *answers: Any, versions: dict[int, tuple[int, int]] = RANGES, protocol: str = "SASL_SSL"
+) -> tuple[list[Any], Any]:
     """Answer the requests of a login in turn; return the requests, and the result or the error."""
     exchange = Exchange("h:1", "me")
     exchange.versions = versions

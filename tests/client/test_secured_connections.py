@@ -137,7 +137,17 @@ def test_a_renewed_login_that_fails_closes_a_blocking_connection() -> None:
 
 def test_a_channel_renews_its_login_when_the_requests_under_way_are_answered() -> None:
     """Those that come meanwhile wait, and share the renewed login."""
-    script = [HELLO, HANDSHAKE, accepted(3_600_000), named("a"), named("b"), HANDSHAKE, accepted(), named("c"), named("d")]
+    script = [
+        HELLO,
+        HANDSHAKE,
+        accepted(3_600_000),
+        named("a"),
+        named("b"),
+        HANDSHAKE,
+        accepted(),
+        named("c"),
+        named("d"),
+    ]
 
     async def run(port: int) -> list[str]:
         loop = asyncio.get_running_loop()

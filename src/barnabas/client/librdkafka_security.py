@@ -8,8 +8,8 @@
     sasl.jaas.config of PLAIN and SCRAM                 sasl.username, sasl.password
     OAUTHBEARER                                         oauth_cb, which asks our own machine for its token
 
-Stores are read here (`security/key_stores`) and given as text, because librdkafka reads no trust store of Java's. The result has secrets: it
-goes into a client and nowhere else.
+Stores are read here (`security/key_stores`) and given as text, because librdkafka reads no trust store of Java's. The result has
+secrets: it goes into a client and nowhere else.
 
 Limits: librdkafka sends no extensions of a delegation token, so `tokenauth` is an error; `ssl.enabled.protocols` and Java's names of suites
 have no counterpart and are left to OpenSSL.
@@ -18,7 +18,10 @@ Source: CONFIGURATION.md of librdkafka.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import json
+import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from barnabas.security.client_security import MECHANISM, PROTOCOL, ClientSecurity
@@ -31,6 +34,12 @@ __all__ = ["librdkafka_security"]
 
 _NAME_CHECK = "ssl.endpoint.identification.algorithm"
 _JAAS = "sasl.jaas.config"
+_BEARER = "auth=Bearer "
+_UNKNOWN_LIFETIME_S = 300
+"""librdkafka asks for the next token at 80 % of a token's lifetime; one that does not say it is asked for again soon."""
+
+Token = tuple[str, float, str, dict[str, str]]
+"""What librdkafka takes: the token, its end in epoch seconds, the principal's name (broker and token know it), extensions."""
 
 
 def librdkafka_security(security: ClientSecurity | None) -> dict[str, Any]:
@@ -79,3 +88,27 @@ def _login(settings: Mapping[str, str], security: ClientSecurity) -> dict[str, A
             _JAAS, "librdkafka, which this command uses, does not log in by delegation token (tokenauth)"
         )
     return {MECHANISM: name, "sasl.username": options["username"], "sasl.password": options["password"]}
+
+
+def _token_of(
+    machine_for: Callable[[str], ClientMechanism], now_s: Callable[[], float] = time.time
+) -> Callable[[str], Token]:
+    """Return librdkafka's callback: it gets the token from the first message of our own machine, which knows where tokens come from."""
+
+    def token(config: str) -> Token:
+        first = machine_for("").begin().decode()
+        pairs = [each for each in first.split("\x01")[1:] if each]
+        found = next(each for each in pairs if each.startswith(_BEARER)).removeprefix(_BEARER)
+        extensions = dict(each.split("=", 1) for each in pairs if not each.startswith("auth="))
+        return found, _end_s(found) or now_s() + _UNKNOWN_LIFETIME_S, "", extensions
+
+    return token
+
+
+def _end_s(token: str) -> float | None:
+    """Return the claim `exp` of a token that is a JWT; None for any other one."""
+    try:
+        claims = token.split(".")[1]
+        return float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None

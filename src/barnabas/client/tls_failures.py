@@ -1,7 +1,7 @@
 """Failures of TLS in words: what is wrong, and which setting to look at.
 
     what OpenSSL says                                   what it means for a client of Kafka
-    certificate verify failed                           the trust store does not know the issuer; or another host's name; or its time is over
+    certificate verify failed                           the trust store does not know the issuer; another host's name; its time is over
     alert from the broker                               it rejects the client's certificate, or misses one
     wrong version number                                bytes that are not TLS: a listener without it, or another server
     the end, or a reset, in the middle of a handshake   mostly a listener without TLS, which takes the first bytes for a frame's size
@@ -21,7 +21,13 @@ __all__ = ["is_tls_failure", "tls_failure"]
 _EXPIRED, _NOT_YET_VALID = 10, 9
 _OTHER_NAMES = (62, 64)
 """The certificate is for another host name, or for another IP address."""
-_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE")
+_NOT_TLS = (
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "UNKNOWN_PROTOCOL",
+    "RECORD_LAYER_FAILURE",
+)
 _NO_COMMON_VERSION = ("ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL")
 _NO_COMMON_SUITE = ("ALERT_INSUFFICIENT_SECURITY", "NO_CIPHERS_AVAILABLE")
 

@@ -7,7 +7,7 @@
     SASL_SSL            x     x
 
 The value is built once, before anything is dialled, so a setting that cannot be used is an error in the beginning. Every connection of a
-client shares it. It is pickled by its settings: who unpickles it reads the key stores again, at their place. `repr` shows no setting but the
+client shares it. It is pickled by its settings: who unpickles it reads the key stores again, at their place. `repr` shows only the
 protocol and the mechanism.
 
 Limits: GSSAPI, which is what no `sasl.mechanism` means, is an error: it needs a library that PyPI does not have as a wheel.

@@ -161,7 +161,9 @@ class Run:
     def _protocol(self) -> str:
         settings = self.settings
         transactional = settings.txn or settings.transform
-        version = transaction_version(settings.bootstrap, settings.timeout_ms, settings.security) if transactional else 0
+        version = (
+            transaction_version(settings.bootstrap, settings.timeout_ms, settings.security) if transactional else 0
+        )
         if settings.protocol == "v2" and version < 2:
             raise CannotRun(f"the cluster has not finalized transaction.version 2 (it is at {version})")
         return ("v2" if version >= 2 else "v1") if settings.protocol == "auto" else settings.protocol
