@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from barnabas.raft.raft_driver import RaftDriver
     from barnabas.replication.fetch_session_cache import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
+    from barnabas.security.authorizer import StandardAuthorizer
     from barnabas.security.server_login import ServerLogin
     from barnabas.share.share_coordinator import ShareCoordinator
     from barnabas.share.share_partition_manager import SharePartitionManager
@@ -181,6 +182,7 @@ class BrokerServices:
         monotonic_ns: a clock for durations, in nanoseconds.
         creating_topics: topics that Metadata, FindCoordinator or StreamsGroupHeartbeat requests are creating.
         missing_topics: coordinators' topics that the controller could not create, and the last reason.
+        authorizer: None if everything is allowed.
         refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
     """
 
@@ -206,6 +208,7 @@ class BrokerServices:
     client_metrics: Callable[[], ClientMetricsManager]
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
+    authorizer: StandardAuthorizer | None = None
     creating_topics: dict[str, Creation] = field(default_factory=dict)
     missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -223,6 +226,7 @@ class ControllerServices:
         image: returns the current committed metadata; call it again after a wait.
         now_ms: wall clock, epoch milliseconds.
         monotonic_ns: a clock for durations, in nanoseconds.
+        authorizer: None if everything is allowed.
     """
 
     listener_kind: ClassVar[str] = "controller"
@@ -240,6 +244,7 @@ class ControllerServices:
     random: random.Random
     quotas: ClientQuotas
     monotonic_ns: Callable[[], int]
+    authorizer: StandardAuthorizer | None = None
 
 
 Services = TypeVar("Services")
