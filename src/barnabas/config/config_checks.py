@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from barnabas.config.authorizer_settings import of_authorizer
 from barnabas.config.endpoints import PROTOCOL_MAP, security_protocols
 from barnabas.config.node_roles import NodeRoles
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
@@ -68,7 +69,12 @@ def check_advertised(config: NodeRoles) -> None:
 
 def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], config: NodeRoles) -> None:
     """Reject settings that ask for protection, all in one line: of clients' listeners, of controllers', and on the way to controllers."""
-    asking = [shown(name, text, keys) for name, text in sorted(given.items()) if unserved(name, text, keys)]
+    honoured = of_authorizer(given)
+    asking = [
+        shown(name, text, keys)
+        for name, text in sorted(given.items())
+        if name not in honoured and unserved(name, text, keys)
+    ]
     setting = PROTOCOL_MAP if PROTOCOL_MAP in given else "listeners"
     asking += [
         f"listener {printable(name)} with {protocol} ({setting})"

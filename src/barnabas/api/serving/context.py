@@ -17,10 +17,15 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from barnabas.api import APIS, Api
+from barnabas.api.authorization.asker import Asker, Decisions
 from barnabas.group.sender import Sender
+from barnabas.metadata.controller_request import Client
+from barnabas.security.acls import AclOperation, ResourceType
+from barnabas.security.hosts import java_address
 from barnabas.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from barnabas.raft.raft_driver import RaftDriver
     from barnabas.replication.fetch_session_cache import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
+    from barnabas.security.authorizer import StandardAuthorizer
     from barnabas.share.share_coordinator import ShareCoordinator
     from barnabas.share.share_partition_manager import SharePartitionManager
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
@@ -60,14 +66,6 @@ __all__ = [
 
 Creation = asyncio.Future[dict[str, int]]
 """A creation of topics; its result has an error code for each name."""
-
-
-class Client(NamedTuple):
-    """The client for which a broker sends a request to the controller."""
-
-    client_id: str | None
-    host: str
-    correlation_id: int
 
 
 class Controller(Protocol):
@@ -111,7 +109,9 @@ class ConnectionInfo:
 
     Attributes:
         local_host, local_port: the address that the client dialled; `advertised.listeners=auto` means this address.
+        principal: who logged in; ANONYMOUS without a login.
         client_software_name, client_software_version: as the client says in ApiVersions.
+        decisions: the authorizer's about this principal at this address.
     """
 
     __slots__ = (
@@ -119,6 +119,7 @@ class ConnectionInfo:
         "client_software_name",
         "client_software_version",
         "connection_id",
+        "decisions",
         "listener_name",
         "local_host",
         "local_port",
@@ -144,6 +145,7 @@ class ConnectionInfo:
         self.local_host = local_host
         self.local_port = local_port
         self.principal = principal
+        self.decisions = Decisions()
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
         self._on_close: dict[Callable[[str], None], None] | None = None
@@ -177,6 +179,7 @@ class BrokerServices:
         monotonic_ns: a clock for durations, in nanoseconds.
         creating_topics: topics that Metadata, FindCoordinator or StreamsGroupHeartbeat requests are creating.
         missing_topics: coordinators' topics that the controller could not create, and the last reason.
+        authorizer: None if everything is allowed.
         refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
     """
 
@@ -202,6 +205,7 @@ class BrokerServices:
     client_metrics: Callable[[], ClientMetricsManager]
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
+    authorizer: StandardAuthorizer | None = None
     creating_topics: dict[str, Creation] = field(default_factory=dict)
     missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -219,6 +223,7 @@ class ControllerServices:
         image: returns the current committed metadata; call it again after a wait.
         now_ms: wall clock, epoch milliseconds.
         monotonic_ns: a clock for durations, in nanoseconds.
+        authorizer: None if everything is allowed.
     """
 
     listener_kind: ClassVar[str] = "controller"
@@ -236,9 +241,15 @@ class ControllerServices:
     random: random.Random
     quotas: ClientQuotas
     monotonic_ns: Callable[[], int]
+    authorizer: StandardAuthorizer | None = None
 
 
-Services = TypeVar("Services")
+def _sees(authorizer: StandardAuthorizer, principal: Principal, host: str, topic: str) -> bool:
+    """Return whether a client may describe a topic; any thread may call this."""
+    return authorizer.is_allowed(principal, host, AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+Services = TypeVar("Services", bound="BrokerServices | ControllerServices")
 
 
 class _Context(Generic[Services]):
@@ -296,9 +307,30 @@ class _Context(Generic[Services]):
         self.accounting: Accounting | None = None
 
     @property
+    def asker(self) -> Asker | None:
+        """Who asks the authorizer in this request; None if everything is allowed."""
+        services, connection = self.services, self.connection
+        if services.authorizer is None:
+            return None
+        return Asker(
+            services.authorizer,
+            connection.principal,
+            connection.peer_host,
+            connection.decisions,
+            api_key=self.api_key,
+            version=self.version,
+            image=services.image,
+        )
+
+    @property
     def sender(self) -> Sender:
         """The client, for requests of groups."""
-        return Sender(self.client_id or "", f"/{self.connection.peer_host}", self.version, self.connection.principal)
+        connection, authorizer = self.connection, self.services.authorizer
+        sees = None
+        if authorizer is not None:
+            host = java_address(connection.peer_host)
+            sees = partial(_sees, authorizer, connection.principal, host)
+        return Sender(self.client_id or "", f"/{connection.peer_host}", self.version, connection.principal, sees)
 
     def __repr__(self) -> str:
         return (
