@@ -161,17 +161,17 @@ def install() -> Path:
     return target
 
 
-def library(name: str, *artifacts: str) -> str:
+def library(name: str, *artifacts: str, version: str = VERSION) -> str:
     """The class path of more of Kafka's artifacts with all that they need, fetched at first use into a folder of that name."""
     target = home() / name
     with in_turn(name):
         if not (target / "complete").exists():
             shutil.rmtree(target, ignore_errors=True)
             with tempfile.TemporaryDirectory() as scratch:
-                wanted = [(GROUP, artifact, VERSION) for artifact in artifacts]
+                wanted = [(GROUP, artifact, version) for artifact in artifacts]
                 copy = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}")
                 maven(Path(scratch), [*wanted, ("org.slf4j", "slf4j-simple", "1.7.36")], *copy)
-            (target / "complete").write_text(VERSION + "\n")
+            (target / "complete").write_text(version + "\n")
     return f"{target}/*"
 
 
