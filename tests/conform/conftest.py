@@ -38,7 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--nodes", type=int, default=1, help="nodes of each broker of the card; of several, each scenario kills one"
     )
     parser.addoption(
-        "--acl-questions", type=int, default=40_000, help="questions for our authorizer and Apache Kafka's to decide alike"
+        "--acl-questions",
+        type=int,
+        default=40_000,
+        help="questions for our authorizer and Apache Kafka's to decide alike",
     )
 
 

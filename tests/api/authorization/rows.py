@@ -144,7 +144,13 @@ def produce(_: str, name: str = T, txn: str | None = None, **fields: Any) -> m.P
 def fetch(_: str, name: str = T) -> m.FetchRequest:
     kind = m.FetchRequest
     part = kind.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
-    return kind(max_wait_ms=0, min_bytes=0, max_bytes=1000, session_epoch=-1, topics=[kind.FetchTopic(topic=name, partitions=[part])])
+    return kind(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1000,
+        session_epoch=-1,
+        topics=[kind.FetchTopic(topic=name, partitions=[part])],
+    )
 
 
 def follow(_: str) -> m.FetchRequest:
@@ -459,7 +465,10 @@ ROWS = (
     ),
     Row("list-groups", 4, (on(DESCRIBE, GROUP, G, -1),), static((m.ListGroupsRequest, {}))),
     Row("create-topics", 7, (on(CREATE, TOPIC, "made-it"), on(DESCRIBE_CONFIGS, TOPIC, "made-it")), create_topics),
-    Row("create-topics-cluster", 7, (Right(CREATE, CLUSTER, "kafka-cluster", 29), on(DESCRIBE_CONFIGS, TOPIC, "made-it", 29)), create_topics),
+    Row(
+        "create-topics-cluster", 7,
+        (Right(CREATE, CLUSTER, "kafka-cluster", 29), on(DESCRIBE_CONFIGS, TOPIC, "made-it")), create_topics,
+    ),
     Row("delete-topics-absent", 6, (on(DESCRIBE, TOPIC, ABSENT),), delete_topics(ABSENT)),
     Row("create-partitions", 3, (on(ALTER, TOPIC, T),), create_partitions),
     Row("delete-records", 2, (on(DELETE, TOPIC, T),), delete_records),

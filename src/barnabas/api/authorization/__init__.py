@@ -7,7 +7,7 @@
   the refusals into the response. So a handler knows nothing of rights, unless what it needs is only known on the way: then it has an
   `asker` too (Fetch, AddPartitionsToTxn, ShareFetch, StreamsGroupHeartbeat).
 - Without `authorizer.class.name` a node has no authorizer and imports nothing of this; everything is allowed.
-- An API without a check is refused. `authorization.tsv` beside this package has every row, and `tests/api/test_authorization_table`
+- An API without a check is refused. `api/authorization.tsv` has every row, and `tests/api/authorization/test_table`
   holds it equal to the tables `BROKER_CHECKS`, `CONTROLLER_CHECKS` and `DECIDED_CHECKS`.
 
 Sources: Kafka's `KafkaApis`, `ControllerApis`, `AuthHelper`, `AclApis`.

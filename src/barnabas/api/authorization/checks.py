@@ -9,7 +9,7 @@
   controller asks.
 - An API that is in no table is refused with CLUSTER_AUTHORIZATION_FAILED.
 
-`authorization.tsv` beside this package has the same in words.
+`api/authorization.tsv` has the same in words.
 """
 
 from __future__ import annotations
