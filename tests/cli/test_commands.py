@@ -43,6 +43,7 @@ def test_help(path: tuple[str, ...]) -> None:
 
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
+        "acl create", "acl delete", "acl explain", "acl list",
         "broker describe", "broker list", "broker logdirs", "claims audit", "claims sweep", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance",
         "cluster status", "completion", "config alter", "config describe", "consume", "cut create", "cut delete",
@@ -116,6 +117,10 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("broker", "describe"),
         ("broker", "logdirs"),
         ("spark", "status"),
+        ("acl", "list"),
+        ("acl", "create", "--allow-principal", "User:u", "--operation", "read", "--topic", "t"),
+        ("acl", "delete", "--topic", "t"),
+        ("acl", "explain", "--principal", "User:u", "--host", "::1", "--operation", "read", "--topic", "t"),
         ("quota", "list"),
         ("quota", "set", "--user", "u", "producer_byte_rate=1"),
         ("quota", "delete", "--user", "u"),

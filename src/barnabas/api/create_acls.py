@@ -1,6 +1,8 @@
-"""CreateAcls (API key 30, versions 1-3): rejected, because there is no authorizer.
+"""CreateAcls (API key 30, versions 1-3): add access control lists.
 
-- SECURITY_DISABLED, in Kafka's words.
+- `metadata.acl_control` has the rules.
+- Without an authorizer SECURITY_DISABLED, in Kafka's words. A broker without one says so itself, where Kafka's asks the controller.
+- The number 0 as type, pattern, operation or permission makes the request unreadable: the connection is closed.
 
 Version 1 adds pattern types (KIP-290), 2 is flexible, 3 adds user resources (KIP-373).
 """
@@ -8,9 +10,17 @@ Version 1 adds pattern types (KIP-290), 2 is flexible, 3 adds user resources (KI
 from __future__ import annotations
 
 from barnabas.api.serving.context import AnyContext
+from barnabas.api.serving.dispatch import RefusedRequest
+from barnabas.api.serving.forwarding import forward
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateAclsRequest, CreateAclsResponse
 
 
 async def handle(context: AnyContext, request: CreateAclsRequest) -> CreateAclsResponse:
-    raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    for each in request.creations:
+        if 0 in (each.resource_type, each.resource_pattern_type, each.operation, each.permission_type):
+            raise RefusedRequest("CreateAcls with an unknown type, pattern, operation or permission")
+    if context.services.authorizer is None:
+        raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    response: CreateAclsResponse = await forward(context, request)
+    return response

@@ -40,6 +40,7 @@ COMMANDS = {
     "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: health, nodes, quorum, moves."),
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
+    "acl": Command("barnabas.cli.acl:acl", "Access control lists: who may do what."),
     "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),
     "perf": Command("barnabas.cli.perf:perf", "Load a cluster: throughput and latency."),
     "plan": Command("barnabas.cli.plan:plan", "Partitions, brokers, disk of a workload."),

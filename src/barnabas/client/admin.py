@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from barnabas.client import (
+    acls,
     brokers,
     configs,
     cuts,
@@ -170,6 +171,10 @@ class Admin(Closeable):
 
     list_quotas = _method(quotas.list_quotas)
     alter_quotas = _method(quotas.alter_quotas)
+
+    list_acls = _method(acls.list_acls)
+    create_acls = _method(acls.create_acls)
+    delete_acls = _method(acls.delete_acls)
 
     take_cut = _method(cuts.take_cut)
     list_cuts = _method(cuts.list_cuts)

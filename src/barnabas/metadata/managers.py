@@ -66,6 +66,10 @@ def manager_of(api_key: int) -> Manager | None:
             from barnabas.metadata.scram_control import alter_credentials
 
             return alter_credentials
+        case ApiKey.CREATE_ACLS | ApiKey.DELETE_ACLS:
+            from barnabas.metadata import acl_control
+
+            return acl_control.create_acls if api_key == ApiKey.CREATE_ACLS else acl_control.delete_acls
         case ApiKey.ELECT_LEADERS:
             from barnabas.metadata.elect_leaders import elect_leaders
 

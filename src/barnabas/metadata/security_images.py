@@ -1,7 +1,6 @@
 """Access control entries, SCRAM credentials and delegation tokens.
 
-Three small tables of one shape: keyed facts that records add and remove. They are kept so that a log or snapshot that
-holds them loses nothing on this node; enforcing them is not done here.
+Three small tables of one shape: keyed facts that records add and remove. `security.authorizer` decides by the first of them.
 
 Sources: Kafka's `AclsImage`, `ScramImage`, `DelegationTokenImage`; AccessControlEntryRecord and its removal,
 UserScramCredentialRecord and its removal, DelegationTokenRecord and its removal; KIP-801, KIP-900.
@@ -14,18 +13,7 @@ from typing import NamedTuple
 
 from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
-
-
-class AccessControlEntry(NamedTuple):
-    """One rule; the numbers are Kafka's enumerations of resource, pattern, operation and permission."""
-
-    resource_type: int
-    resource_name: str
-    pattern_type: int
-    principal: str
-    host: str
-    operation: int
-    permission_type: int
+from barnabas.security.acls import AclBinding
 
 
 class ScramCredential(NamedTuple):
@@ -45,7 +33,7 @@ class DelegationToken(NamedTuple):
 
 
 class AclsImage(NamedTuple):
-    entries: Mapping[bytes, AccessControlEntry] = NOTHING
+    entries: Mapping[bytes, AclBinding] = NOTHING
 
     def records(self) -> Iterator[messages.AccessControlEntryRecord]:
         for entry_id, entry in sorted(self.entries.items()):
@@ -81,10 +69,10 @@ class DelegationTokensImage(NamedTuple):
 class AclsDelta:
     def __init__(self, image: AclsImage) -> None:
         self.image = image
-        self.changed: dict[bytes, AccessControlEntry | None] = {}
+        self.changed: dict[bytes, AclBinding | None] = {}
 
     def replay(self, record: messages.AccessControlEntryRecord) -> None:
-        self.changed[record.id] = AccessControlEntry(
+        self.changed[record.id] = AclBinding(
             record.resource_type,
             record.resource_name,
             record.pattern_type,

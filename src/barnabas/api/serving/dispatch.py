@@ -335,7 +335,7 @@ class Dispatcher:
         request = context.request
         if isinstance(error, KafkaError):
             code, message = error.code, error.message
-        elif isinstance(error, asyncio.CancelledError):
+        elif isinstance(error, asyncio.CancelledError | RefusedRequest):
             raise error
         else:
             self._log_failure(context, f"{context!r} failed, client {context.connection.connection_id}", error)
