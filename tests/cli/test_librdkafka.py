@@ -78,8 +78,8 @@ def test_a_setting_that_is_not_valid_names_where_it_was_given() -> None:
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("security.protocol=sasl_ssl", "security.protocol=SASL_SSL is not supported by this command yet"),
-        ("sasl.username=me", "sasl.username is for TLS or SASL, which this command does not support yet"),
+        ("security.protocol=sasl_ssl", "security.protocol is for TLS or SASL, and -X cannot set it"),
+        ("sasl.username=me", "sasl.username is for TLS or SASL, and -X cannot set it"),
         ("ssl.ca.location=ca.pem", "ssl.ca.location is for TLS or SASL"),
         ("enable.ssl.certificate.verification=false", "enable.ssl.certificate.verification is for TLS or SASL"),
     ],
@@ -89,5 +89,5 @@ def test_tls_and_sasl_are_refused_before_the_library_tries_them_for_ever(setting
     with pytest.raises(Failure) as refused:
         client_settings(session, (setting,), {})
     assert refused.value.message.startswith(words)
-    assert refused.value.hint == "use a PLAINTEXT listener, or Kafka's own tools"
+    assert refused.value.hint == "write it into a file for --command-config"
     assert client_settings(session, ("security.protocol=plaintext",), {})["security.protocol"] == "plaintext"

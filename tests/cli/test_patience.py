@@ -154,7 +154,7 @@ def test_every_command_says_what_it_found_instead_of_a_broker(words: str) -> Non
         )
     assert result.exit_code == 1
     assert result.stderr == (
-        f"error: 127.0.0.1:{there.port} is a listener with TLS, which this client does not speak yet (name a PLAINTEXT listener of a"
-        " broker with -b HOST:PORT)\n"
+        f"error: 127.0.0.1:{there.port} is a listener with TLS: set security.protocol to SSL or SASL_SSL (--command-config FILE has a"
+        " client's settings)\n"
     )
     assert len(there.seen) == 2

@@ -21,9 +21,16 @@ def test_where_the_address_comes_from() -> None:
     assert session(request_timeout_ms="5").timeout_ms == 5
 
 
-def test_what_is_not_supported_is_said() -> None:
-    with pytest.raises(Failure, match="SASL_SSL is not supported"):
-        session(security_protocol="SASL_SSL").admin()
+def test_security_is_that_of_the_file_and_a_wrong_setting_is_named() -> None:
+    assert session().security is None
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="s3cret";'
+    settings = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_jaas_config": login}
+    secured = session(**settings)
+    assert secured.admin().cluster.security is secured.security
+    assert "s3cret" not in f"{secured.security!r}"
+    with pytest.raises(Failure, match=r"^security\.protocol: TLS is not one of PLAINTEXT, SSL, ") as raised:
+        session(security_protocol="tls")
+    assert raised.value.hint == "it is in the --command-config file"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Both speak through the codec, so a request that does not fit the negotiated vers
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable
@@ -52,11 +53,12 @@ def versions_response(ranges: dict[int, tuple[int, int]], error_code: int = 0) -
 class ScriptedBroker:
     """Listens on a free port and answers each request with the next item of a script.
 
-    An item is raw bytes, CLOSE, SILENCE, or a function of the request that returns one of these.
+    An item is raw bytes, CLOSE, SILENCE, or a function of the request that returns one of these. With a context it speaks TLS.
     """
 
-    def __init__(self, *script: Any) -> None:
+    def __init__(self, *script: Any, context: ssl.SSLContext | None = None) -> None:
         self._script = list(script)
+        self._context = context
         self.seen: list[Seen] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -78,9 +80,13 @@ class ScriptedBroker:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                # A client that has read enough resets its connection, and dials again.
-                with connection, contextlib.suppress(ConnectionError):
-                    self._answer(connection)
+                # A client that has read enough, or likes no certificate, resets its connection, and dials again.
+                with connection, contextlib.suppress(ConnectionError, ssl.SSLError):
+                    if self._context is None:
+                        self._answer(connection)
+                    else:
+                        with self._context.wrap_socket(connection, server_side=True) as secured:
+                            self._answer(secured)
 
     def _answer(self, connection: socket.socket) -> None:
         stream = connection.makefile("rb")
@@ -109,6 +115,7 @@ _request_names = {
     ApiKey.FETCH: "FetchRequest",
     ApiKey.PRODUCE: "ProduceRequest",
     ApiKey.SASL_HANDSHAKE: "SaslHandshakeRequest",
+    ApiKey.SASL_AUTHENTICATE: "SaslAuthenticateRequest",
     ApiKey.VOTE: "VoteRequest",
     ApiKey.FETCH_SNAPSHOT: "FetchSnapshotRequest",
 }

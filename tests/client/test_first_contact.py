@@ -81,10 +81,10 @@ def test_a_broker_that_is_slow_to_answer_gets_the_whole_time() -> None:
 @pytest.mark.parametrize(
     ("attempts", "protocol", "kind", "words"),
     [
-        ([LOST], TLS, OtherProtocol, "h:0 is a listener with TLS, which this client does not speak yet"),
+        ([LOST], TLS, OtherProtocol, "h:0 is a listener with TLS: set security.protocol to SSL or SASL_SSL"),
         ([TIMED_OUT], HTTP, OtherProtocol, "h:0 is an HTTP server, not a Kafka listener"),
         ([OTHER_BYTES], None, OtherProtocol, "h:0 answers, but not in Kafka's protocol"),
-        ([OTHER_BYTES], TLS, OtherProtocol, "h:0 is a listener with TLS, which this client does not speak yet"),
+        ([OTHER_BYTES], TLS, OtherProtocol, "h:0 is a listener with TLS: set security.protocol to SSL or SASL_SSL"),
         ([LOST], None, ConnectionLost, "h:0 closes the connection without an answer"),
         ([TIMED_OUT, TIMED_OUT], None, RequestTimedOut, "h:0 takes connections, but answers nothing"),
         ([TIMED_OUT, LOST], None, ConnectionLost, LOST.message),
@@ -172,7 +172,11 @@ def test_a_listener_with_sasl_is_named() -> None:
     with (
         ScriptedBroker(versions, CLOSE, versions, unsupported) as broker,
         cluster_at(broker.port) as (cluster, slept),
-        pytest.raises(OtherProtocol, match=rf"127\.0\.0\.1:{broker.port} is a listener with SASL, which"),
+        pytest.raises(
+            OtherProtocol,
+            match=rf"127\.0\.0\.1:{broker.port} is a listener with SASL: set security\.protocol=SASL_PLAINTEXT"
+            " and sasl.mechanism to one of SCRAM-SHA-512",
+        ),
     ):
         cluster.metadata()
     assert slept == []

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import barnabas
-from barnabas.client.other_protocols import HTTP, TLS, protocol_at, protocol_of
+from barnabas.client.other_protocols import HTTP, KAFKA, TLS, protocol_at, protocol_of
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_answers_nothing(answer: Callable[[socket.socket], None]) -> None:
 
 
 @pytest.mark.slow
-def test_a_broker_is_neither() -> None:
+def test_a_broker_is_a_kafka_listener() -> None:
     """It answers HTTP by saying what it is."""
     with barnabas.Broker() as broker:
-        assert protocol_at("127.0.0.1", broker.port) is None
+        assert protocol_at("127.0.0.1", broker.port) == KAFKA

@@ -49,7 +49,7 @@ def test_a_delegation_token() -> None:
         (jaas('username="alice" password=""'), "SCRAM-SHA-256", "sasl.jaas.config: has no password"),
         (jaas('password="hidden"', "com.acme.Login"), "PLAIN", "sasl.jaas.config: names a login module without"),
         ({}, "GSSAPI", "sasl.mechanism: GSSAPI (Kerberos)"),
-        ({}, "hidden", "sasl.mechanism: expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ({}, "hidden", "sasl.mechanism: expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"),
     ],
 )
 def test_settings_that_cannot_be_used(settings: dict[str, str], mechanism: str, line: str) -> None:

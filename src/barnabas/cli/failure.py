@@ -16,7 +16,7 @@ import click
 
 from barnabas.cli.layout import width_of
 from barnabas.cli.wording import as_typed, in_lower_case
-from barnabas.client.errors import OtherProtocol
+from barnabas.client.errors import OtherProtocol, OtherSecurity
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.settings_table import suggestion
 from barnabas.words.error_lines import error_line
@@ -32,7 +32,7 @@ _CONTROLLER_IS_SILENT = "the controller does not answer"
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start a broker with `barnabas start --data-dir DIR`, or name another with -b HOST:PORT",
     "REQUEST_TIMED_OUT": "check that the address is a broker's; --timeout-ms waits longer",
-    "NETWORK_EXCEPTION": "check that it is a Kafka listener without TLS and SASL; the broker's log may say more",
+    "NETWORK_EXCEPTION": "check that it is a Kafka listener, and security.protocol is its own; the broker's log may say more",
     "UNKNOWN_TOPIC_OR_PARTITION": "`barnabas topic list` shows which exist",
     "TOPIC_ALREADY_EXISTS": "--if-not-exists accepts it",
     "INVALID_TOPIC_EXCEPTION": "use letters, digits, '.', '_' and '-', at most 249 of them",
@@ -50,6 +50,8 @@ _HINTS = {
     "TOPIC_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "GROUP_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "CLUSTER_AUTHORIZATION_FAILED": "this user is not allowed to do that",
+    "SASL_AUTHENTICATION_FAILED": "check sasl.jaas.config in the --command-config file",
+    "UNSUPPORTED_SASL_MECHANISM": "set another one in the --command-config file",
     "NOT_CONTROLLER": _NO_CONTROLLER,
     "COORDINATOR_NOT_AVAILABLE": "the cluster is still electing one: try again",
     "INVALID_RECORD": "a compacted topic rejects records without a key: set one with -k or -K",
@@ -145,8 +147,10 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
 def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:
     if error.code == ErrorCode.REQUEST_TIMED_OUT and error.message.startswith(_CONTROLLER_IS_SILENT):
         return _NO_CONTROLLER
+    if isinstance(error, OtherSecurity):
+        return "--command-config FILE has a client's settings"
     if isinstance(error, OtherProtocol):
-        return "name a PLAINTEXT listener of a broker with -b HOST:PORT"
+        return "name a listener of a broker with -b HOST:PORT"
     if error.code != ErrorCode.INVALID_CONFIG:
         hint = _HINTS.get(error.code.name)
         return hint and hint.replace("{topic}", _topic(subject or message))

@@ -2,6 +2,9 @@
 
 Precedence: `-X`, then the command's own options, then the `--command-config` file. Names that only the Java client knows
 are left out of the file's settings, so that one file serves both; in `-X` they are errors.
+
+TLS and SASL come from the file only, under Java's names, because our own client asks first: `client/librdkafka_security` translates
+them. So no password stands among the arguments of a process.
 """
 
 from __future__ import annotations
@@ -15,8 +18,11 @@ import click
 from barnabas.cli.client_settings import client_settings as known_settings
 from barnabas.cli.client_settings import is_librdkafkas
 from barnabas.cli.failure import Failure, failure_of
-from barnabas.cli.session import PLAINTEXT_ONLY, Session, check_is_plaintext, parse_pairs
+from barnabas.cli.session import Session, parse_pairs
+from barnabas.client.librdkafka_security import librdkafka_security
 from barnabas.protocol.errors import ErrorCode, error_for
+from barnabas.security.client_security import PROTOCOL
+from barnabas.security.setting_error import SecuritySettingError
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 
@@ -28,7 +34,7 @@ _NOT_FROM_THE_FILE = {
     "bootstrap.servers", "client.dns.lookup", "delivery.timeout.ms", "max.poll.records", "partition.assignment.strategy",
     "request.timeout.ms",
 }  # fmt: skip
-_OF_SECURITY = re.compile(r"^(enable\.)?(ssl|sasl)\.")
+_OF_SECURITY = re.compile(r"^(security\.protocol$|(enable\.)?(ssl|sasl)\.)")
 _NAMED_SETTING = re.compile(r'(?:property:?|value for) "([^"]+)"')
 _KNOWN = "-X takes settings such as linger.ms=5; CONFIGURATION.md of librdkafka lists them"
 _COMPLAINTS = (
@@ -52,7 +58,7 @@ _WORDS = {
     "_MAX_POLL_EXCEEDED": ("the group went on without this consumer, which was too slow", "raise -X max.poll.interval.ms"),
     "_MSG_TIMED_OUT": ("the broker did not acknowledge the records in time", _NOT_REACHED),
     "_RESOLVE": ("a broker's host name does not resolve", "brokers name themselves with advertised.listeners"),
-    "_SSL": ("the TLS connection failed", "check ssl.ca.location, and that the listener speaks TLS"),
+    "_SSL": ("the TLS connection failed", "check ssl.truststore.location, and that the listener speaks TLS"),
     "_TIMED_OUT": ("the broker did not answer in time", _NOT_REACHED),
     "_TRANSPORT": ("the connection to the broker was lost", _NOT_REACHED),
     "_UNKNOWN_PARTITION": ("there is no such partition", "`barnabas topic list` shows how many partitions each topic has"),
@@ -68,22 +74,23 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
     """Return the merged settings of a producer or consumer.
 
     Raises:
-        Failure: they are for TLS or SASL, or a group has no name.
+        Failure: `-X` has settings of TLS or SASL, or librdkafka cannot do what the file says of them, or a group has no name.
     """
     given = parse_pairs(extra, "-X")
-    # Our own client asks first, and knows neither; the library would ask a listener without TLS for it, again and again.
-    check_is_plaintext(given)
-    if secret := next((name for name in given if _OF_SECURITY.search(name)), None):
+    is_plain = session.security is None and given.get(PROTOCOL, "").upper() == "PLAINTEXT"
+    refused = (name for name in given if _OF_SECURITY.search(name) and not (is_plain and name == PROTOCOL))
+    if secret := next(refused, None):
         raise Failure(
-            f"{printable(secret)} is for TLS or SASL, which this command does not support yet", PLAINTEXT_ONLY
+            f"{printable(secret)} is for TLS or SASL, and -X cannot set it", "write it into a file for --command-config"
         )
     from_file = {
         name: value
         for name, value in session.properties.items()
-        if is_librdkafkas(name) and name not in _NOT_FROM_THE_FILE
+        if is_librdkafkas(name) and name not in _NOT_FROM_THE_FILE and not _OF_SECURITY.search(name)
     }
     settings = {
         **from_file,
+        **_security(session),
         "bootstrap.servers": session.bootstrap,
         "client.id": session.client_id,
         # The library writes its own lines to stderr; errors come through exceptions and callbacks here.
@@ -95,6 +102,13 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
     if not settings.get("group.id", "any"):
         raise Failure("group.id is empty: set a name")  # confluent-kafka would end the process
     return settings
+
+
+def _security(session: Session) -> dict[str, Any]:
+    try:
+        return librdkafka_security(session.security)
+    except SecuritySettingError as error:
+        raise Failure(str(error), "it is in the --command-config file") from None
 
 
 class _Warnings:

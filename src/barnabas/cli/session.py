@@ -25,6 +25,8 @@ from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.properties import read_properties
 from barnabas.protocol.errors import KafkaError
+from barnabas.security.client_security import ClientSecurity, client_security
+from barnabas.security.setting_error import SecuritySettingError
 from barnabas.settings_table import setting_names
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
@@ -32,7 +34,7 @@ from barnabas.words.printable import printable
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
 CLIENT_ID = "barnabas-cli"
-PLAINTEXT_ONLY = "use a PLAINTEXT listener, or Kafka's own tools"
+_TWO = ("source", "target")
 _LISTING_MS = 2000
 """How long a list of names may take when it only completes an error."""
 _MOST_NAMES = 2_000
@@ -56,6 +58,7 @@ class Session:
         self.timeout_ms = timeout_ms or _milliseconds(properties, "request.timeout.ms", 30_000)
         self.client_id = properties.get("client.id", CLIENT_ID)
         self.output = output
+        self.security = _security(properties)
         self._names: dict[str, list[str]] = {}
 
     def admin(self, *, timeout_ms: int | None = None) -> Admin:
@@ -65,13 +68,17 @@ class Session:
             timeout_ms: the session's if None.
 
         Raises:
-            Failure: the cluster needs TLS or SASL.
             KafkaError: no broker accepts connections within a `--timeout-ms` that was given.
         """
-        check_is_plaintext(self.properties)
         timeout_ms = timeout_ms or self.timeout_ms
         waiting = patience(timeout_ms)
-        admin = Admin(self.bootstrap, client_id=self.client_id, timeout_ms=timeout_ms, **waiting.seams())
+        admin = Admin(
+            self.bootstrap,
+            client_id=self.client_id,
+            timeout_ms=timeout_ms,
+            security=self.security,
+            **waiting.seams(),
+        )
         if self._is_waited_for:
             waiting.await_broker(admin.cluster, self.bootstrap)
         return admin
@@ -95,15 +102,16 @@ class Session:
             return []
 
 
-def check_is_plaintext(settings: dict[str, str]) -> None:
-    """Check that a client's settings ask for no TLS and no SASL.
+def _security(properties: dict[str, str]) -> ClientSecurity | None:
+    """Return how the command secures its connections.
 
     Raises:
-        Failure: `security.protocol` does.
+        Failure: a setting cannot be used.
     """
-    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
-    if protocol != "PLAINTEXT":
-        raise Failure(f"security.protocol={protocol} is not supported by this command yet", PLAINTEXT_ONLY)
+    try:
+        return client_security(properties)
+    except SecuritySettingError as error:
+        raise Failure(str(error), "it is in the --command-config file") from None
 
 
 def _address(given: str | None, properties: dict[str, str], given_as: str = "--bootstrap-server") -> str:
@@ -170,16 +178,29 @@ def session_options_of_sql(outputs: Mapping[str, type[Output]]) -> Callable[[Cal
 
 
 def session_options_of_two_clusters(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the common options to a command with arguments `source` and `target`, two addresses; it gets two `sessions`."""
-    return _with_wide(_with_connection(function, "-o", "--output", outputs=OUTPUTS, session_of=_two_sessions))
+    """Add the common options to a command with arguments `source` and `target`, two addresses; it gets two `sessions`.
+
+    Each cluster may have a properties file of its own, instead of that of `--command-config`.
+    """
+    command = _with_connection(function, "-o", "--output", outputs=OUTPUTS, session_of=_two_sessions)
+    for name in reversed(_TWO):
+        option = click.option(
+            f"--{name}-config",
+            type=click.Path(exists=True, dir_okay=False),
+            help=f"As --command-config, for {name.upper()} alone.",
+        )
+        command = option(command)
+    return _with_wide(command)
 
 
 def _two_sessions(
     options: dict[str, Any], properties: dict[str, str], timeout_ms: int | None, output: Output
 ) -> tuple[Session, ...]:
     found = []
-    for name in ("source", "target"):
-        found.append(Session(options.pop(name), properties, timeout_ms, output, name.upper()))
+    for name in _TWO:
+        own = options.pop(f"{name}_config")
+        its = properties if own is None else _read_command_config(own)
+        found.append(Session(options.pop(name), its, timeout_ms, output, name.upper()))
     options["sessions"] = tuple(found)
     return tuple(found)
 
@@ -337,8 +358,11 @@ def complete_topic_pairs(context: click.Context, parameter: click.Parameter, inc
 
 def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
     try:
-        with Admin(_address(context.params.get("bootstrap"), {}), timeout_ms=1000) as admin:
+        path = context.params.get("command_config")
+        properties = read_properties(path) if path else {}
+        address = _address(context.params.get("bootstrap"), properties)
+        with Admin(address, timeout_ms=1000, security=client_security(properties)) as admin:
             # A name with an escape code or a newline would drive the terminal, or forge other names.
             return [name for name in names(admin) if name.startswith(incomplete) and name.isprintable()]
-    except (KafkaError, ValueError, click.UsageError):
+    except (KafkaError, OSError, ValueError, click.UsageError):
         return []

@@ -114,6 +114,7 @@ def verify(
         settings = Settings(
             bootstrap=broker.bootstrap if broker else session.bootstrap,
             timeout_ms=session.timeout_ms,
+            security=broker.security if broker else session.security,
             kill_every_s=kill_every,
             **options,
         )
@@ -156,7 +157,7 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
         folder.mkdir(parents=True, exist_ok=True)
         bootstrap = session.bootstrap if command else f"127.0.0.1:{stack.enter_context(_free_port())}"
         words = _words(command) if command else _own_command(folder, bootstrap)
-        broker = LocalBroker(words, bootstrap, folder / "broker.log")
+        broker = LocalBroker(words, bootstrap, folder / "broker.log", session.security if command else None)
         # The broker has a process group of its own: it would outlive this process.
         stack.enter_context(ends_cleanly())
         stack.callback(broker.stop)

@@ -114,7 +114,7 @@ class Admin(Closeable):
 
     Args:
         bootstrap: `host:port,host:port`, a sequence of addresses, or a `Cluster` to share.
-        options: what `Cluster` takes (`client_id`, `timeout_ms`, …).
+        options: what `Cluster` takes (`client_id`, `timeout_ms`, `security`, …).
     """
 
     def __init__(self, bootstrap: str | Sequence[str] | Cluster, **options: Any) -> None:

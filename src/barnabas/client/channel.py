@@ -3,12 +3,16 @@
 - A request is a coroutine: it connects if there is no connection, negotiates the versions once a connection, and waits for its response.
 - Several requests may be under way; a broker answers them in their order. A request that may wait long (Fetch) therefore has a channel of
   its own, as in Kafka: heartbeats, fetches, forwarded requests and changes of an ISR never wait for each other.
+- With `security` the connection has TLS and begins with a login. The login is renewed before the session ends: new requests wait until
+  those under way are answered and the login is done.
 - A failure ends the connection and fails every request under way: with RequestTimedOut the one whose time is up, with ConnectionLost the
   others. The next request connects again. The caller waits between attempts.
 
 Invariant: after `close`, nothing of the channel runs on the loop, and each request ends with ConnectionLost.
 
-Source: Kafka's `NetworkClient`, `InterBrokerSendThread`.
+The loop itself does TLS here: unlike a listener, who dials has nothing to count before the handshake is over.
+
+Sources: Kafka's `NetworkClient`, `InterBrokerSendThread`; KIP-368.
 """
 
 from __future__ import annotations
@@ -23,8 +27,11 @@ from barnabas.client.bootstrap import format_address
 from barnabas.client.errors import ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
 from barnabas.client.incoming_response import IncomingResponse
-from barnabas.protocol.errors import MalformedMessage
+from barnabas.client.login import login, login_version, renewed_after_s
+from barnabas.client.tls_failures import is_tls_failure, tls_failure
+from barnabas.protocol.errors import KafkaError, MalformedMessage
 from barnabas.protocol.message import Message
+from barnabas.security.client_security import ClientSecurity
 
 __all__ = ["Channel"]
 
@@ -39,13 +46,22 @@ class Channel:
         loop: runs the connection; every method is called on it.
         client_id: shown in the broker's logs and metrics.
         timeout_ms: for connecting, and for each response without a timeout of its own.
+        security: TLS and the login; None for a plain connection.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, host: str, port: int, *, client_id: str, timeout_ms: int = 30_000
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        *,
+        client_id: str,
+        timeout_ms: int = 30_000,
+        security: ClientSecurity | None = None,
     ) -> None:
         self.host = host
         self.port = port
+        self.security = security
         self._loop = loop
         self._client_id = client_id
         self._timeout_ms = timeout_ms
@@ -80,7 +96,8 @@ class Channel:
         Raises:
             BrokerNotAvailable: nothing listens there, or the name does not resolve: the request was not sent.
             ConnectionLost, RequestTimedOut: the broker may have handled the request.
-            KafkaError: UNSUPPORTED_VERSION: the request was not sent.
+            OtherSecurity: no TLS, or no login, with these security settings at this listener: the request was not sent.
+            KafkaError: UNSUPPORTED_VERSION, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM: the request was not sent.
             MalformedMessage: the response cannot be read; the connection is closed.
         """
         connection = await self._connected()
@@ -93,6 +110,7 @@ class Channel:
 
         Raises:
             BrokerNotAvailable, ConnectionLost, RequestTimedOut: there is no connection.
+            KafkaError: as `request`.
         """
         return (await self._connected()).exchange.version_for(message_class, highest)
 
@@ -105,11 +123,13 @@ class Channel:
             self._connection.fail(self._closed())
 
     async def _connected(self) -> _Connection:
-        while self._connection is None or self._connection.is_lost:
+        while self._connection is None or self._connection.is_lost or self._connection.is_login_due:
             if self._is_closed:
                 raise self._closed()
             if self._connecting is None:
-                self._connecting = self._loop.create_task(self._connect())
+                connection = self._connection
+                is_there = connection is not None and not connection.is_lost
+                self._connecting = self._loop.create_task(self._renew_login() if is_there else self._connect())
             connecting = self._connecting
             try:
                 # Several requests wait for one connection: none of them may cancel it.
@@ -127,13 +147,16 @@ class Channel:
 
         asyncio would report an exception that is never retrieved: the callers may be gone, and the loop may end in this turn.
         """
-        connection = _Connection(self._loop, Exchange(self.address, self._client_id))
+        connection = _Connection(self._loop, Exchange(self.address, self._client_id), self._timeout_ms)
         try:
             # Not `wait_for`, which makes another task before Python 3.12.
             async with asyncio.timeout(self._timeout_ms / 1000):
-                await self._loop.create_connection(lambda: connection, self.host, self.port)
+                await self._dial(connection)
             await self._negotiate(connection)
+            await self._log_in(connection)
         except OSError as error:
+            if is_tls_failure(error):
+                return tls_failure(self.address, error, self._timeout_ms)
             return cannot_connect(self.address, error, self._timeout_ms)
         except Exception as error:
             connection.fail(self._closed())
@@ -144,6 +167,45 @@ class Channel:
         finally:
             self._connecting = None
         self._connection = connection
+        return None
+
+    async def _dial(self, connection: _Connection) -> None:
+        if self.security is None or self.security.context is None:
+            await self._loop.create_connection(lambda: connection, self.host, self.port)
+        else:
+            await self._loop.create_connection(
+                lambda: connection, self.host, self.port, ssl=self.security.context, server_hostname=self.host
+            )
+
+    async def _log_in(self, connection: _Connection) -> None:
+        """Log in, if the security settings ask for it; note when to do so again."""
+        if self.security is None or self.security.mechanism is None:
+            return
+        steps = login(connection.exchange, self.security, self.host)
+        try:
+            request = next(steps)
+            while True:
+                version = login_version(connection.exchange, request)
+                request = steps.send(await connection.request(request, version, self._timeout_ms))
+        except StopIteration as finished:
+            seconds = renewed_after_s(finished.value)
+            connection.renews_login_at = None if seconds is None else self._loop.time() + seconds
+
+    async def _renew_login(self) -> Exception | None:
+        """Log in again when no request is under way; return why that failed."""
+        connection = self._connection
+        assert connection is not None, self
+        try:
+            await connection.answered()
+            await self._log_in(connection)
+        except Exception as error:
+            connection.fail(self._closed())
+            return error
+        except asyncio.CancelledError:
+            connection.fail(self._closed())
+            raise
+        finally:
+            self._connecting = None
         return None
 
     async def _negotiate(self, connection: _Connection) -> None:
@@ -164,10 +226,14 @@ class _Connection(asyncio.BufferedProtocol):
     into its own buffer, which grows with it.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange, timeout_ms: int = 30_000) -> None:
         self.exchange = exchange
         self.is_lost = False
+        # On the loop's clock; None if the session has no end.
+        self.renews_login_at: float | None = None
         self._loop = loop
+        self._timeout_ms = timeout_ms
+        self._all_answered: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[asyncio.Future[Message]] = deque()
         self._beginning = memoryview(bytearray(BEGINNING_BYTES))
@@ -177,6 +243,22 @@ class _Connection(asyncio.BufferedProtocol):
 
     def __repr__(self) -> str:
         return f"{'lost' if self.is_lost else 'connected'} unanswered={len(self._waiting)}"
+
+    @property
+    def is_login_due(self) -> bool:
+        return self.renews_login_at is not None and self._loop.time() >= self.renews_login_at
+
+    async def answered(self) -> None:
+        """Wait until no request is under way; each has a timeout of its own."""
+        if self._waiting:
+            self._all_answered = self._loop.create_future()
+            await self._all_answered
+
+    def _note_answered(self) -> None:
+        if self._all_answered is not None and not self._waiting:
+            if not self._all_answered.done():
+                self._all_answered.set_result(None)
+            self._all_answered = None
 
     async def request(self, message: Message, version: int, timeout_ms: int) -> Any:
         """Send a request and return its response.
@@ -200,7 +282,7 @@ class _Connection(asyncio.BufferedProtocol):
             response.set_exception(RequestTimedOut(f"{self.exchange.address} did not answer in time"))
             self.fail(self._lost("waiting for the answer"))
 
-    def fail(self, error: ConnectionLost) -> None:
+    def fail(self, error: KafkaError) -> None:
         """End the connection; what waits for a response fails with the error."""
         self.is_lost = True
         if self._transport is not None:
@@ -210,6 +292,7 @@ class _Connection(asyncio.BufferedProtocol):
         for response in waiting:
             if not response.done():
                 response.set_exception(error)
+        self._note_answered()
 
     def _lost(self, doing: str, reason: str = "the broker closed it") -> ConnectionLost:
         return ConnectionLost(f"lost the connection to {self.exchange.address} while {doing}: {reason}")
@@ -226,6 +309,9 @@ class _Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.is_lost:
+            return
+        if isinstance(error, OSError) and is_tls_failure(error):
+            self.fail(tls_failure(self.exchange.address, error, self._timeout_ms))
             return
         reason = str(getattr(error, "strerror", None) or error or "the broker closed it").lower()
         self.fail(self._lost("waiting for the answer", reason))
@@ -274,3 +360,4 @@ class _Connection(asyncio.BufferedProtocol):
         waiting = self._waiting.popleft()
         if not waiting.done():
             waiting.set_result(response)
+        self._note_answered()

@@ -10,7 +10,7 @@ Invariants:
 - Metadata requests never create topics (except at brokers before 0.11, which have no field for it).
 - A connection that failed is dropped; the next use dials again.
 
-Limits: one thread at a time; no TLS, no SASL. Cheap to build, so a Spark task builds its own instead of pickling one.
+Limits: one thread at a time. Cheap to build, so a Spark task builds its own instead of pickling one.
 Sources: org.apache.kafka.clients.NetworkClient and admin.internals.PartitionLeaderStrategy; KIP-516 (topic ids).
 """
 
@@ -35,6 +35,7 @@ from barnabas.client.other_protocols import protocol_at
 from barnabas.client.wire import DEFAULT_CLIENT_ID, BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.security.client_security import ClientSecurity
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 ResultT = TypeVar("ResultT")
@@ -50,6 +51,7 @@ class Cluster(Closeable):
         bootstrap: `host:port,host:port` or a sequence of such addresses.
         client_id: shown in the brokers' logs and metrics.
         timeout_ms: each call returns or raises within it.
+        security: TLS and logins of every connection; None for plain ones.
         retry_backoff_ms: first pause before asking again; doubles up to a second.
         clock, sleep, connect, identify: seams for tests.
 
@@ -63,6 +65,7 @@ class Cluster(Closeable):
         client_id: str = DEFAULT_CLIENT_ID,
         timeout_ms: int = 30_000,
         *,
+        security: ClientSecurity | None = None,
         retry_backoff_ms: int = 100,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -72,13 +75,14 @@ class Cluster(Closeable):
         self.bootstrap = parse_bootstrap(bootstrap)
         self.client_id = client_id
         self.timeout_ms = timeout_ms
+        self.security = security
         self.retry_backoff_ms = retry_backoff_ms
         self._clock = clock
         self._sleep = sleep
         self._connect = connect
         self._identify = identify
         self._has_answered = False
-        self._may_be_sasl = True
+        self._may_be_sasl = security is None or security.mechanism is None
         self._nodes: dict[int, Node] = {}
         self._connections: dict[int, BlockingConnection] = {}
         self._bootstrap_connection: BlockingConnection | None = None
@@ -177,7 +181,7 @@ class Cluster(Closeable):
                 return connection
         if not self._has_answered:
             self._bootstrap_connection = meet(
-                dict.fromkeys(self.bootstrap), self._dial, self.timeout_ms, self._identify
+                dict.fromkeys(self.bootstrap), self._dial, self.timeout_ms, self._identify, self.security
             )
             self._has_answered = True
             return self._bootstrap_connection
@@ -212,7 +216,12 @@ class Cluster(Closeable):
 
     def _dial(self, host: str, port: int, first_answer_ms: int | None = None) -> BlockingConnection:
         return self._connect(
-            host, port, client_id=self.client_id, timeout_ms=self.timeout_ms, first_answer_ms=first_answer_ms
+            host,
+            port,
+            client_id=self.client_id,
+            timeout_ms=self.timeout_ms,
+            first_answer_ms=first_answer_ms,
+            security=self.security,
         )
 
     # Metadata

@@ -2,6 +2,7 @@
 
     KafkaError
     ├─ OtherProtocol             BROKER_NOT_AVAILABLE: the address is not a Kafka listener that we can use
+    │  └─ OtherSecurity          BROKER_NOT_AVAILABLE: the listener and the client's security settings do not fit
     └─ RetriableError
        ├─ BrokerNotAvailable     BROKER_NOT_AVAILABLE: no broker answers at the address
        ├─ ConnectionLost         NETWORK_EXCEPTION: the connection ended with requests unanswered
@@ -26,6 +27,10 @@ class OtherProtocol(KafkaError):
 
     def __str__(self) -> str:
         return f"{type(self).__name__}: {self.message}"
+
+
+class OtherSecurity(OtherProtocol):
+    """The listener and the client's security settings do not fit; the message says which setting to look at."""
 
 
 class ClientError(RetriableError):

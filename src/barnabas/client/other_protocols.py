@@ -1,12 +1,14 @@
-"""The listener at an address where nothing answers a Kafka request: a listener with TLS, or an HTTP server.
+"""The listener at an address where a client gets no answer: one with TLS, one without, or an HTTP server.
 
-Neither says so by itself. A listener with TLS closes the connection; an HTTP server waits for the end of a line that never comes. So the
-address is asked in both protocols, each on a connection of its own, and the first bytes of an answer name the protocol:
+None says so by itself. A listener with TLS closes the connection when it reads a request, and one without when it reads the beginning of
+TLS; an HTTP server waits for the end of a line that never comes. So the address is asked in each protocol, each on a connection of its
+own, and the first bytes of an answer name the protocol:
 
     TLS     record type 21 (alert) or 22 (handshake) | version 3.x       RFC 8446 5.1
     HTTP    "HTTP/"                                                      RFC 9112 4
+    Kafka   int32 size | int32 correlation id of our ApiVersions v0       Kafka protocol guide
 
-Limit: a broker that is only slow logs the two questions as what they are. So they are asked late, and of an address that has never
+Limit: a broker that is only slow logs the questions as what they are. So they are asked late, and of an address that has never
 answered (`first_contact`).
 """
 
@@ -14,15 +16,20 @@ from __future__ import annotations
 
 import selectors
 import socket
+import struct
 import time
 from contextlib import ExitStack, suppress
 
-__all__ = ["HTTP", "TLS", "protocol_at", "protocol_of"]
+__all__ = ["HTTP", "KAFKA", "TLS", "protocol_at", "protocol_of"]
 
 TLS = "TLS"
 HTTP = "HTTP"
+KAFKA = "Kafka"
 
 _HTTP_REQUEST = b"GET / HTTP/1.0\r\n\r\n"
+_CORRELATION_ID = 0x6B61666B
+# Size, ApiVersions, version 0, the correlation id, no client id.
+_KAFKA_REQUEST = struct.pack(">ihhih", 10, 18, 0, _CORRELATION_ID, -1)
 _RECORD_TYPES = (21, 22)
 _TLS_MAJOR = 3
 _FIRST_BYTES = 1024
@@ -31,17 +38,19 @@ _OWN_ANSWER = b"Kafka listener"
 
 
 def protocol_of(answer: bytes) -> str | None:
-    """Return the protocol of an answer's first bytes; None if it is neither TLS nor HTTP, or a broker's."""
+    """Return the protocol of an answer's first bytes; None if it is none of these."""
     if len(answer) > 1 and answer[0] in _RECORD_TYPES and answer[1] == _TLS_MAJOR:
         return TLS
+    if answer[4:8] == struct.pack(">i", _CORRELATION_ID):
+        return KAFKA
     return HTTP if answer.startswith(b"HTTP/") and _OWN_ANSWER not in answer else None
 
 
 def protocol_at(host: str, port: int, timeout_s: float = 1.0) -> str | None:
-    """Return the protocol that something at an address speaks; None if it is neither TLS nor HTTP, or does not answer in time."""
+    """Return the protocol that something at an address speaks; None if it is none of these, or does not answer in time."""
     deadline = time.monotonic() + timeout_s
     with ExitStack() as stack, selectors.DefaultSelector() as selector:
-        for question in (_client_hello(host), _HTTP_REQUEST):
+        for question in (_client_hello(host), _HTTP_REQUEST, _KAFKA_REQUEST):
             with suppress(OSError):
                 asked = stack.enter_context(socket.create_connection((host, port), timeout_s))
                 asked.sendall(question)

@@ -8,9 +8,11 @@ Invariants:
 
 - Requests are answered in order; a correlation id out of order ends the connection.
 - After any failure the connection is closed, and every later call raises ConnectionLost.
+- A login is renewed before the session ends, while no request is under way: `send` first receives what is unanswered, and keeps it for
+  `receive`.
 
-Limits: plain sockets, one thread at a time.
-Source: Kafka protocol guide.
+Limits: one thread at a time.
+Sources: Kafka protocol guide; KIP-368 (renewed logins).
 """
 
 from __future__ import annotations
@@ -18,17 +20,21 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from barnabas.client.bootstrap import format_address
 from barnabas.client.closeable import Closeable
-from barnabas.client.errors import ClientError, ConnectionLost, RequestTimedOut, cannot_connect
+from barnabas.client.errors import ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
 from barnabas.client.incoming_response import IncomingResponse
+from barnabas.client.login import login, login_version, renewed_after_s
+from barnabas.client.tls_failures import is_tls_failure, tls_failure
 from barnabas.protocol import messages
-from barnabas.protocol.errors import MalformedMessage
+from barnabas.protocol.errors import KafkaError, MalformedMessage
 from barnabas.protocol.message import Message
+from barnabas.security.client_security import ClientSecurity
 
 DEFAULT_CLIENT_ID = "barnabas"
 _SEND_BUFFER_BYTES = 1 << 18
@@ -44,11 +50,14 @@ class BlockingConnection(Closeable):
         timeout_ms: for connecting, and for each response without a timeout of its own.
         first_answer_ms: for the response to the first request; None for `timeout_ms`.
         negotiate: exchange ApiVersions in the beginning; if False, every call needs a `version`.
+        security: TLS and the login; None for a plain connection.
 
     Raises:
         BrokerNotAvailable: nothing listens there, or the name does not resolve.
         RequestTimedOut: the broker does not answer the first request.
-        KafkaError: UNSUPPORTED_VERSION, if no version of ApiVersions is common.
+        OtherSecurity: no TLS, or no login, with these security settings at this listener.
+        KafkaError: UNSUPPORTED_VERSION, if no version of ApiVersions is common; SASL_AUTHENTICATION_FAILED,
+            UNSUPPORTED_SASL_MECHANISM: the broker rejects the login.
     """
 
     def __init__(
@@ -60,21 +69,27 @@ class BlockingConnection(Closeable):
         timeout_ms: int = 30_000,
         first_answer_ms: int | None = None,
         negotiate: bool = True,
+        security: ClientSecurity | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.host = host
         self.port = port
         self.client_id = client_id
         self.timeout_ms = timeout_ms
+        self.security = security
         self._clock = clock
         self._exchange = Exchange(self.address, client_id)
+        # Responses that a renewed login has received before their caller did.
+        self._kept: deque[Message] = deque()
+        self._renews_login_at: float | None = None
         self._socket: socket.socket | None = self._connect()
-        if negotiate:
-            try:
+        try:
+            if negotiate:
                 self._negotiate(first_answer_ms)
-            except BaseException:
-                self.close()
-                raise
+            self._log_in()
+        except BaseException:
+            self.close()
+            raise
 
     def __repr__(self) -> str:
         state = "closed" if self._socket is None else f"{self.unanswered} unanswered"
@@ -91,8 +106,8 @@ class BlockingConnection(Closeable):
 
     @property
     def unanswered(self) -> int:
-        """The number of requests without a response."""
-        return self._exchange.unanswered
+        """The number of requests whose response `receive` has not returned."""
+        return self._exchange.unanswered + len(self._kept)
 
     @property
     def versions(self) -> dict[int, tuple[int, int]]:
@@ -100,12 +115,16 @@ class BlockingConnection(Closeable):
         return self._exchange.versions
 
     def fileno(self) -> int:
-        """Return the socket's descriptor, for `selectors`; -1 once closed."""
+        """Return the socket's descriptor, for `selectors`; -1 once closed.
+
+        With TLS a response may be here already, and the socket silent.
+        """
         return -1 if self._socket is None else self._socket.fileno()
 
     def close(self) -> None:
         """Close the socket; what is unanswered stays so."""
         self._exchange.reset()
+        self._kept.clear()
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -135,6 +154,34 @@ class BlockingConnection(Closeable):
         request = self._exchange.versions_request(version)
         response: messages.ApiVersionsResponse = self.request(request, version=version, timeout_ms=timeout_ms)
         return response
+
+    # Login
+
+    def _log_in(self) -> None:
+        """Log in, if the security settings ask for it; note when to do so again."""
+        if self.security is None or self.security.mechanism is None:
+            return
+        self._renews_login_at = None
+        steps = login(self._exchange, self.security, self.host)
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(self.request(request, version=login_version(self._exchange, request)))
+        except StopIteration as finished:
+            seconds = renewed_after_s(finished.value)
+            self._renews_login_at = None if seconds is None else self._clock() + seconds
+
+    def _renew_login(self) -> None:
+        """Log in again; a broker accepts that only while it owes no response."""
+        kept: deque[Message] = deque()
+        while self.unanswered:
+            kept.append(self.receive())
+        try:
+            self._log_in()
+        except BaseException:
+            self.close()
+            raise
+        self._kept = kept
 
     # Requests
     def request(
@@ -167,6 +214,8 @@ class BlockingConnection(Closeable):
         """
         if version is None:
             version = self.version_for(message, highest)
+        if self._renews_login_at is not None and self._clock() >= self._renews_login_at:
+            self._renew_login()
         self._write(self._exchange.encode(message, version))
         return version
 
@@ -184,6 +233,8 @@ class BlockingConnection(Closeable):
         Raises:
             ConnectionLost, RequestTimedOut, MalformedMessage: the connection is closed then.
         """
+        if self._kept:
+            return self._kept.popleft()
         frame = self._receive_frame(self._clock() + (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000)
         try:
             return self._exchange.decode(frame)
@@ -200,7 +251,13 @@ class BlockingConnection(Closeable):
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(OSError):
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-        return connected
+        if self.security is None or self.security.context is None:
+            return connected
+        try:
+            return self.security.context.wrap_socket(connected, server_hostname=self.host)
+        except OSError as error:
+            connected.close()
+            raise tls_failure(self.address, error, self.timeout_ms) from None
 
     def _open_socket(self) -> socket.socket:
         if self._socket is None:
@@ -234,8 +291,10 @@ class BlockingConnection(Closeable):
 
     def _fail(self, error: OSError, doing: str) -> None:
         self.close()
-        failure: ClientError
-        if isinstance(error, TimeoutError):
+        failure: KafkaError
+        if is_tls_failure(error):
+            failure = tls_failure(self.address, error, self.timeout_ms)
+        elif isinstance(error, TimeoutError):
             failure = RequestTimedOut(f"{self.address} did not answer in time")
         else:
             reason = (error.strerror or str(error)).lower()

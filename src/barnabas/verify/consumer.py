@@ -19,6 +19,7 @@ from confluent_kafka import (
 from confluent_kafka import Consumer as LibraryConsumer
 from confluent_kafka import TopicPartition as LibraryPartition
 
+from barnabas.security.client_security import ClientSecurity
 from barnabas.verify.librdkafka_settings import steady
 from barnabas.verify.producers import TopicPartition
 
@@ -62,6 +63,7 @@ class ReadCommittedConsumer:
         group: the group it joins when it subscribes.
         group_protocol: `classic`, or `consumer` (KIP-848), where the broker decides about timeouts.
         settings: further settings of the library.
+        security: TLS and the login.
     """
 
     def __init__(
@@ -71,13 +73,14 @@ class ReadCommittedConsumer:
         group: str,
         group_protocol: str = "classic",
         settings: Mapping[str, Any] | None = None,
+        security: ClientSecurity | None = None,
     ) -> None:
         self.layout = layout
         self.group = group
         self.rebalanced: set[int] = set()
         self.subscribed = False
         self._settings: dict[str, Any] = {
-            **steady(bootstrap), "group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False,
+            **steady(bootstrap, security), "group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False,
             "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50,
             "group.protocol": group_protocol, **(_CLASSIC_TIMES if group_protocol == "classic" else {}), **(settings or {}),
         }  # fmt: skip

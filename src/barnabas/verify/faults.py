@@ -18,6 +18,7 @@ from pathlib import Path
 
 from barnabas.client.cluster import Cluster
 from barnabas.protocol.errors import KafkaError
+from barnabas.security.client_security import ClientSecurity
 from barnabas.verify.history import NEMESIS, Outcome
 from barnabas.verify.recorder import Recorder
 
@@ -37,12 +38,16 @@ class LocalBroker:
         command: runs it in the foreground.
         bootstrap: its address.
         log: its output is appended to this file.
+        security: TLS and the login at the address.
     """
 
-    def __init__(self, command: Sequence[str], bootstrap: str, log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], bootstrap: str, log: Path, security: ClientSecurity | None = None
+    ) -> None:
         self.command = list(command)
         self.bootstrap = bootstrap
         self.log = log
+        self.security = security
         self.process: subprocess.Popen[bytes] | None = None
         self.start_seconds = 0.0
         """How long the last start took."""
@@ -65,7 +70,7 @@ class LocalBroker:
             BrokerFailed: another broker answers.
         """
         try:
-            with Cluster(self.bootstrap, timeout_ms=2000) as cluster:
+            with Cluster(self.bootstrap, timeout_ms=2000, security=self.security) as cluster:
                 cluster.metadata(topics=[])
         except KafkaError:
             return
@@ -85,7 +90,7 @@ class LocalBroker:
         while True:
             self.check()
             try:
-                with Cluster(self.bootstrap, timeout_ms=2000) as cluster:
+                with Cluster(self.bootstrap, timeout_ms=2000, security=self.security) as cluster:
                     if cluster.metadata(topics=[]).brokers:
                         return
             except KafkaError as error:

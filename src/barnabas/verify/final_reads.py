@@ -17,13 +17,19 @@ from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import LATEST
 from barnabas.client.outcome import results
 from barnabas.client.patience import insist
+from barnabas.security.client_security import ClientSecurity
 from barnabas.verify.consumer import Layout, ReadCommittedConsumer
 from barnabas.verify.history import Offsets, Outcome, Poll
 from barnabas.verify.recorder import Recorder
 
 
 def read_everything(
-    bootstrap: str, layout: Layout, keys: tuple[int, ...], recorder: Recorder, patience_s: float
+    bootstrap: str,
+    layout: Layout,
+    keys: tuple[int, ...],
+    recorder: Recorder,
+    patience_s: float,
+    security: ClientSecurity | None = None,
 ) -> list[int]:
     """Read all keys and record one operation for each.
 
@@ -35,10 +41,10 @@ def read_everything(
     """
     process = recorder.new_process()
     consumer = ReadCommittedConsumer(
-        bootstrap, layout, f"verify-final-{process}", settings={"enable.partition.eof": True}
+        bootstrap, layout, f"verify-final-{process}", settings={"enable.partition.eof": True}, security=security
     )
     recorder.record(process, Outcome.INVOKE, "poll", [Poll({})], keys=keys, final=True)
-    ends = _ends(bootstrap, layout, keys, patience_s)
+    ends = _ends(Admin(bootstrap, security=security), layout, keys, patience_s)
     consumer.consumer.assign([LibraryPartition(*layout.place(key), 0) for key in keys])
     found: dict[int, list[tuple[int, int]]] = {key: [] for key in keys}
     missing = {key for key in keys if ends[key] > 0}
@@ -68,24 +74,30 @@ def read_everything(
     return sorted(missing)
 
 
-def _ends(bootstrap: str, layout: Layout, keys: tuple[int, ...], patience_s: float) -> dict[int, int]:
+def _ends(opened: Admin, layout: Layout, keys: tuple[int, ...], patience_s: float) -> dict[int, int]:
     """Return the high watermarks; a read_committed consumer would get the last stable offsets.
 
     The last fault may kill a broker during this phase: then the client asks again.
     """
     places = {TopicPartition(*layout.place(key)): key for key in keys}
     asked = dict.fromkeys(places, LATEST)
-    with Admin(bootstrap) as admin:
+    with opened as admin:
         found = insist(admin.cluster, lambda: results(admin.list_offsets(asked)), int(patience_s * 1000))
     return {places[each]: answer.offset for each, answer in found.items()}
 
 
 def read_committed_offsets(
-    bootstrap: str, layout: Layout, group: str, keys: tuple[int, ...], recorder: Recorder, patience_s: float
+    bootstrap: str,
+    layout: Layout,
+    group: str,
+    keys: tuple[int, ...],
+    recorder: Recorder,
+    patience_s: float,
+    security: ClientSecurity | None = None,
 ) -> None:
     """Record a group's committed offsets; wait for pending transactional commits, as consumers do."""
     process = recorder.new_process()
-    consumer = ReadCommittedConsumer(bootstrap, layout, group)
+    consumer = ReadCommittedConsumer(bootstrap, layout, group, security=security)
     recorder.record(process, Outcome.INVOKE, "committed", [Offsets(group, {})], final=True)
     deadline = time.monotonic() + patience_s
     partitions = [LibraryPartition(*layout.place(key)) for key in keys]

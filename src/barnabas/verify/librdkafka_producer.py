@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException, Message
 from confluent_kafka import Producer as LibraryProducer
 from confluent_kafka import TopicPartition as LibraryPartition
 
+from barnabas.security.client_security import ClientSecurity
 from barnabas.verify.librdkafka_settings import steady
 from barnabas.verify.producers import Abortable, ProducerError, Refused, TopicPartition, Unknown
 
@@ -32,17 +33,24 @@ class LibrdkafkaProducer:
         transactional_id: None for a plain idempotent producer.
         timeout_s: every call ends within it.
         transaction_timeout_ms: the broker aborts after it.
+        security: TLS and the login.
 
     Raises:
         Refused, Unknown: the transactional id is not initialized.
     """
 
     def __init__(
-        self, bootstrap: str, transactional_id: str | None, *, timeout_s: float, transaction_timeout_ms: int
+        self,
+        bootstrap: str,
+        transactional_id: str | None,
+        *,
+        timeout_s: float,
+        transaction_timeout_ms: int,
+        security: ClientSecurity | None = None,
     ) -> None:
         self.timeout_s = timeout_s
         settings: dict[str, Any] = {
-            **steady(bootstrap), "enable.idempotence": True, "linger.ms": 0, "retry.backoff.ms": 20,
+            **steady(bootstrap, security), "enable.idempotence": True, "linger.ms": 0, "retry.backoff.ms": 20,
             "retry.backoff.max.ms": 200, "socket.timeout.ms": 10_000, "message.timeout.ms": int(timeout_s * 1000),
         }  # fmt: skip
         if transactional_id is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from barnabas.client.admin import Admin
 from barnabas.client.outcome import results
 from barnabas.client.topics import NewTopic
+from barnabas.security.client_security import ClientSecurity
 from barnabas.verify.consumer import Layout, ReadCommittedConsumer
 from barnabas.verify.faults import Killer, LocalBroker
 from barnabas.verify.final_reads import read_committed_offsets, read_everything
@@ -51,6 +52,7 @@ class Settings:
         call_timeout_s: a producer's call ends within it; longer than a restart of the broker.
         kill_every_s: mean seconds between kills; 0 for none. Needs a broker.
         keep_topics: do not delete the topics at the end.
+        security: TLS and the login of every client.
     """
 
     bootstrap: str
@@ -68,6 +70,7 @@ class Settings:
     call_timeout_s: float = 30
     kill_every_s: float = 0
     keep_topics: bool = False
+    security: ClientSecurity | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ class Run:
         except OSError as error:
             raise CannotRun(f"cannot write {self.history_path}: {error.strerror}") from None
         try:
-            with Admin(settings.bootstrap, timeout_ms=settings.timeout_ms) as admin:
+            with Admin(settings.bootstrap, timeout_ms=settings.timeout_ms, security=settings.security) as admin:
                 replicas = settings.replication_factor
                 results(admin.create_topics([NewTopic(each, settings.partitions, replicas) for each in layout.topics]))
             self.phase = "warming up"
@@ -150,7 +153,7 @@ class Run:
         finally:
             recorder.close()
         if not settings.keep_topics:
-            with Admin(settings.bootstrap, timeout_ms=settings.timeout_ms) as admin:
+            with Admin(settings.bootstrap, timeout_ms=settings.timeout_ms, security=settings.security) as admin:
                 admin.delete_topics(layout.topics)
         self.phase = "checking"
         return check(recorder.history())
@@ -158,7 +161,9 @@ class Run:
     def _protocol(self) -> str:
         settings = self.settings
         transactional = settings.txn or settings.transform
-        version = transaction_version(settings.bootstrap, settings.timeout_ms) if transactional else 0
+        version = (
+            transaction_version(settings.bootstrap, settings.timeout_ms, settings.security) if transactional else 0
+        )
         if settings.protocol == "v2" and version < 2:
             raise CannotRun(f"the cluster has not finalized transaction.version 2 (it is at {version})")
         return ("v2" if version >= 2 else "v1") if settings.protocol == "auto" else settings.protocol
@@ -226,7 +231,9 @@ class Run:
         kinds = [Kind.PLAIN] * settings.plain + [Kind.TXN] * settings.txn + [Kind.TRANSFORM] * settings.transform
         connect = Connect(
             producer=lambda transactional_id: self._producer(protocol, transactional_id),
-            consumer=lambda group: ReadCommittedConsumer(settings.bootstrap, layout, group, settings.group_protocol),
+            consumer=lambda group: ReadCommittedConsumer(
+                settings.bootstrap, layout, group, settings.group_protocol, security=settings.security
+            ),
         )
         for number, kind in enumerate(kinds):
             rng = random.Random(f"{settings.seed}-{number}")
@@ -244,6 +251,7 @@ class Run:
         options: dict[str, Any] = {
             "timeout_s": self.settings.call_timeout_s,
             "transaction_timeout_ms": self.settings.transaction_timeout_ms,
+            "security": self.settings.security,
         }
         if transactional_id is None or protocol == "v1":
             return LibrdkafkaProducer(self.settings.bootstrap, transactional_id, **options)
@@ -252,6 +260,7 @@ class Run:
     def _read(self, recorder: Recorder, layout: Layout, keys: Keys, group: str) -> None:
         # A broker looks for expired transactions every ten seconds.
         patience = self.settings.transaction_timeout_ms / 1000 + 30
-        read_everything(self.settings.bootstrap, layout, keys.all, recorder, patience)
+        bootstrap, security = self.settings.bootstrap, self.settings.security
+        read_everything(bootstrap, layout, keys.all, recorder, patience, security)
         if self.settings.transform:
-            read_committed_offsets(self.settings.bootstrap, layout, group, keys.source, recorder, patience)
+            read_committed_offsets(bootstrap, layout, group, keys.source, recorder, patience, security)

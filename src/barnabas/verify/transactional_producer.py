@@ -29,6 +29,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.message import Message
 from barnabas.records.builder import build_batch
+from barnabas.security.client_security import ClientSecurity
 from barnabas.verify.producers import Abortable, ProducerError, Refused, TopicPartition, Unknown
 
 _PRODUCE = 12
@@ -79,6 +80,7 @@ class TransactionalProducer:
         transactional_id: of the transactions.
         timeout_s: every call ends within it.
         transaction_timeout_ms: the broker aborts after it.
+        security: TLS and the login.
         cluster, clock, sleep: seams for tests.
 
     Raises:
@@ -93,6 +95,7 @@ class TransactionalProducer:
         *,
         timeout_s: float,
         transaction_timeout_ms: int,
+        security: ClientSecurity | None = None,
         cluster: Cluster | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -101,7 +104,9 @@ class TransactionalProducer:
         self.timeout_s = timeout_s
         self.producer_id = -1
         self.producer_epoch = -1
-        self._cluster = cluster or Cluster(bootstrap, client_id=f"verify-{transactional_id}", timeout_ms=5000)
+        self._cluster = cluster or Cluster(
+            bootstrap, client_id=f"verify-{transactional_id}", timeout_ms=5000, security=security
+        )
         self._clock = clock
         self._sleep = sleep
         self._sequences: dict[TopicPartition, int] = {}
@@ -309,13 +314,13 @@ def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
     return group.decode(), generation, member.decode(), instance
 
 
-def transaction_version(bootstrap: str, timeout_ms: int) -> int:
+def transaction_version(bootstrap: str, timeout_ms: int, security: ClientSecurity | None = None) -> int:
     """Return the finalized level of the feature `transaction.version`; 0 if the cluster has not finalized it.
 
     Raises:
         KafkaError: no broker answers.
     """
-    with contextlib.closing(Cluster(bootstrap, timeout_ms=timeout_ms)) as cluster:
+    with contextlib.closing(Cluster(bootstrap, timeout_ms=timeout_ms, security=security)) as cluster:
         connection = cluster.any_connection()
         version = min(4, connection.versions[messages.ApiVersionsRequest.API_KEY][1])
         if version < 3:

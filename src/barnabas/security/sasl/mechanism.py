@@ -29,7 +29,8 @@ class LoginFailed(Exception):
 
     Attributes:
         text: the line for the other side. It has no secret, and it does not tell whether the user exists.
-        why: the line that the server's operator may read in the node's log: the user, not the password. Equal to `text` if there is no more to say.
+        why: the line that the server's operator may read in the node's log: the user, not the password. Equal to `text` if there is
+            no more to say.
     """
 
     def __init__(self, text: str, why: str | None = None) -> None:

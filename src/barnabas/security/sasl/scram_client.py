@@ -2,8 +2,8 @@
 
     client first ->   <- server first (salt, iterations)   client final (proof) ->   <- server final (signature)
 
-- The server chooses the iterations: less than 4096 are rejected, because they would make the password cheap to guess for a listener on the wire, and
-  more than a million, because they would keep the client busy for a server that it does not know yet.
+- The server chooses the iterations. Less than 4096 are rejected, because a listener on the wire could guess the password cheaply. More than
+  a million are rejected, because they would keep the client busy for a server that it does not know yet.
 - What the iterations made of the password is kept and used for the next login with the same salt. RFC 5802 section 5.1 allows it.
 
 Sources: RFC 5802 section 5, RFC 7677; KIP-84, KIP-48 (`tokenauth`); Kafka's `ScramSaslClient`.
