@@ -322,7 +322,7 @@ class Node:
 
     def _authorize(self, authorizer: StandardAuthorizer) -> None:
         """Let the authorizer learn the access control lists, and the controller of this node ask it."""
-        # First: whoever learns of a commit may count on its rights.
+        # First, so that the other publishers find the rights of the commit in force.
         self.quorum.loader.add_publisher(AclPublisher(authorizer).publish)
         controller = self.quorum.local_controller
         if controller is not None:

@@ -177,9 +177,9 @@ class Reading:
         self.cost = READ
         if self._may_read is not None and not self._may_read(wanted.topic):
             # As in Kafka, a denied partition does not end the wait for the others.
-            self.results.append(
-                (wanted, _failed(self._params, wanted, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
-            )
+            denied = _failed(self._params, wanted, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            denied.aborted_transactions = []
+            self.results.append((wanted, denied))
             return False
         try:
             if partition is None or partition.is_deleted:

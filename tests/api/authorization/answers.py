@@ -8,7 +8,7 @@ from typing import Any
 from barnabas.protocol import messages as m
 from barnabas.security.acls import AclBinding
 from barnabas.security.principal import Principal
-from tests.api.authorization.rows import ROWS, G, Row, T, X
+from tests.api.authorization.rows import ROWS, G, Row, T, X, codes
 from tests.api.served_node import Serving
 
 SETTINGS = {
@@ -55,3 +55,21 @@ def furnish(node: Any) -> None:
     begin = m.InitProducerIdRequest(transactional_id=X, transaction_timeout_ms=60_000)
     while node.ask(begin, 4).error_code:
         pass
+
+
+def rows_of(*keys: int) -> list[Row]:
+    """Return the rows of some APIs."""
+    return [row for row in ROWS if row.make("exact").API_KEY in keys]
+
+
+def check_row(node: Authorized, row: Row) -> None:
+    """Check that a user without a right gets its error, and one with all of them none."""
+    answers = {mode: node.play(row, mode) for mode in row.modes()}
+    for mode, answer in answers.items():
+        lacks = row.lacks(mode)
+        if lacks is not None and lacks.code >= 0:
+            assert set(codes(answer)) == {lacks.code}, (mode, answer)
+        elif lacks is None:
+            assert set(codes(answer)) == set(), (mode, answer)
+        else:
+            assert answer != answers["super"], mode

@@ -454,7 +454,7 @@ ROWS = (
     Row("find-group", 4, (on(DESCRIBE, GROUP, G),), find(0, G)),
     Row("find-group-old", 3, (on(DESCRIBE, GROUP, G),), find_old(0, G)),
     Row("find-txn", 4, (on(DESCRIBE, TXN, X),), find(1, X)),
-    Row("find-share", 6, (cluster(ACTION),), find(2, "g:1:2:3")),
+    Row("find-share", 6, (cluster(ACTION),), find(2, "g:AAAAAAAAAAAAAAAAAAAABw:0")),
     Row("join", 5, (on(READ, GROUP, G),), static((m.JoinGroupRequest, {"group_id": G, "session_timeout_ms": 1}))),
     Row("heartbeat", 4, (on(READ, GROUP, G),), static((m.HeartbeatRequest, {"group_id": G, "member_id": "m"}))),
     Row("leave", 5, (on(READ, GROUP, G),), static((m.LeaveGroupRequest, {"group_id": G}))),

@@ -2,7 +2,7 @@
 
 - A decision is kept with the connection until an access control list changes (`StandardAuthorizer.version`), so that a Produce or a Fetch
   pays a look into a dict for each topic.
-- Before the lists are loaded nobody but a super user is answered: UNKNOWN_SERVER_ERROR, as in Kafka, which has no code for it.
+- Before the lists are loaded only a super user gets an answer, the others get UNKNOWN_SERVER_ERROR, as in Kafka, which has no code for it.
 - Each answer is a line on the logger `kafka.authorizer.logger`, as Kafka writes it: what was denied at INFO, what was allowed at DEBUG, and
   at the level below (5, Kafka's TRACE) what was asked only to choose what a response tells.
 
@@ -191,7 +191,7 @@ class Asker:
         *,
         is_loud: bool = True,
     ) -> tuple[list[E], list[E]]:
-        """Return the elements that it may do that to, and the others; one without a name is nobody's business and allowed."""
+        """Return the elements that it may do that to, and the others; one without a name is allowed."""
         allowed: list[E] = []
         denied: list[E] = []
         named: list[str] = []

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from barnabas.api.authorization import configs, created_topics, groups, metadata, offsets, topics, transactions
+from barnabas.api.authorization import configs, created_topics, groups, metadata, offsets, quotas, topics, transactions
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.message import Message
 from barnabas.security.acls import AclOperation
@@ -75,7 +75,7 @@ async def refused(asker: Asker, request: Message, then: object) -> None:
 
 _READ_GROUP = groups.of_group(AclOperation.READ)
 _ACTION, _ALTER, _DESCRIBE = AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.DESCRIBE
-_ALTER_CONFIGS, _DESCRIBE_CONFIGS = AclOperation.ALTER_CONFIGS, AclOperation.DESCRIBE_CONFIGS
+_DESCRIBE_CONFIGS = AclOperation.DESCRIBE_CONFIGS
 
 BROKER_CHECKS: Mapping[int, Check] = {
     ApiKey.PRODUCE: topics.produce,
@@ -118,7 +118,7 @@ BROKER_CHECKS: Mapping[int, Check] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: FORWARDED,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: FORWARDED,
     ApiKey.OFFSET_DELETE: offsets.offset_delete,
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: of_cluster(_DESCRIBE_CONFIGS),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: quotas.describe_client_quotas,
     ApiKey.ALTER_CLIENT_QUOTAS: FORWARDED,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: of_cluster(_DESCRIBE),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: FORWARDED,
@@ -165,7 +165,7 @@ DECIDED_CHECKS: Mapping[int, Check] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: of_cluster(_ALTER),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: of_cluster(_DESCRIBE),
-    ApiKey.ALTER_CLIENT_QUOTAS: of_cluster(_ALTER_CONFIGS),
+    ApiKey.ALTER_CLIENT_QUOTAS: quotas.alter_client_quotas,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: of_cluster(_ALTER),
     ApiKey.DESCRIBE_QUORUM: of_cluster(_DESCRIBE),
     ApiKey.ALTER_PARTITION: of_cluster(_ACTION),

@@ -1,7 +1,7 @@
 """The checks of requests that make, grow and delete topics, which the active controller decides.
 
 - A right on the whole cluster makes the question for each topic needless; its denial is audited below INFO.
-- Whether a topic exists is told only to those who may describe or create it.
+- Only a client that may describe or create a topic learns whether it exists.
 
 Source: Kafka's `ControllerApis.createTopics`, `deleteTopics`, `createPartitions`.
 """
@@ -113,7 +113,7 @@ async def delete_topics(
 
     def deletable(topic: _Deletion) -> str | None:
         name = name_of(topic)
-        return name if name in topics.by_name else None  # An absent name is told to those who may describe it.
+        return name if name in topics.by_name else None  # A client that may describe it learns that it is absent.
 
     visible, hidden = await asker.split(wanted, AclOperation.DESCRIBE, ResourceType.TOPIC, name_of)
     allowed, kept = await asker.split(visible, AclOperation.DELETE, ResourceType.TOPIC, deletable)

@@ -2,7 +2,7 @@
 
 - A topic that a client may not describe is an error if the client names it, and left out if the client asks for all of them.
 - Brokers, the cluster's id and the controller's id need nothing.
-- What a client may do to a topic or to the cluster is told as bits, of the topics that the client may describe.
+- The answer has the client's own operations as bits, on the topics that it may describe and on the cluster.
 
 Source: Kafka's `KafkaApis.handleTopicMetadataRequest`, `AuthHelper`; KIP-430.
 """

@@ -69,7 +69,7 @@ async def alter(
     request: AlterShareGroupOffsetsRequest,
     then: Callable[[AlterShareGroupOffsetsRequest], Awaitable[AlterShareGroupOffsetsResponse]],
 ) -> AlterShareGroupOffsetsResponse:
-    """Ask for the group, then for each topic; the id of a denied topic is told all the same, as in Kafka."""
+    """Ask for the group, then for each topic; the answer has the id of a denied topic, too, as in Kafka."""
     asker.need(AclOperation.READ, ResourceType.GROUP, request.group_id)
     request.topics, denied = await asker.split(
         request.topics, AclOperation.READ, ResourceType.TOPIC, lambda topic: topic.topic_name
