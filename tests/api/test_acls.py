@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from barnabas.api.serving.dispatch import RefusedRequest
-from barnabas.metadata.acl_control import create_acls
-from barnabas.metadata.features_image import FeaturesImage
-from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from barnabas.security.acls import AclBinding, AclFilter
@@ -128,19 +124,6 @@ def test_acls_are_created_once_described_and_deleted(serving: Any) -> None:
 def test_a_wrong_acl_is_refused_and_the_others_are_created(serving: Any, wrong: dict[str, Any], why: str) -> None:
     assert create(serving, RULE._replace(**wrong), RULE) == [("INVALID_REQUEST", why), ("NONE", None)]
     assert describe(serving) == {RULE}
-
-
-@pytest.mark.parametrize(("level", "takes"), [(31, False), (32, True)])
-def test_ranges_need_a_metadata_version_that_knows_them(level: int, takes: bool) -> None:
-    image = MetadataImage()._replace(features=FeaturesImage(metadata_version=level))
-    view: Any = SimpleNamespace(image=image, new_uuid=lambda: b"i" * 16)
-    result = create_acls(view, creation_of(PREFIXED, RULE))
-    why = "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher."
-    assert [(each.error_code, each.error_message) for each in result.response.results] == [
-        (0, None) if takes else (ErrorCode.UNSUPPORTED_VERSION, why),
-        (0, None),
-    ]
-    assert len(result.records) == (2 if takes else 1)
 
 
 @pytest.mark.parametrize("field", ["resource_type", "pattern_type", "operation", "permission_type"])

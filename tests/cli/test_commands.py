@@ -44,7 +44,7 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "acl create", "acl delete", "acl explain", "acl list",
-        "broker describe", "broker list", "broker logdirs", "claims audit", "claims sweep", "cluster drain",
+        "broker describe", "broker list", "broker logdirs", "cert dev", "claims audit", "claims sweep", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance",
         "cluster status", "completion", "config alter", "config describe", "consume", "cut create", "cut delete",
         "cut diff", "cut list", "cut show", "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show",

@@ -82,6 +82,7 @@ def test_other_bytes_are_no_certificate(der: bytes) -> None:
         ("RULE:^CN=(.*?),.*$/$1@$4/", "Duke@$4"),
         ("RULE:^CN=(.*?),.*$/$12/", "Duke2"),
         ("RULE:.*/user/", "useruser"),
+        (", ,DEFAULT", DUKE),
         (r"RULE:^CN=(.*?),.*$/a\/\$1/", "a/$1"),
     ],
 )

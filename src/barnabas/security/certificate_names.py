@@ -12,7 +12,8 @@ Kafka's principal of a certificate is `X500Principal.getName()`: RFC 2253, the l
 `ssl.principal.mapping.rules` is `DEFAULT` (the name itself), or `RULE:expression/replacement/` with `L` or `U` at its end for lower or
 upper case. The first rule whose expression matches the whole name decides. As in Java, `$1` is a group, and the replacement is made
 wherever the expression is found in the name: with `.*` twice, the second time for the empty text at its end. Expressions are RE2, which
-no name can keep busy. Deviation: what RE2 lacks (looking ahead and behind, back references) is an error when the rules are read.
+no name can keep busy. Deviations: what RE2 lacks (looking ahead and behind, back references) is an error when the rules are read, and so
+is a `$` without a group in an expression that has none, which Kafka finds out when a client connects.
 
 Sources: RFC 2253; the JDK's `AVA.toRFC2253String`; Kafka's `SslPrincipalMapper`, KIP-371.
 """
@@ -45,7 +46,9 @@ _KEYWORDS = {
 _TEXTS = {12, 19, 20, 22, 27, 30}
 """Tags: UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString."""
 _ESCAPED = re.compile(r'[,=+<>#;"\\]')
-_SEQUENCE, _SET, _VERSION, _OBJECT_IDENTIFIER = 0x30, 0x31, 0xA0, 6
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x85\u2028\u2029", "\n"))
+_SEQUENCE, _VERSION = 0x30, 0xA0
 
 _RULES = re.compile(
     r"\s*(?:(?P<default>DEFAULT)|RULE:(?P<expression>(?:\\.|[^\\/])*)/(?P<replacement>(?:\\.|[^\\/])*)/(?P<case>[LU]?))\s*"
@@ -96,7 +99,12 @@ def _attribute(pair: Element) -> str:
     keyword = _KEYWORDS.get(identifier)
     if keyword is None or value.tag not in _TEXTS:
         return f"{keyword or identifier}=#{value.whole.hex()}"
-    return f"{keyword}={_escaped(value.content.decode(errors='replace'))}"
+    return f"{keyword}={_escaped(_decoded(value.content))}"
+
+
+def _decoded(data: bytes) -> str:
+    """Decode UTF-8 as Java does: each thing that is not UTF-8 becomes one U+FFFD, a surrogate too, whole or begun."""
+    return _SURROGATE.sub(b"\xff", data).decode(errors="replace")
 
 
 def _escaped(text: str) -> str:
@@ -148,20 +156,26 @@ class _Rule(NamedTuple):
     def apply(self, name: str) -> str | None:
         if self.expression is None:
             return name
-        if self.expression.fullmatch(name) is None:
+        text = name.translate(_LINE_ENDS)  # Java's dot matches no end of a line, RE2's matches all but this one.
+        if self.expression.fullmatch(text) is None:
             return None
         parts, position = [], 0
-        for found in self.expression.finditer(name):
+        for found in self.expression.finditer(text):
             parts.append(name[position : found.start()])
-            parts += [each if isinstance(each, str) else found.group(each) or "" for each in self.replacement]
+            parts += [each if isinstance(each, str) else _group(name, found, each) for each in self.replacement]
             position = found.end()
         return self.change_case("".join(parts) + name[position:])
+
+
+def _group(name: str, found: Any, number: int) -> str:
+    start, end = found.span(number)
+    return name[start:end] if start >= 0 else ""
 
 
 def _parsed(text: str) -> list[_Rule]:
     rules, position = [], 0
     while position < len(text):
-        if text[position] == ",":  # Kafka ignores empty rules.
+        if text[position] == "," or text[position].isspace():  # Kafka ignores empty rules.
             position += 1
             continue
         found = _RULES.match(text, position)

@@ -1,0 +1,1 @@
+"""Names of certificates as Java and Kafka write and map them."""
