@@ -102,7 +102,7 @@ card: install java  ## run the clients of docs/compatibility.md only; ARGS="-k s
 	$(BIN)/python tools/apache_kafka.py install
 	$(BIN)/python -m pytest -q -m conform tests/conform/test_card.py $(ARGS)
 
-bench: install java  ## compare with Apache Kafka and Spark's connector on this machine; writes docs/benchmarks.md
+bench: install java  ## compare with Apache Kafka and Spark's connector on this machine; writes docs/benchmarks.md; python -m bench.choices: docs/choices.md
 	$(BIN)/python tools/apache_kafka.py install
 	PYTHONPATH=tools $(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
 

@@ -1,6 +1,8 @@
 """`make bench`: run the catalogue on both brokers in turn, then the rows of clusters and Spark's, and write docs/benchmarks.md.
 
 python -m bench [--runs 3] [--megabytes 300] [--seconds 4] [--only WORD ...] [--skip WORD ...] [--output docs/benchmarks.md]
+
+`python -m bench.choices` measures docs/choices.md, and `python -m bench.codecs` its table of codecs.
 """
 
 from __future__ import annotations

@@ -24,15 +24,25 @@ HEAP = "1g"
 
 CREATE_SECONDS = 300.0
 MIN_ISR = {"min.insync.replicas": "2"}
+ALONE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+"""Internal topics of a single node."""
+
 BUCKET = re.compile(r'^barnabas_loop_lag_seconds_bucket\{le="([^"]+)"\} (\d+)', re.MULTILINE)
 
 
 class BenchCluster(Cluster):
-    """A cluster whose barnabas nodes also tell their metrics."""
+    """A cluster whose barnabas nodes also tell their metrics; `settings` are added to those of every node."""
 
-    def __init__(self, kind: str, folder: Path, nodes: int = 3) -> None:
+    def __init__(self, kind: str, folder: Path, nodes: int = 3, settings: dict[str, str] | None = None) -> None:
+        self.replicas = min(3, nodes)
         self.metrics_ports = {node_id: apache_kafka.free_port() for node_id in range(1, nodes + 1)}
-        super().__init__(kind, folder, nodes, settings=DEFAULTS)
+        super().__init__(kind, folder, nodes, settings=DEFAULTS | (ALONE if nodes == 1 else {}) | (settings or {}))
         for node in self.nodes.values():
             if isinstance(node, ApacheKafkaNode):
                 node.heap = HEAP
@@ -105,10 +115,10 @@ class RunningCluster:
 
     @contextmanager
     def topic(self, partitions: int = 6) -> Iterator[str]:
-        """A topic of three replicas, of which two must have each write."""
+        """A topic of three replicas, of which two must have each write; of one on a single node."""
         self.topics += 1
         name = f"bench-{self.topics}"
-        create(self.admin, [name], partitions)
+        create(self.admin, [name], partitions, self.cluster.replicas)
         self.cluster.await_in_sync([name])
         try:
             yield name

@@ -52,6 +52,9 @@ NOT_RUN = {
     'docs/spark-operating.md: ln -s "$VIRTUAL_ENV" environment         # the driver\'s environment, with the extra spark',
     "docs/spark-operating.md: python3 -m venv executors",
     "docs/spark-sink.md: cat replicas.json",
+    'docs/spark-sink.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
+    'docs/spark.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
+    "docs/security.md: barnabas topic list -b kafka.example.org:9093 --command-config client.properties",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
 }
 # Commands that pages name before they exist: they are typed as soon as there is such a command.

@@ -52,8 +52,8 @@ def ask_on_a_loop(port: int, count: int, seconds: Callable[[], float]) -> list[s
         try:
             for _ in range(count):
                 found.append((await channel.request(METADATA)).cluster_id)
-                if channel._connection is not None and channel._connection.renews_login_at is not None:
-                    channel._connection.renews_login_at += loop.time() - seconds()
+                if channel.connection is not None and channel.connection.renews_login_at is not None:
+                    channel.connection.renews_login_at += loop.time() - seconds()
         finally:
             channel.close()
         return found
@@ -100,7 +100,7 @@ def test_a_blocking_connection_renews_its_login_before_the_session_ends() -> Non
         now[0] = 8.5
         assert connection.request(METADATA).cluster_id == "b"
         now[0] = 1e9  # this session has no end
-        assert connection._renews_login_at is None
+        assert connection.renews_login_at is None
     assert [each.api_key for each in broker.seen[3:]] == [
         ApiKey.METADATA, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA
     ]  # fmt: skip
@@ -153,7 +153,7 @@ def test_a_channel_renews_its_login_when_the_requests_under_way_are_answered() -
         loop = asyncio.get_running_loop()
         channel = Channel(loop, "127.0.0.1", port, client_id="me", security=WITH_LOGIN)
         await channel.version_for(METADATA)
-        connection = channel._connection
+        connection = channel.connection
         assert connection is not None
         assert connection.renews_login_at is not None
         try:
@@ -164,7 +164,7 @@ def test_a_channel_renews_its_login_when_the_requests_under_way_are_answered() -
             second = [channel.request(METADATA) for _ in range(2)]
             answers = await asyncio.gather(*first, *second)
             assert connection.renews_login_at is None
-            assert channel._connection is connection
+            assert channel.connection is connection
             return [each.cluster_id for each in answers]
         finally:
             channel.close()
@@ -184,7 +184,7 @@ def test_a_channel_whose_renewed_login_fails_connects_again() -> None:
         loop = asyncio.get_running_loop()
         channel = Channel(loop, "127.0.0.1", port, client_id="me", security=WITH_LOGIN)
         await channel.version_for(METADATA)
-        connection = channel._connection
+        connection = channel.connection
         assert connection is not None
         connection.renews_login_at = loop.time()
         try:

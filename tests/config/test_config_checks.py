@@ -15,68 +15,40 @@ def refused(**properties: str) -> str:
     return str(caught.value)
 
 
-def test_settings_that_ask_for_protection_are_named_in_one_line() -> None:
+def test_settings_that_cannot_be_honoured_are_named_in_one_line() -> None:
     given = {
-        "ssl.client.auth": "required",
-        "authorizer.class.name": "org.example.Authorizer",
-        "super.users": "User:admin",
-        "ssl.keystore.password": "hunter2",
+        "ssl.provider": "SunJSSE",
+        "principal.builder.class": "org.example.Builder",
+        "sasl.kerberos.service.name": "kafka",
+        "listener.name.nobody.ssl.client.auth": "required",
+        "sasl.jaas.config": "org.example.Module required password=hunter2;",
         "num.partitions": "3",
     }
     with pytest.raises(ConfigError) as caught:
         BrokerConfig.from_properties(given)
     assert str(caught.value) == (
-        "authorizer.class.name=org.example.Authorizer, ssl.client.auth=required, ssl.keystore.password, super.users=User:admin: "
-        "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write. "
-        "Remove these settings to start without protection"
+        "listener.name.nobody.ssl.client.auth=required, principal.builder.class=org.example.Builder, sasl.jaas.config, "
+        "sasl.kerberos.service.name=kafka, ssl.provider=SunJSSE: barnabas does not know how to honour these settings. "
+        "Remove these settings to start without the protection"
     )
     # A directory may be formatted for another broker.
     assert BrokerConfig.from_properties(given, served=False).num_partitions == 3
 
 
-@pytest.mark.parametrize("embedded", [False, True])
-def test_a_listener_with_tls_or_a_login_stops_the_start(embedded: bool) -> None:
-    given = {
-        "listeners": "PLAINTEXT://:9092,EXTERNAL://:9093,SSL://:9094",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:sasl_ssl,SSL:SSL",
-    }
-    with pytest.raises(
-        ConfigError,
-        match=r"^listener EXTERNAL with SASL_SSL \(listener\.security\.protocol\.map\), "
-        r"listener SSL with SSL \(listener\.security\.protocol\.map\): barnabas has no TLS",
-    ):
-        BrokerConfig.from_properties(given, embedded=embedded)
+@pytest.mark.parametrize("setting", ["early.start.listeners", "config.providers"])
+def test_a_setting_with_a_security_meaning_is_never_without_effect(setting: str) -> None:
+    assert refused(**{setting.replace(".", "_"): "file"}).startswith(f"{setting}=file: barnabas does not know how")
 
 
-CONTROLLERS = {
-    "node.id": "1",
-    "controller.listener.names": "CONTROLLER",
-    "controller.quorum.voters": "1@h:9093,2@i:9093",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL",
-}
-
-
-@pytest.mark.parametrize(
-    "roles",
-    [
-        {"process.roles": "broker,controller", "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"},
-        {"process.roles": "controller", "listeners": "CONTROLLER://:9093"},
-        # It would send the controllers its requests in clear.
-        {"process.roles": "broker", "listeners": "PLAINTEXT://:9092", "node.id": "3"},
-    ],
-    ids=lambda roles: roles["process.roles"],
-)
-def test_a_controllers_listener_with_tls_or_a_login_stops_the_start_too(roles: dict[str, str]) -> None:
-    with pytest.raises(
-        ConfigError,
-        match=r"^listener CONTROLLER with SASL_SSL \(listener\.security\.protocol\.map\): barnabas has no TLS",
-    ):
-        BrokerConfig.from_properties({**CONTROLLERS, **roles})
-
-
-def test_a_listener_whose_own_name_asks_for_protection() -> None:
-    with pytest.raises(ConfigError, match=r"^listener SSL with SSL \(listeners\): barnabas has no TLS"):
-        BrokerConfig.from_properties({"listeners": "SSL://:9094"})
+def test_a_setting_that_protects_nothing_is_named() -> None:
+    assert refused(ssl_client_auth="required") == (
+        "ssl.client.auth=required: protects nothing, because no listener has SSL or SASL_SSL "
+        "(listener.security.protocol.map). Remove it, or change a listener"
+    )
+    assert refused(sasl_enabled_mechanisms="PLAIN").startswith(
+        "sasl.enabled.mechanisms=PLAIN: protects nothing, because no listener has SASL_SSL or SASL_PLAINTEXT"
+    )
+    assert "hunter2" not in refused(ssl_keystore_password="hunter2")
 
 
 def test_the_map_may_have_more_listeners_than_a_node() -> None:

@@ -158,7 +158,7 @@ def test_the_environment_of_apache_kafkas_compose_file() -> None:
         Listener("PLAINTEXT", "0.0.0.0", 19092),
     )
     environ |= {"KAFKA_SASL_ENABLED_MECHANISMS": "PLAIN", "KAFKA_SSL_KEYSTORE_FILENAME": "kafka01.keystore.jks"}
-    with pytest.raises(ConfigError, match=r"^sasl\.enabled\.mechanisms=PLAIN, ssl\.keystore\.filename=kafka01"):
+    with pytest.raises(ConfigError, match=r"^ssl\.keystore\.filename=kafka01.*: barnabas does not know how"):
         ConfigSources(None, environ).config()
 
 

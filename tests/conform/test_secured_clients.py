@@ -173,12 +173,12 @@ def test_a_session_is_renewed_before_it_ends(kafka: SecuredKafka, mechanism: str
     settings = kafka.client("SASL_PLAINTEXT", mechanism)
     security = client_security(settings)
     with BlockingConnection("127.0.0.1", kafka.ports["SASL_PLAINTEXT"], security=security) as connection:
-        renewals, due = 0, connection._renews_login_at
+        renewals, due = 0, connection.renews_login_at
         assert due is not None
         while renewals < 2:
             connection.request(messages.MetadataRequest(topics=[]))
-            if connection._renews_login_at != due:
-                renewals, due = renewals + 1, connection._renews_login_at
+            if connection.renews_login_at != due:
+                renewals, due = renewals + 1, connection.renews_login_at
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_a_channel(kafka: SecuredKafka, protocol: str, mechanism: str) -> None:
         channel = Channel(loop, "127.0.0.1", kafka.ports[protocol], client_id="me", security=security)
         try:
             first = await channel.request(messages.MetadataRequest(topics=[]))
-            connection = channel._connection
+            connection = channel.connection
             assert connection is not None
             if (due := connection.renews_login_at) is not None:
                 while connection.renews_login_at == due:
                     await channel.request(messages.MetadataRequest(topics=[]))
-                assert channel._connection is connection
+                assert channel.connection is connection
             return first
         finally:
             channel.close()

@@ -141,7 +141,7 @@ def test_protection_that_this_broker_does_not_give_cannot_be_set(setting: tuple[
     made = harness()
     ((code, message),) = outcomes(made, broker((setting[0], 0, setting[1])))
     assert code == ErrorCode.INVALID_REQUEST
-    assert (message or "").startswith(f"{setting[0]}={setting[1]} asks for protection, but barnabas has no TLS")
+    assert (message or "").startswith(f"{setting[0]}={setting[1]} asks for protection, but a node reads such")
     assert made.controller.image.configs.for_resource(4, "1") == {}
 
 

@@ -37,10 +37,10 @@ def test_a_buffer_that_was_given_back_is_lent_again(loop: asyncio.AbstractEventL
 
 def test_the_pool_keeps_no_large_and_not_many_buffers(loop: asyncio.AbstractEventLoop) -> None:
     listener = Listener(loop)
-    listener.give_back(FrameBuffer(1 << 20, 2 * READ_BYTES))
+    listener.give_back(FrameBuffer(listener.max_frame_bytes, 2 * READ_BYTES))
     assert listener._spare_buffers == []
     for _ in range(SPARE_BUFFERS + 1):
-        listener.give_back(FrameBuffer(1 << 20))
+        listener.give_back(FrameBuffer(listener.max_frame_bytes))
     assert len(listener._spare_buffers) == SPARE_BUFFERS
 
 

@@ -314,7 +314,7 @@ def test_a_setting_that_asks_for_protection_stops_the_start(tmp_path: Path) -> N
     config.write_text("ssl.client.auth=required\nssl.keystore.password=hunter2\n")
     refused = run("start", str(config), "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0")
     assert refused.returncode == 1
-    assert refused.stderr.startswith("error: ssl.client.auth=required, ssl.keystore.password: barnabas has no TLS")
+    assert refused.stderr.startswith("error: ssl.client.auth=required: protects nothing, because no listener has SSL")
     assert (refused.stderr.count("\n"), "hunter2" in refused.stderr) == (1, False)
     assert not (tmp_path / "data").exists()
 

@@ -10,6 +10,7 @@ import barnabas
 from barnabas.client.admin import Admin
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerNotAvailable
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.named_topics import nearest_topic, partition_count
 from barnabas.spark.plain_errors import QueryError
 from tests.spark.fake_cluster import FakeCluster
@@ -83,3 +84,13 @@ def test_the_sentence_does_without_the_other_names() -> None:
         with pytest.raises(BrokerNotAvailable):
             cluster.metadata()
         assert nearest_topic(cluster, "ordres") == ""
+
+
+def test_a_topic_that_this_user_may_not_create_is_one_sentence() -> None:
+    fake = FakeCluster()
+    fake.create_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    with (
+        Cluster("h:9092", connect=fake.connect, sleep=lambda seconds: None) as cluster,
+        pytest.raises(KafkaError, match="topic t does not exist, and this user may not create it: an administrator"),
+    ):
+        partition_count(cluster, "t", 1_000)

@@ -20,6 +20,8 @@ from barnabas.spark.option_names import SINK_OPTIONS, SOURCE_OPTIONS, check_name
         ("subscribes", "subscribe"),
         ("kafka.isolation.levels", "kafka.isolation.level"),
         ("kafka.groupid", "kafka.group.id"),
+        ("kafka.ssl.trustore.location", "kafka.ssl.truststore.location"),
+        ("kafka.sasl.jaas.conf", "kafka.sasl.jaas.config"),
         ("kafka.default.api.timeout", "kafka.default.api.timeout.ms"),
     ],
 )
@@ -66,3 +68,9 @@ def test_a_setting_that_kafka_does_not_have_is_logged(caplog):
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == r"Option 'kafka.our.own.interceptor\n' has no effect: Kafka has no such setting"
+
+
+@pytest.mark.parametrize("name", ["kafka.ssl.engine", "kafka.sasl.x", "kafka.security.level"])
+def test_a_name_of_tls_or_login_that_kafka_does_not_have_is_an_error(name):
+    with pytest.raises(ValueError, match=f"^Option '{name}' is unknown"):
+        check_names([name], SOURCE_OPTIONS)

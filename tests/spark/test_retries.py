@@ -9,12 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from barnabas.client.cluster import Cluster
+from barnabas.embedded.broker import Broker
 from barnabas.retries.headers import FailureHeaders, read_failure, write_failure
 from barnabas.retries.policy import RetryPolicy
 from barnabas.retries.record import Output, Record
 from barnabas.retries.routing import Router
+from barnabas.retries.topics import MissingTopic
 from barnabas.spark.queries.start import start
-from barnabas.spark.retries import attempt, attempted, read
+from barnabas.spark.retries import attempt, attempted, ensure_topics, read
 from tests.spark.session import SPARK, Topics
 
 POLICY = RetryPolicy("orders.dlq", delays=("10s",))
@@ -97,6 +100,18 @@ def run(stream: Any, servers: str, folder: Path) -> None:
 
 
 @pytest.mark.spark
+def test_the_topics_of_a_policy_are_created_as_large_as_the_source(barnabas: Broker) -> None:
+    barnabas.create_topic("orders", partitions=3)
+    barnabas.create_topic("orders.dlq", partitions=1)
+    with Cluster(barnabas.bootstrap_servers) as cluster:
+        for _ in range(2):
+            ensure_topics(cluster, ["orders"], POLICY)
+        found = cluster.metadata(["orders.retry.1", "orders.dlq"]).topics
+        assert {name: len(topic.partitions) for name, topic in found.items()} == {"orders.retry.1": 3, "orders.dlq": 1}
+        with pytest.raises(MissingTopic, match="topic ordrs does not exist: create it first"):
+            ensure_topics(cluster, ["ordrs"], POLICY)
+
+
 class TestInSpark:
     pytestmark = SPARK
 

@@ -21,6 +21,7 @@ from barnabas.cli.session import Session, complete_topics, parse_pairs, session_
 from barnabas.cli.txn import Duration
 from barnabas.client.bootstrap import format_address
 from barnabas.spark import tables
+from barnabas.spark.security_options import of_client
 from barnabas.spark.tables.iceberg_catalog import catalog_of, open_catalog
 from barnabas.words.requirements import needed_by
 
@@ -96,8 +97,17 @@ def audit(
                 table = lake_audit.iceberg_table(iceberg, catalog_of(catalog))
             else:
                 table = lake_audit.parquet_files(parquet or "")
-        options = {"from_first": from_first, "to_end": to_end}
-        found = list(lake_audit.audit(_with_port(session), topic, table, part=part, **options))
+        found = list(
+            lake_audit.audit(
+                _with_port(session),
+                topic,
+                table,
+                part=part,
+                from_first=from_first,
+                to_end=to_end,
+                security=of_client(session.properties),
+            )
+        )
     except ValueError as error:
         raise Failure(str(error)) from None
     _report(session, topic, found, part)

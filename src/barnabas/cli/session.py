@@ -24,6 +24,7 @@ from barnabas.cli.usage import check_utf8, not_utf8
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.properties import read_properties
+from barnabas.client.token_fetch import fetch_token
 from barnabas.protocol.errors import KafkaError
 from barnabas.security.client_security import ClientSecurity, client_security
 from barnabas.security.setting_error import SecuritySettingError
@@ -109,7 +110,7 @@ def _security(properties: dict[str, str]) -> ClientSecurity | None:
         Failure: a setting cannot be used.
     """
     try:
-        return client_security(properties)
+        return client_security(properties, fetch_token)
     except SecuritySettingError as error:
         raise Failure(str(error), "it is in the --command-config file") from None
 
@@ -361,7 +362,7 @@ def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], 
         path = context.params.get("command_config")
         properties = read_properties(path) if path else {}
         address = _address(context.params.get("bootstrap"), properties)
-        with Admin(address, timeout_ms=1000, security=client_security(properties)) as admin:
+        with Admin(address, timeout_ms=1000, security=client_security(properties, fetch_token)) as admin:
             # A name with an escape code or a newline would drive the terminal, or forge other names.
             return [name for name in names(admin) if name.startswith(incomplete) and name.isprintable()]
     except (KafkaError, OSError, ValueError, click.UsageError):

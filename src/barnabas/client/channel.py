@@ -65,7 +65,7 @@ class Channel:
         self._loop = loop
         self._client_id = client_id
         self._timeout_ms = timeout_ms
-        self._connection: _Connection | None = None
+        self.connection: _Connection | None = None
         self._connecting: asyncio.Task[Exception | None] | None = None
         self._is_closed = False
 
@@ -75,7 +75,7 @@ class Channel:
         elif self._connecting is not None:
             state = "connecting"
         else:
-            state = "idle" if self._connection is None else repr(self._connection)
+            state = "idle" if self.connection is None else repr(self.connection)
         return f"<Channel {self.address} {state}>"
 
     @property
@@ -119,15 +119,15 @@ class Channel:
         self._is_closed = True
         if self._connecting is not None:
             self._connecting.cancel()
-        if self._connection is not None:
-            self._connection.fail(self._closed())
+        if self.connection is not None:
+            self.connection.fail(self._closed())
 
     async def _connected(self) -> _Connection:
-        while self._connection is None or self._connection.is_lost or self._connection.is_login_due:
+        while self.connection is None or self.connection.is_lost or self.connection.is_login_due:
             if self._is_closed:
                 raise self._closed()
             if self._connecting is None:
-                connection = self._connection
+                connection = self.connection
                 is_there = connection is not None and not connection.is_lost
                 self._connecting = self._loop.create_task(self._renew_login() if is_there else self._connect())
             connecting = self._connecting
@@ -140,7 +140,7 @@ class Channel:
                 raise
             if failure is not None:
                 raise failure
-        return self._connection
+        return self.connection
 
     async def _connect(self) -> Exception | None:
         """Connect; return why that failed.
@@ -166,7 +166,7 @@ class Channel:
             raise
         finally:
             self._connecting = None
-        self._connection = connection
+        self.connection = connection
         return None
 
     async def _dial(self, connection: _Connection) -> None:
@@ -193,7 +193,7 @@ class Channel:
 
     async def _renew_login(self) -> Exception | None:
         """Log in again when no request is under way; return why that failed."""
-        connection = self._connection
+        connection = self.connection
         assert connection is not None, self
         try:
             await connection.answered()

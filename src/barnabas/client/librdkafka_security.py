@@ -24,7 +24,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from barnabas.security.client_login import jaas_entry
 from barnabas.security.client_security import MECHANISM, PROTOCOL, ClientSecurity
+from barnabas.security.key_stores import key_store, trusted_certificates
 from barnabas.security.setting_error import SecuritySettingError
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ _UNKNOWN_LIFETIME_S = 300
 """librdkafka asks for the next token at 80 % of a token's lifetime; one that does not say it is asked for again soon."""
 
 Token = tuple[str, float, str, dict[str, str]]
-"""What librdkafka takes: the token, its end in epoch seconds, the principal's name (broker and token know it), extensions."""
+"""A token as librdkafka takes it: the token, its end in epoch seconds, the principal's name (broker and token know it), extensions."""
 
 
 def librdkafka_security(security: ClientSecurity | None) -> dict[str, Any]:
@@ -60,8 +62,6 @@ def librdkafka_security(security: ClientSecurity | None) -> dict[str, Any]:
 
 
 def _tls(settings: Mapping[str, str]) -> dict[str, Any]:
-    from barnabas.security.key_stores import key_store, trusted_certificates
-
     trusted, own = trusted_certificates(settings), key_store(settings)
     found: dict[str, Any] = {_NAME_CHECK: settings.get(_NAME_CHECK, "https") or "none"}
     if trusted is None:
@@ -76,8 +76,6 @@ def _tls(settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _login(settings: Mapping[str, str], security: ClientSecurity) -> dict[str, Any]:
-    from barnabas.security.client_login import jaas_entry
-
     assert security.mechanism is not None
     name = security.mechanism_name
     if name == "OAUTHBEARER":

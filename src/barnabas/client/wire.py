@@ -81,7 +81,7 @@ class BlockingConnection(Closeable):
         self._exchange = Exchange(self.address, client_id)
         # Responses that a renewed login has received before their caller did.
         self._kept: deque[Message] = deque()
-        self._renews_login_at: float | None = None
+        self.renews_login_at: float | None = None
         self._socket: socket.socket | None = self._connect()
         try:
             if negotiate:
@@ -161,7 +161,7 @@ class BlockingConnection(Closeable):
         """Log in, if the security settings ask for it; note when to do so again."""
         if self.security is None or self.security.mechanism is None:
             return
-        self._renews_login_at = None
+        self.renews_login_at = None
         steps = login(self._exchange, self.security, self.host)
         try:
             request = next(steps)
@@ -169,7 +169,7 @@ class BlockingConnection(Closeable):
                 request = steps.send(self.request(request, version=login_version(self._exchange, request)))
         except StopIteration as finished:
             seconds = renewed_after_s(finished.value)
-            self._renews_login_at = None if seconds is None else self._clock() + seconds
+            self.renews_login_at = None if seconds is None else self._clock() + seconds
 
     def _renew_login(self) -> None:
         """Log in again; a broker accepts that only while it owes no response."""
@@ -214,7 +214,7 @@ class BlockingConnection(Closeable):
         """
         if version is None:
             version = self.version_for(message, highest)
-        if self._renews_login_at is not None and self._clock() >= self._renews_login_at:
+        if self.renews_login_at is not None and self._clock() >= self.renews_login_at:
             self._renew_login()
         self._write(self._exchange.encode(message, version))
         return version

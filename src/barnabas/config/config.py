@@ -34,7 +34,7 @@ from barnabas.metadata.config_schema import (
     ConfigResourceType,
     ConfigValue,
 )
-from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
+from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_of_security, is_secret
 from barnabas.quota.client_quotas import QuotaWindows
 
 __all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "quota_windows"]
@@ -210,7 +210,7 @@ _DERIVED = (
 
 def is_setting(name: str) -> bool:
     """Return whether a name is a broker setting, or one of a single listener, such as listener.name.internal.max.connections."""
-    of_listener = name.startswith("listener.name.") and name.endswith(LISTENER_SETTINGS)
+    of_listener = name.startswith("listener.name.") and (name.endswith(LISTENER_SETTINGS) or is_of_security(name))
     return of_listener or name in config_schema().of(ConfigResourceType.BROKER) or name in AUTHORIZER_SETTINGS
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from barnabas.config.authorizer_settings import of_authorizer
-from barnabas.config.endpoints import PROTOCOL_MAP, security_protocols
+from barnabas.config.listener_security import check_mechanisms, is_honoured, why_unused
 from barnabas.config.node_roles import NodeRoles
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
-from barnabas.metadata.security_settings import REASON, shown, unserved
+from barnabas.metadata.security_settings import shown, unserved
 from barnabas.words.printable import printable
 
 __all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_protection", "selects_by_rack"]
@@ -68,29 +68,25 @@ def check_advertised(config: NodeRoles) -> None:
 
 
 def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], config: NodeRoles) -> None:
-    """Reject settings that ask for protection, all in one line: of clients' listeners, of controllers', and on the way to controllers."""
+    """Reject settings that ask for protection and do not get it, all in one line.
+
+    A setting of listeners is honoured if barnabas knows it and a listener has TLS or SASL; see `listener_security`.
+    """
     honoured = of_authorizer(given)
-    asking = [
-        shown(name, text, keys)
-        for name, text in sorted(given.items())
-        if name not in honoured and unserved(name, text, keys)
-    ]
-    setting = PROTOCOL_MAP if PROTOCOL_MAP in given else "listeners"
-    asking += [
-        f"listener {printable(name)} with {protocol} ({setting})"
-        for name, protocol in _protocols_in_use(config).items()
-        if protocol != "PLAINTEXT"
-    ]
-    if asking:
-        these = "this setting" if len(asking) == 1 else "these settings"
-        raise ConfigError(f"{', '.join(asking)}: {REASON}. Remove {these} to start without protection")
+    asking = [name for name, text in sorted(given.items()) if name not in honoured and unserved(name, text, keys)]
+    unknown = [shown(name, given[name], keys) for name in asking if not is_honoured(name, config)]
+    if unknown:
+        raise ConfigError(
+            f"{', '.join(unknown)}: barnabas does not know how to honour {_this(unknown)}. "
+            f"Remove {_this(unknown)} to start without the protection"
+        )
+    for name in asking:
+        if why := why_unused(name, config):
+            raise ConfigError(
+                f"{shown(name, given[name], keys)}: protects nothing, because {why}. Remove it, or change a listener"
+            )
+    check_mechanisms(config)
 
 
-def _protocols_in_use(config: NodeRoles) -> dict[str, str]:
-    """Return the protocol of each listener that this node has, or dials: a broker without a controller dials one by its name."""
-    used = {each.name: each.security_protocol for each in (*config.listeners, *config.controller_listeners)}
-    if not config.is_alone:
-        mapped = security_protocols(config.str_value(PROTOCOL_MAP))
-        for name in config.list_value("controller.listener.names"):
-            used.setdefault(name.upper(), mapped.get(name.upper(), "PLAINTEXT"))
-    return used
+def _this(settings: Sequence[str]) -> str:
+    return "this setting" if len(settings) == 1 else "these settings"

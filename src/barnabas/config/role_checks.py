@@ -105,9 +105,12 @@ def _check_quorum(config: NodeRoles) -> None:
 
 def _check_protocol_map(config: NodeRoles, given: Mapping[str, str]) -> None:
     """Reject listeners of controllers without a protocol; `endpoints` checks the other listeners."""
-    if PROTOCOL_MAP not in given:
+    used = {each.security_protocol for each in (*config.listeners, *config.controller_listeners)}
+    if PROTOCOL_MAP not in given and used <= {"PLAINTEXT"}:
         return
-    mapped = security_protocols(given[PROTOCOL_MAP])
+    if PROTOCOL_MAP not in given and config.is_alone:
+        return
+    mapped = security_protocols(given.get(PROTOCOL_MAP, config.str_value(PROTOCOL_MAP)))
     for name in config.list_value(_CONTROLLER_NAMES):
         if name.upper() not in mapped and not (config.is_alone and not config.controller_listeners):
             raise ConfigError(

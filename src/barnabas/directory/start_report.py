@@ -93,11 +93,11 @@ class RecoveryReport:
 
 
 def warn_of_strangers(listener: Listener) -> None:
-    """Warn if the listener is bound to an address that other machines reach."""
-    if reach := _reach(listener):
+    """Warn if a listener in plain text is bound to an address that other machines reach."""
+    if listener.protocol == "PLAINTEXT" and (reach := _reach(listener)):
         logger.warning(
-            "Listener %s serves %s: anyone who reaches the port may read, write and delete, because there is no TLS"
-            " and no authentication yet (%s)",
+            "Listener %s serves %s: anyone who reaches the port may read, write and delete, because it has no TLS"
+            " and no login (%s)",
             listener.name,
             reach,
             _KEEP_OUT,

@@ -5,7 +5,7 @@
 - The legacy AlterConfigs replaces the whole set: settings that it does not name are removed.
 - A broker resource with an empty name is the cluster-wide default; a setting that is only per broker is rejected
   there, and one that is only read at the start is rejected everywhere.
-- A broker setting that asks for protection (TLS, logins, ACLs) is rejected: this broker has none (`security_settings`).
+- A broker setting that asks for protection (TLS, logins, ACLs) is rejected: a node reads these at its start (`security_settings`).
 - While eligible leader replicas are on, min.insync.replicas cannot be set for one broker or removed for the cluster, and
   a change of it forgets the eligible leader replicas that were chosen by the old value.
 - A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker reload
@@ -322,7 +322,7 @@ def _check_broker_values(
         check_listeners(listeners)
     for key, value in changed.items():
         if value is not None and unserved(key, value, keys):
-            raise ConfigError(f"{shown(key, value, keys)} asks for protection, but {REASON}.")
+            raise ConfigError(f"{shown(key, value, keys)} asks for protection, but {REASON}")
     if MIN_ISR in changed and view.image.features.level(ELR_FEATURE) > 0:
         if name:
             raise KafkaError(

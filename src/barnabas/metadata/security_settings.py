@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from barnabas.metadata.config_schema import ConfigKey
 from barnabas.words.printable import printable
 
-__all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_secret", "shown", "unserved"]
+__all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_of_security", "is_secret", "shown", "unserved"]
 
 HIDDEN = "[hidden]"
 """Printed in place of a password, as by Kafka."""
-REASON = "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write"
+REASON = "a node reads such a setting at its start alone: write it into the properties file and start the node again"
 AUTHORIZER_SETTINGS = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 """Settings that only an authorizer reads, so that Kafka does not list them."""
 
@@ -35,6 +35,9 @@ _NAMES = frozenset(
         "security.providers",
         "principal.builder.class",
         "connections.max.reauth.ms",
+        "connection.failed.authentication.delay.ms",
+        "early.start.listeners",
+        "config.providers",
         "create.topic.policy.class.name",
         "alter.config.policy.class.name",
         *AUTHORIZER_SETTINGS,
@@ -77,6 +80,11 @@ def _own_name(name: str) -> str | None:
             return name[dot + 1 :]
         dot = name.find(".", dot + 1)
     return next((own for own in _NAMES if name.endswith(f".{own}")), None)
+
+
+def is_of_security(name: str) -> bool:
+    """Return whether a setting has to do with protection, of all listeners or of one."""
+    return _own_name(name) is not None
 
 
 def is_secret(name: str, keys: Mapping[str, ConfigKey]) -> bool:

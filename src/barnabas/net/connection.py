@@ -99,6 +99,8 @@ class Acceptor(Protocol):
     lines: RepeatedLines
     send_buffer_bytes: int
     metrics_url: str
+    protocol: str
+    max_frame_bytes: int
 
     def describe(self, transport: asyncio.BaseTransport) -> ConnectionInfo: ...
     def arrived(self, connection: Connection) -> None: ...
@@ -215,6 +217,15 @@ class Connection(asyncio.BufferedProtocol):
         """Begin to handle requests: the connection is admitted and the broker is ready."""
         self._dispatcher = dispatcher
         self._lift(_STARTING)
+
+    @property
+    def _is_starting(self) -> bool:
+        return bool(self._holds & _STARTING)
+
+    def wait_unread(self) -> None:
+        """Read nothing before the connection is admitted: bytes are here, but in the layer below."""
+        if self._is_reading:
+            self._set_reading(False)
 
     def _lift(self, hold: int) -> None:
         self._holds &= ~hold
@@ -403,7 +414,10 @@ class Connection(asyncio.BufferedProtocol):
                     self._transport, listener.loop, self._send_on, listener.send_buffer_bytes, listener.descriptors
                 )
             if slice_bytes <= _SMALL or self._sender is None:
-                self._transport.write(b"".join(part if isinstance(part, bytearray) else part.read() for part in output))
+                if slice_bytes <= _SMALL:
+                    output = [bytearray().join(part if isinstance(part, bytearray) else part.read() for part in output)]
+                for part in output:
+                    self._transport.write(part if isinstance(part, bytearray) else part.read())
                 return
         assert self._sender is not None, "slices are under way without a sender"
         try:
@@ -504,7 +518,7 @@ class Connection(asyncio.BufferedProtocol):
         elif found == TLS:
             reason = (
                 f"{found} arrived on the Kafka listener {listener.name}, which has no TLS;"
-                " the client needs security.protocol=PLAINTEXT"
+                f" the client needs security.protocol={listener.protocol}"
             )
         else:
             reason = f"malformed frame: {error}"

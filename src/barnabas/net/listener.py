@@ -22,6 +22,7 @@ import ipaddress
 import logging
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from barnabas.api.serving.context import ConnectionInfo
 from barnabas.api.serving.dispatch import Dispatcher
@@ -33,6 +34,9 @@ from barnabas.net.transport_layer import listen
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.quota.connection_quotas import ConnectionQuotas, Door
 from barnabas.repeated_lines import RepeatedLines
+
+if TYPE_CHECKING:
+    from barnabas.net.listener_security import ListenerSecurity
 
 __all__ = ["Listener"]
 
@@ -59,8 +63,10 @@ class Listener:
         send_buffer_bytes: of the socket of a connection that reads records; negative to leave it to the system.
         lines: the lines of log about peers, shared by the listeners of a broker.
         descriptors: those that connections may use, shared by the listeners of a broker.
+        security: what its clients have to do before they are served; None for PLAINTEXT.
 
     Attributes:
+        protocol: the security protocol.
         bound_hosts: the addresses that `bind` has bound; a name has one or more.
         metrics_url: where this broker serves `/metrics`; empty if it does not.
     """
@@ -81,8 +87,11 @@ class Listener:
         send_buffer_bytes: int = -1,
         lines: RepeatedLines | None = None,
         descriptors: Descriptors | None = None,
+        security: ListenerSecurity | None = None,
     ) -> None:
         self.loop = loop
+        self._security = security
+        self.protocol = "PLAINTEXT" if security is None else security.protocol
         self._dispatcher: Dispatcher | None = None
         self.name = name
         self.host = host
@@ -125,8 +134,24 @@ class Listener:
         Raises:
             OSError: the address cannot be bound.
         """
-        made = await listen(self.loop, lambda: Connection(self), self.host, self.port, self._backlog)
+        made = await listen(self.loop, self._make_connection(), self.host, self.port, self._backlog)
         self._server, self.bound_hosts, self.port = made
+
+    def _make_connection(self) -> Callable[[], asyncio.BaseProtocol]:
+        """Return a function that makes the protocol of each socket that is accepted."""
+        security, loop = self._security, self.loop
+        if security is None:
+            return lambda: Connection(self)
+        # A listener in plain text pays nothing for these modules.
+        from barnabas.net.pending_logins import PendingLogins
+        from barnabas.net.secured_connection import SecuredConnection
+        from barnabas.net.tls_transport import TlsTransport
+
+        logins, layer = PendingLogins(loop), security.layer
+        if layer is None:
+            return lambda: SecuredConnection(self, security, logins)
+        ciphertext = memoryview(bytearray(READ_BYTES))
+        return lambda: TlsTransport(SecuredConnection(self, security, logins), layer, ciphertext, loop)
 
     def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to answer requests."""
@@ -172,7 +197,9 @@ class Listener:
 
     def give_back(self, buffer: FrameBuffer) -> None:
         """Take back a buffer whose bytes were handled; views of it become invalid."""
-        if buffer.capacity <= READ_BYTES and len(self._spare_buffers) < SPARE_BUFFERS:
+        # A connection that has not logged in has a buffer for smaller frames.
+        is_usual = buffer.capacity <= READ_BYTES and buffer.max_frame_bytes == self.max_frame_bytes
+        if is_usual and len(self._spare_buffers) < SPARE_BUFFERS:
             self._spare_buffers.append(buffer)
 
     def describe(self, transport: asyncio.BaseTransport) -> ConnectionInfo:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from barnabas.config.cannot_start import CannotStart, remedies
 from barnabas.config.config import BrokerConfig
@@ -12,8 +12,9 @@ from barnabas.config.endpoints import Listener as Endpoint
 from barnabas.net.addresses import EVERY_ADDRESS, remedy_for, why_not
 from barnabas.net.connections import Connections
 from barnabas.net.listener import Listener
+from barnabas.net.listener_security import ListenerSecurity
 
-__all__ = ["bind_listeners", "registered_address"]
+__all__ = ["bind_listeners", "protocol_code", "registered_address"]
 
 
 async def bind_listeners(
@@ -24,11 +25,13 @@ async def bind_listeners(
     *,
     loop: asyncio.AbstractEventLoop,
     now_ms: Callable[[], int],
+    securities: Mapping[str, ListenerSecurity],
 ) -> None:
     """Bind a socket for each entry of `listeners`; early connections wait for `Listener.serve`.
 
     Args:
         listeners: each one is appended as soon as it is bound, so that a start that fails can stop them.
+        securities: of the listeners that are not PLAINTEXT, by name.
 
     Raises:
         CannotStart: an address cannot be bound.
@@ -48,6 +51,7 @@ async def bind_listeners(
             send_buffer_bytes=config.socket_send_buffer_bytes,
             lines=connections.lines,
             descriptors=connections.descriptors,
+            security=None if endpoint.security_protocol == "PLAINTEXT" else securities[endpoint.name],
         )
         try:
             await listener.bind()
@@ -57,6 +61,11 @@ async def bind_listeners(
             raise CannotStart(f"cannot listen on {where}: {why_not(error)}{remedy}") from None
         listeners.append(listener)
         listener.on_room = connections.look_for_room
+
+
+def protocol_code(protocol: str) -> int:
+    """Return Kafka's number of a security protocol, as registrations have it."""
+    return ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL").index(protocol)
 
 
 def registered_address(config: BrokerConfig, listener: Listener) -> tuple[str, int]:

@@ -16,7 +16,7 @@ everything has left.
   machine a consumer then reads a quarter slower.
 - A slice's descriptor is read at each step, because its segment may be closed and reopened meanwhile.
 - A slice without a file (`fileno` is -1) is read into bytes.
-- A transport with TLS also has a socket, but what goes to the socket past the transport is not encrypted. It gets no sender.
+- A transport with TLS gets no sender: what goes to the socket past it is not encrypted. `tls_transport` shows no socket.
 
 Sources: the measured order of `send` and `sendfile`; `sendfile(2)`.
 """

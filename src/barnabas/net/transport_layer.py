@@ -1,7 +1,8 @@
 """Below a listener's connections: its socket, and the transport of each socket that it accepts.
 
-Every listener of a node gets its transports here. All are plain TCP: there is no TLS yet, and a listener that asks for it stops the start
-(`config.config_checks`). A connection sees nothing but its transport, and `sendfile` the one place that has to know which it is.
+Every listener of a node gets its transports here. All are plain TCP: TLS is a layer between such a transport and its connection
+(`net/tls_transport`), never the loop's `ssl=`, which would show a connection only after its handshake. A connection sees nothing but
+its transport, and `sendfile` the one place that has to know which it is.
 
 Source: Kafka's `TransportLayer`, `PlaintextTransportLayer`.
 """

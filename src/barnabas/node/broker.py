@@ -37,6 +37,7 @@ from barnabas.net.addresses import dialable
 from barnabas.net.connections import Connections
 from barnabas.net.listener import Listener
 from barnabas.net.listeners import bind_listeners
+from barnabas.net.security_of_listeners import securities
 from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.coordinators import Coordinators
 from barnabas.node.log_cleaning import cleaner_config
@@ -141,7 +142,7 @@ class BrokerServer:
         """Bind the listeners; early connections wait.
 
         Raises:
-            CannotStart: an address cannot be bound.
+            CannotStart: an address cannot be bound, or the security of a listener cannot be had.
         """
         await bind_listeners(
             self.config.listeners,
@@ -150,6 +151,7 @@ class BrokerServer:
             self.config,
             loop=self._runtime.loop,
             now_ms=self._runtime.now_ms,
+            securities=securities(self.config, self.config.listeners, lambda: self.image, self._runtime.now_ms),
         )
 
     async def register(

@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.metadata.metadata_version import supported_features
-from barnabas.net.listeners import registered_address
+from barnabas.net.listeners import protocol_code, registered_address
 from barnabas.pause import Pause
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -63,7 +63,6 @@ _BACKOFF_JITTER = 0.02
 _REGISTER_RETRY_MS = 500
 # What no later registration of this process would change.
 _FINAL = frozenset({ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION, ErrorCode.UNSUPPORTED_VERSION})
-_PLAINTEXT = 0  # Kafka's number of the security protocol.
 
 
 class Patience(Protocol):
@@ -291,4 +290,6 @@ def _set(future: asyncio.Future[None]) -> None:
 
 def _registered(config: BrokerConfig, listener: Listener) -> BrokerRegistrationRequest.Listener:
     host, port = registered_address(config, listener)
-    return BrokerRegistrationRequest.Listener(name=listener.name, host=host, port=port, security_protocol=_PLAINTEXT)
+    return BrokerRegistrationRequest.Listener(
+        name=listener.name, host=host, port=port, security_protocol=protocol_code(listener.protocol)
+    )

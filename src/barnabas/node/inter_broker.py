@@ -21,7 +21,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.client.channel import Channel
+from barnabas.config.listener_security import INTER_BROKER_MECHANISM
 from barnabas.metadata.cluster_image import BrokerRegistration, Endpoint
+from barnabas.net.security_of_listeners import dialling_security
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ class InterBrokerChannels:
     Args:
         image: returns the metadata as of now.
         loop: runs the connections.
+
+    Raises:
+        CannotStart: this node cannot log in at the others.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class InterBrokerChannels:
         self._timeout_ms = config.request_timeout_ms
         self._loop = loop
         self._listener = config.inter_broker_listener
+        self._security = dialling_security(config, self._listener.name, INTER_BROKER_MECHANISM)
         self._kept: dict[tuple[int, str], _Kept] = {}
         self._is_closed = False
 
@@ -85,6 +91,7 @@ class InterBrokerChannels:
             endpoint.port,
             client_id=f"broker-{self._node_id}-{purpose}",
             timeout_ms=self._timeout_ms,
+            security=self._security,
         )
         self._kept[broker_id, purpose] = _Kept(*wanted, channel)
         return channel

@@ -17,6 +17,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from barnabas.metadata.partition_change_log import REPORT_MS, PartitionChangeLog
+from barnabas.net.security_of_listeners import controllers_security
 from barnabas.node.directory_assignments import DirectoryAssignments
 from barnabas.node.remote_coordinators import RemoteCoordinators
 from barnabas.node.replication_settings import ReplicationSettings
@@ -101,6 +102,7 @@ class Member:
             request_timeout_ms=self._config.int_value("controller.socket.timeout.ms"),
             # The next heartbeat follows in time for the session, also when one is lost.
             retry_timeout_ms=self._config.broker_session_timeout_ms // 2 if purpose == "heartbeat" else None,
+            security=controllers_security(self._config),
         )
         self._controllers.append(channel)
         return channel

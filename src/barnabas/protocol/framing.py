@@ -46,12 +46,15 @@ class FrameBuffer:
     Args:
         max_frame_bytes: the largest size a frame may announce (`socket.request.max.bytes`).
         read_bytes: room to offer for a read.
+
+    Attributes:
+        max_frame_bytes: may change while bytes are pending.
     """
 
     def __init__(self, max_frame_bytes: int, read_bytes: int = READ_BYTES) -> None:
         assert max_frame_bytes > 0
         assert read_bytes >= SIZE.size
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._read_bytes = read_bytes
         self._buffer = bytearray(read_bytes)
         self._view = memoryview(self._buffer)
@@ -140,8 +143,8 @@ class FrameBuffer:
         (size,) = SIZE.unpack_from(self._view, self._start)
         if size < 0:
             raise MalformedMessage(f"a frame announces {size} bytes")
-        if size > self._max_frame_bytes:
-            raise FrameTooLarge(f"a frame announces {size} bytes, {self._max_frame_bytes} are allowed", size)
+        if size > self.max_frame_bytes:
+            raise FrameTooLarge(f"a frame announces {size} bytes, {self.max_frame_bytes} are allowed", size)
         return int(size) + SIZE.size
 
     def _move_to(self, capacity: int) -> None:

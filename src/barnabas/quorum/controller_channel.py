@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.local_controller import LocalController
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.raft.voters import VoterEndpoint
+    from barnabas.security.client_security import ClientSecurity
 
 __all__ = ["ControllerChannel"]
 
@@ -82,6 +83,7 @@ class ControllerChannel:
         client_id: shown in the controller's logs and metrics.
         request_timeout_ms: for one try (`controller.socket.timeout.ms`).
         retry_timeout_ms: for all of them, unless the request has a deadline of its own; None for a minute.
+        security: TLS and the login of this node; None in plain text.
     """
 
     def __init__(
@@ -95,8 +97,10 @@ class ControllerChannel:
         client_id: str,
         request_timeout_ms: int = 30_000,
         retry_timeout_ms: int | None = None,
+        security: ClientSecurity | None = None,
     ) -> None:
         self._local = local
+        self._security = security
         self._leader = leader
         self._loop = loop
         self._clock = clock
@@ -282,6 +286,7 @@ class ControllerChannel:
                 endpoint.port,
                 client_id=self._client_id,
                 timeout_ms=self._request_timeout_ms,
+                security=self._security,
             )
         return self._channel
 

@@ -17,7 +17,7 @@ import random as random_module
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE, supported_features
-from barnabas.net.listeners import registered_address
+from barnabas.net.listeners import protocol_code, registered_address
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.messages import ControllerRegistrationRequest
 from barnabas.protocol.primitives import Uuid
@@ -117,7 +117,10 @@ class ControllerRegistrationManager:
         listeners = []
         for listener in self._listeners:
             host, port = registered_address(self._config, listener)
-            listeners.append(ControllerRegistrationRequest.Listener(name=listener.name, host=host, port=port))
+            code = protocol_code(listener.protocol)
+            listeners.append(
+                ControllerRegistrationRequest.Listener(name=listener.name, host=host, port=port, security_protocol=code)
+            )
         return ControllerRegistrationRequest(
             controller_id=self._config.node_id,
             incarnation_id=self.incarnation_id,

@@ -28,6 +28,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.net.connections import Connections
 from barnabas.net.listener import Listener
 from barnabas.net.listeners import bind_listeners
+from barnabas.net.security_of_listeners import securities
 from barnabas.quorum.controller_registration import ControllerRegistrationManager
 from barnabas.quorum.failure_probes import FailureProbes
 from barnabas.quota.client_quotas import ClientQuotas
@@ -92,7 +93,12 @@ class ControllerServer:
             self.config,
             loop=self._runtime.loop,
             now_ms=self._runtime.now_ms,
+            securities=securities(self.config, self.config.controller_listeners, self._image, self._runtime.now_ms),
         )
+
+    def _image(self) -> MetadataImage:
+        """Return the committed metadata; nothing before `serve`."""
+        return self.services.image() if self._serves else MetadataImage()
 
     def serve(
         self,

@@ -16,13 +16,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.client.channel import Channel
 from barnabas.client.errors import BrokerNotAvailable, ConnectionRefused
 from barnabas.client.exchange import NEWEST_API_VERSIONS
 from barnabas.config.config import BrokerConfig
 from barnabas.metadata.features_image import KRAFT_VERSION
+from barnabas.net.security_of_listeners import controllers_security
 from barnabas.protocol.errors import ErrorCode, KafkaError, known_code
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import (
@@ -54,6 +55,9 @@ from barnabas.raft.voter_changes import VersionRange
 from barnabas.raft.voters import VoterEndpoint, VoterSet, preferred_endpoint
 from barnabas.version import VERSION
 
+if TYPE_CHECKING:
+    from barnabas.security.client_security import ClientSecurity
+
 __all__ = ["ChannelPeers", "peers_of"]
 
 _MESSAGES: dict[type[Request], type[PeerRequest]] = {
@@ -79,6 +83,7 @@ class ChannelPeers:
         accepts: returns whether the node believes an answer of this epoch.
         bootstrap_servers: host and port of servers that know the quorum.
         timeout_ms: for connecting, and for an answer.
+        security: TLS and the login of this node; None in plain text.
     """
 
     def __init__(
@@ -92,8 +97,10 @@ class ChannelPeers:
         bootstrap_servers: Sequence[tuple[str, int]],
         timeout_ms: int,
         client_id: str,
+        security: ClientSecurity | None = None,
     ) -> None:
         self._sender = sender
+        self._security = security
         self._loop = loop
         self._listener_name = listener_name
         self._voters = voters
@@ -157,7 +164,12 @@ class ChannelPeers:
             KafkaError: there is no answer.
         """
         channel = Channel(
-            self._loop, endpoint.host, endpoint.port, client_id=self._client_id, timeout_ms=self._timeout_ms
+            self._loop,
+            endpoint.host,
+            endpoint.port,
+            client_id=self._client_id,
+            timeout_ms=self._timeout_ms,
+            security=self._security,
         )
         try:
             asked = ApiVersionsRequest(client_software_name="barnabas", client_software_version=VERSION)
@@ -188,7 +200,12 @@ class ChannelPeers:
             if channel is not None:
                 channel.close()
             channel = self._channels[to, use] = Channel(
-                self._loop, endpoint.host, endpoint.port, client_id=self._client_id, timeout_ms=self._timeout_ms
+                self._loop,
+                endpoint.host,
+                endpoint.port,
+                client_id=self._client_id,
+                timeout_ms=self._timeout_ms,
+                security=self._security,
             )
         return channel
 
@@ -210,4 +227,5 @@ def peers_of(config: BrokerConfig, cluster_id: str, node: RaftNode, loop: asynci
         bootstrap_servers=config.quorum_bootstrap_servers,
         timeout_ms=config.int_value("controller.quorum.request.timeout.ms"),
         client_id=f"raft-client-{config.node_id}",
+        security=controllers_security(config),
     )

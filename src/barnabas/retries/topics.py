@@ -40,7 +40,7 @@ def ensure_topics(admin: AdminClient, sources: Sequence[str], policy: RetryPolic
             raise MissingTopic(f"topic {source} does not exist: create it first")
     most = max(found[source] for source in sources)
     wanted = [
-        NewTopic(topic, num_partitions=most, config=_settings(policy, topic))
+        NewTopic(topic, num_partitions=most, config=topic_settings(policy, topic))
         for topic in (*policy.retry_topics, policy.dead_letter)
         if topic not in found
     ]
@@ -56,7 +56,8 @@ def ensure_topics(admin: AdminClient, sources: Sequence[str], policy: RetryPolic
     return {topic: found[topic] for topic in (*sources, *policy.retry_topics, policy.dead_letter)}
 
 
-def _settings(policy: RetryPolicy, topic: str) -> dict[str, str]:
+def topic_settings(policy: RetryPolicy, topic: str) -> dict[str, str]:
+    """Return the settings of one of the policy's topics: how long it keeps its records."""
     retry = policy.retry_of(topic)
     if not retry:
         return {"retention.ms": "-1"}  # dead letters stay until somebody purges them

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from barnabas.security.sasl.mechanism import ClientMechanism
+    from barnabas.security.token_source import TokenRequest
 
 __all__ = ["MECHANISM", "PROTOCOL", "ClientSecurity", "client_security"]
 
@@ -46,6 +47,7 @@ class ClientSecurity:
         context: makes TLS; None without.
         mechanism: makes a new machine for each login, for a broker's host; None without a login.
         settings: what the value was built from.
+        fetch: asks a token server.
     """
 
     protocol: str
@@ -53,6 +55,7 @@ class ClientSecurity:
     context: SSLContext | None = field(default=None, repr=False, compare=False)
     mechanism: Callable[[str], ClientMechanism] | None = field(default=None, repr=False, compare=False)
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    fetch: Callable[[TokenRequest], bytes] | None = field(default=None, repr=False, compare=False)
 
     @property
     def has_key(self) -> bool:
@@ -61,14 +64,17 @@ class ClientSecurity:
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.settings, "a value without settings cannot be built again"
-        return client_security, (dict(self.settings),)
+        return client_security, (dict(self.settings), self.fetch)
 
 
-def client_security(settings: Mapping[str, str]) -> ClientSecurity | None:
+def client_security(
+    settings: Mapping[str, str], fetch: Callable[[TokenRequest], bytes] | None = None
+) -> ClientSecurity | None:
     """Return how a client with these settings secures its connections; None for PLAINTEXT.
 
     Args:
         settings: the names of the Java client; others are ignored.
+        fetch: asks a token server for OAUTHBEARER (`client/token_fetch`); None: tokens come from files only.
 
     Raises:
         SecuritySettingError: one cannot be used.
@@ -81,7 +87,7 @@ def client_security(settings: Mapping[str, str]) -> ClientSecurity | None:
     own = {name: value for name, value in settings.items() if name.startswith(_OURS)}
     context, mechanism, name = None, None, ""
     if protocol.endswith("SSL"):
-        # Without TLS nobody pays for the import of `ssl`, 20 ms.
+        # A client without TLS does not import `ssl`, which takes 20 ms.
         from barnabas.security.tls_settings import client_context
 
         context = client_context(own)
@@ -89,5 +95,5 @@ def client_security(settings: Mapping[str, str]) -> ClientSecurity | None:
         from barnabas.security.client_login import client_mechanism
 
         name = own.get(MECHANISM, "GSSAPI").strip()
-        mechanism = client_mechanism(own, name)
-    return ClientSecurity(protocol, name, context, mechanism, tuple(sorted(own.items())))
+        mechanism = client_mechanism(own, name, fetch=fetch)
+    return ClientSecurity(protocol, name, context, mechanism, tuple(sorted(own.items())), fetch)

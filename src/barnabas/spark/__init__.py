@@ -44,7 +44,8 @@ The sink, in the order a row meets its parts:
 `decoding/` has `decode` and the formats, `encoding/` has `encode`, `tables/` a topic as a Delta or Iceberg table and
 its audit (`lake` is its former name), `queries/` the start and the metrics of queries. Beside these folders:
 `salted_keys` (hot keys spread over several partitions), `given_options` and `option_names` (options as a user gives
-them, near misses), `named_topics` (topics that may not exist), `native_library` (whether barnabas-native is used),
+them, near misses), `security_options` (TLS and login), `denied` (missing rights in words), `named_topics` (topics that
+may not exist), `native_library` (whether barnabas-native is used),
 `arrow_buffers` (Arrow arrays without pandas), `claims` (large values in a store), `plain_errors` (errors as one
 sentence), `retries` (a Python function for each record, whose failures become rows for retry topics and dead letters).
 

@@ -31,6 +31,7 @@ from barnabas.claims.payload_store import PayloadStore
 from barnabas.claims.payloads import THRESHOLD_BYTES, Place, load_payload, not_valid, store_payload
 from barnabas.claims.store import open_store
 from barnabas.client.admin import Admin
+from barnabas.spark.security_options import SecurityOptions, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,6 +56,7 @@ def to_claims(
     cluster: str | None = None,
     threshold: int = THRESHOLD_BYTES,
     options: Mapping[str, str] | None = None,
+    security: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the rows to write: a large value is in the store, and its claim is in the column `value`.
 
@@ -66,9 +68,10 @@ def to_claims(
         cluster: the name of the cluster in payloads' paths, as `ClaimProducer` has it.
         threshold: a value of so many bytes or more goes to the store.
         options: what obstore needs to reach an object store.
+        security: the options of TLS and login for `bootstrap`, as `format("barnabas")` takes them; others are ignored.
 
     Raises:
-        ValueError: a column or an argument is missing.
+        ValueError: a column or an argument is missing, or TLS and login cannot be set up.
         StoreError: the store cannot be opened.
         KafkaError: no broker answers.
     """
@@ -76,7 +79,7 @@ def to_claims(
         raise ValueError("column value is missing")
     if topic is None and "topic" not in rows.columns:
         raise ValueError("the rows have no column topic: name the topic")
-    name = cluster or _cluster_id(bootstrap)
+    name = cluster or _cluster_id(bootstrap, settings_of(security))
     prefix_of(name, topic or "any-topic")
     given = dict(options or {})
     open_store(store, given)
@@ -203,10 +206,10 @@ def _with_bytes(schema: StructType) -> StructType:
     return StructType(list(fields.values()))
 
 
-def _cluster_id(bootstrap: str | None) -> str:
+def _cluster_id(bootstrap: str | None, security: SecurityOptions) -> str:
     if not bootstrap:
         raise ValueError("payloads are kept by cluster: name its addresses with bootstrap, or the cluster itself")
-    with Admin(bootstrap) as admin:
+    with Admin(bootstrap, security=security.client()) as admin:
         found = admin.describe_cluster().cluster_id
     if not found:
         raise ValueError("the broker did not name its cluster: name it with cluster")

@@ -13,6 +13,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.patience import insist
 from barnabas.client.topics import NewTopic, brokers_create_topics, create_if_absent
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.spark.denied import Access, denied, is_denied
 from barnabas.spark.plain_errors import QueryError
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
@@ -51,7 +52,7 @@ def partition_count(cluster: Cluster, topic: str, timeout_ms: int) -> int:
         if error.code == ErrorCode.INVALID_TOPIC_EXCEPTION:
             raise QueryError(f"'{printable(topic)}' is not a valid topic name") from None
         if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise
+            raise denied(error, Access("Write", "topic", topic)) from None
     meant = nearest_topic(cluster, topic)
     if not brokers_create_topics(cluster):
         servers = ",".join(f"{host}:{port}" for host, port in cluster.bootstrap)
@@ -59,7 +60,22 @@ def partition_count(cluster: Cluster, topic: str, timeout_ms: int) -> int:
             f"topic {topic} does not exist, and brokers do not create it (auto.create.topics.enable=false):"
             f" `barnabas topic create {topic} -b {servers}` does{meant}"
         )
-    insist(cluster, lambda: create_if_absent(cluster, NewTopic(topic)), timeout_ms)
+    try:
+        insist(cluster, lambda: create_if_absent(cluster, NewTopic(topic)), timeout_ms)
+    except KafkaError as error:
+        raise may_not_create(error, topic) from None
     count = insist(cluster, ask, timeout_ms)
     logger.warning("topic %s did not exist, and was created with the brokers' defaults%s", topic, meant)
     return count
+
+
+def may_not_create(error: KafkaError, topic: str) -> KafkaError:
+    """Return the error of a topic's creation in words, if this user may not create it; any other error as it is."""
+    if not is_denied(error):
+        return error
+    return error_for(
+        error.code,
+        f"topic {topic} does not exist, and this user may not create it: an administrator does with"
+        f" `kafka-topics --create --topic {topic}`, or allows it with `kafka-acls --add --allow-principal User:NAME"
+        f" --operation Create --topic {topic}`",
+    )

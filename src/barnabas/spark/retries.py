@@ -22,11 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import TopicMetadata
+from barnabas.client.topics import NewTopic, create_if_absent, describe_topics
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.retries.policy import RetryPolicy
 from barnabas.retries.record import Output, Record
 from barnabas.retries.routing import Router
-from barnabas.retries.topics import ensure_topics
-from barnabas.words.requirements import needed_by
+from barnabas.retries.topics import MissingTopic, topic_settings
+from barnabas.spark.denied import Access, denied
+from barnabas.spark.named_topics import may_not_create
+from barnabas.spark.security_options import settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,17 +68,16 @@ def read(spark: SparkSession, options: Mapping[str, str], policy: RetryPolicy) -
     Raises:
         ValueError: an option is missing.
         MissingTopic: a source topic does not exist.
-        KafkaException: no broker responds.
-        NotInstalled: the driver needs confluent-kafka.
+        KafkaError: no broker responds, or this user may not see or create a topic.
     """
     given = {name.lower(): value for name, value in options.items()}
     for name in ("kafka.bootstrap.servers", "subscribe"):
         if not given.get(name):
             raise ValueError(f"option {name} is missing")
     sources = [each.strip() for each in given["subscribe"].split(",") if each.strip()]
-    with needed_by("barnabas.spark.retries.read", "cli"):  # executors do without
-        from confluent_kafka.admin import AdminClient
-    ensure_topics(AdminClient({"bootstrap.servers": given["kafka.bootstrap.servers"]}), sources, policy)
+    security = settings_of(given)
+    with Cluster(given["kafka.bootstrap.servers"], security=security.client()) as cluster:
+        ensure_topics(cluster, sources, policy)
     ours = {**given, "columns": ",".join(_NEEDED), "includeheaders": "true", "kafka.isolation.level": "read_committed"}
     streams = [spark.readStream.format("barnabas").options(**ours).load()]
     for retry, topic in enumerate(policy.retry_topics, 1):
@@ -85,6 +90,32 @@ def read(spark: SparkSession, options: Mapping[str, str], policy: RetryPolicy) -
         }
         streams.append(spark.readStream.format("barnabas").options(**delayed).load())
     return reduce(lambda one, other: one.unionByName(other), streams)
+
+
+def ensure_topics(cluster: Cluster, sources: Sequence[str], policy: RetryPolicy) -> None:
+    """Create the policy's topics that do not exist, with as many partitions as the largest source topic.
+
+    That of `barnabas.retries` asks through confluent-kafka, which drivers do without.
+
+    Raises:
+        MissingTopic: a source topic does not exist.
+        KafkaError: no broker responds, or this user may not see or create a topic.
+    """
+    found = describe_topics(cluster, [*sources, *policy.retry_topics, policy.dead_letter])
+    most = 0
+    for name, topic in found.items():
+        if isinstance(topic, TopicMetadata):
+            most = max(most, len(topic.partitions) if name in sources else 0)
+        elif topic.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise denied(topic, Access("Describe" if name == policy.dead_letter else "Read", "topic", name))
+        elif name in sources:
+            raise MissingTopic(f"topic {name} does not exist: create it first")
+    for name in (*policy.retry_topics, policy.dead_letter):
+        if isinstance(found[name], KafkaError):
+            try:
+                create_if_absent(cluster, NewTopic(name, most, configs=topic_settings(policy, name)))
+            except KafkaError as error:
+                raise may_not_create(error, name) from None
 
 
 def attempt(

@@ -97,3 +97,17 @@ def test_a_warning_never_fails_a_batch(fake: FakeCluster) -> None:
     fake.down = {0, 1}
     with Cluster("h:9092", connect=fake.connect, timeout_ms=1, sleep=lambda seconds: None) as cluster:
         warn_of_few_replicas(cluster)
+
+
+def test_who_may_not_create_it_gets_the_command_for_an_administrator(fake: FakeCluster, cluster: Cluster) -> None:
+    fake.create_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    with pytest.raises(KafkaError) as caught:
+        create_decision_topic(cluster, 60_000)
+    assert caught.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert (
+        f"`kafka-topics --create --topic {TOPIC} --partitions 1 --replication-factor 3 --config cleanup.policy=compact"
+        in (caught.value.message)
+    )
+    assert "--config min.insync.replicas=2`, and `kafka-acls --add " in caught.value.message
+    assert "\n" not in str(caught.value)
+    assert fake.requests.count("CreateTopics") == 1

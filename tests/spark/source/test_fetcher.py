@@ -469,10 +469,16 @@ def test_a_metadata_error_that_is_not_retriable_ends_the_task_after_a_moved_lead
 def test_an_error_that_is_not_retriable_is_raised(cluster):
     def before(name: str) -> None:
         if name == "Fetch":
-            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for you")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "not for you")
 
     cluster.before = before
     with pytest.raises(KafkaError, match="not for you"):
+        Task(cluster, 0, 5).offsets()
+
+
+def test_a_topic_that_this_user_may_not_read(cluster):
+    cluster.fetch_partition = failing(ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # type: ignore[method-assign]
+    with pytest.raises(KafkaError, match="this user needs Read on topic t: an administrator allows it with"):
         Task(cluster, 0, 5).offsets()
 
 

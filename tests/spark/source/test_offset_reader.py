@@ -299,3 +299,42 @@ def test_the_groups_offsets_are_committed_as_by_a_group_without_members(cluster)
     (request,) = seen
     assert (request.group_id, request.generation_id_or_member_epoch, request.member_id) == ("g", -1, "")
     assert cluster.commits["g"] == {("t", 0): 1, ("t", 1): 2}
+
+
+def test_a_topic_that_this_user_may_not_read_is_named_with_the_missing_right(cluster):
+    refuse_topic(cluster, "t", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    driver = Driver(cluster)
+    with pytest.raises(
+        KafkaError, match="this user needs Read on topic t: an administrator allows it with `kafka-acls "
+    ):
+        driver.reader.partitions()
+    assert driver.pauses_s == [], "nobody grants it while the query waits"
+
+
+def test_offsets_that_this_user_may_not_ask_for_are_named_with_the_missing_right(cluster):
+    refuse_offsets(cluster, ErrorCode.TOPIC_AUTHORIZATION_FAILED, 1_000)
+    with pytest.raises(KafkaError, match="this user needs Read on topic t: "):
+        Driver(cluster).reader.latest([("t", 0), ("t", 1)])
+
+
+def test_a_group_that_this_user_may_not_commit_to(cluster):
+    cluster.group_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    with pytest.raises(KafkaError, match="this user needs Read on group g: "):
+        Driver(cluster).reader.commit("g", {("t", 0): 1})
+
+
+def test_every_connection_has_the_security_of_the_options(cluster):
+    given: list[Any] = []
+    secured = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN"}
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    secured["kafka.sasl.jaas.config"] = f'{module} required username="u" password="p";'
+    options = parse_batch_options({"kafka.bootstrap.servers": "h:9092", "subscribe": "t", **secured}, 0)
+
+    def connect(*address: Any, **more: Any) -> Any:
+        given.append(more["security"])
+        return cluster.connect(*address, **more)
+
+    reader = OffsetReader(options, connect=connect)
+    reader.latest(reader.partitions())
+    assert len(given) >= 2
+    assert {each.protocol for each in given} == {"SASL_PLAINTEXT"}

@@ -9,6 +9,7 @@ import pytest
 
 from barnabas.spark import given_options
 from barnabas.spark.option_names import SOURCE_OPTIONS
+from barnabas.spark.security_options import NO_SECURITY
 from barnabas.spark.source import columns as columns_module
 from barnabas.spark.source import options as options_module
 from barnabas.spark.source.columns import DEFAULT
@@ -106,8 +107,8 @@ REFUSED = [
     ({"kafka.value.deserializer": "x"}, "Kafka option 'value.deserializer' is not supported"),
     ({"kafka.enable.auto.commit": "true"}, "Kafka option 'enable.auto.commit' is not supported"),
     ({"kafka.interceptor.classes": "x"}, "Kafka option 'interceptor.classes' is not supported"),
-    ({"kafka.security.protocol": "SASL_SSL"}, "kafka.security.protocol 'SASL_SSL' is not supported"),
-    ({"kafka.ssl.truststore.location": "x"}, "Option 'kafka.ssl.truststore.location' is not supported"),
+    ({"kafka.security.protocol": "TLS"}, "kafka.security.protocol: TLS is not one of"),
+    ({"kafka.ssl.truststore.location": "x"}, "kafka.ssl.truststore.location is given without kafka.security.protocol"),
     (
         {"startingOffsets": "first"},
         'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first; or earliest, latest, group:NAME, cut:NAME, '
@@ -248,7 +249,14 @@ def test_the_client_id_begins_with_the_group_prefix():
 
 
 def test_plaintext_is_accepted():
-    assert batch(**{"kafka.security.protocol": "plaintext"})
+    assert batch(**{"kafka.security.protocol": "plaintext"}).security is NO_SECURITY
+
+
+def test_options_of_tls_and_login_are_checked_when_the_columns_are_asked_for():
+    given = MINIMAL | {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN"}
+    for parse in (check_options, lambda options: parse_batch_options(options, NOW_MS)):
+        with pytest.raises(ValueError, match=r"^kafka\.sasl\.jaas\.config: is missing"):
+            parse(given)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +341,6 @@ def test_every_option_that_is_read_is_documented_and_the_other_way_round():
         f"{side}{kind}" for side in ("starting", "ending") for kind in ("Timestamp", "OffsetsByTimestamp", "Offsets")
     }
     read |= {"subscribe", "subscribePattern", "assign"}
-    read -= {"kafka.security.protocol"}
     assert read == set(documented())
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from barnabas.replication.fetch_session_cache import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
     from barnabas.security.authorizer import StandardAuthorizer
+    from barnabas.security.server_login import ServerLogin
     from barnabas.share.share_coordinator import ShareCoordinator
     from barnabas.share.share_partition_manager import SharePartitionManager
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
@@ -112,6 +113,7 @@ class ConnectionInfo:
         principal: who logged in; ANONYMOUS without a login.
         client_software_name, client_software_version: as the client says in ApiVersions.
         decisions: the authorizer's about this principal at this address.
+        login: of a listener with SASL; None without.
     """
 
     __slots__ = (
@@ -123,6 +125,7 @@ class ConnectionInfo:
         "listener_name",
         "local_host",
         "local_port",
+        "login",
         "peer_host",
         "peer_port",
         "principal",
@@ -148,6 +151,7 @@ class ConnectionInfo:
         self.decisions = Decisions()
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
+        self.login: ServerLogin | None = None
         self._on_close: dict[Callable[[str], None], None] | None = None
 
     def when_closed(self, callback: Callable[[str], None]) -> None:

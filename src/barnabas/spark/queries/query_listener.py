@@ -10,7 +10,7 @@ driver's, next to the page of the broker, which has the lag of every consumer gr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -19,6 +19,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from barnabas.spark.queries.progress_report import parse_report
 from barnabas.spark.queries.query_metrics import QueryMetrics
 from barnabas.spark.queries.topic_tail import TopicTail
+from barnabas.spark.security_options import SecurityOptions, settings_of
 from barnabas.spark.source.skipped_ranges import SkippedRanges
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def serve_metrics(
     registry: CollectorRegistry | None = None,
     bootstrap_servers: str | None = None,
     losses_topic: str | None = None,
+    security: Mapping[str, str] | None = None,
 ) -> MetricsPage:
     """Serve the metrics of the session's streaming queries, also of those that run already.
 
@@ -116,14 +118,15 @@ def serve_metrics(
         registry: whose other metrics the page shows as well, `prometheus_client.REGISTRY` for example.
         bootstrap_servers, losses_topic: the topic of the sources' option `lossesTopic`, for the metrics of what they
             skipped.
+        security: the options of TLS and login for this topic, as `format("barnabas")` takes them; others are ignored.
 
     Raises:
         RuntimeError: the page cannot listen there, or the topic cannot be read.
         NotInstalled: the topic is given, and confluent-kafka is not installed.
-        ValueError: only one of the last two is given.
+        ValueError: only one of the two is given, or TLS and login cannot be set up.
     """
     registry = CollectorRegistry() if registry is None else registry
-    tail = _tail(bootstrap_servers, losses_topic)
+    tail = _tail(bootstrap_servers, losses_topic, settings_of(security))
     try:
         server, _ = start_http_server(port, address, registry)
     except OSError as error:
@@ -146,7 +149,7 @@ def serve_metrics(
     return MetricsPage(f"http://{host}:{server.server_port}/metrics", closers)
 
 
-def _tail(bootstrap_servers: str | None, topic: str | None) -> TopicTail | None:
+def _tail(bootstrap_servers: str | None, topic: str | None, security: SecurityOptions) -> TopicTail | None:
     if (bootstrap_servers is None) != (topic is None):
         raise ValueError("losses_topic= and bootstrap_servers= go together")
-    return None if bootstrap_servers is None or topic is None else TopicTail(bootstrap_servers, topic)
+    return None if bootstrap_servers is None or topic is None else TopicTail(bootstrap_servers, topic, security)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from barnabas.client.librdkafka_security import librdkafka_security
+from barnabas.spark.security_options import NO_SECURITY, SecurityOptions
 from barnabas.words.requirements import needed_by
 
 __all__ = ["TopicTail"]
@@ -17,18 +19,20 @@ class TopicTail:
     Args:
         bootstrap_servers: of the cluster.
         topic: its name; it must exist.
+        security: TLS and login.
 
     Raises:
         RuntimeError: the topic does not exist, or no broker answers.
         NotInstalled: confluent-kafka, whose thread waits for records instead of the caller, is not installed.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+    def __init__(self, bootstrap_servers: str, topic: str, security: SecurityOptions = NO_SECURITY) -> None:
         with needed_by("serve_metrics with a losses topic", "cli"):
             from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
         self._topic = topic
         settings = {"bootstrap.servers": bootstrap_servers, "group.id": "barnabas-spark-metrics", "log_level": 2}
-        self._consumer = Consumer(settings | {"enable.auto.commit": False})
+        secured = librdkafka_security(security.client())
+        self._consumer = Consumer({**settings, "enable.auto.commit": False, **secured})
         try:
             found = self._consumer.list_topics(topic, timeout=_LISTING_S).topics[topic]
         except KafkaException:

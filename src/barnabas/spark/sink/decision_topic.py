@@ -1,5 +1,7 @@
 """The topic of the sink's decisions, `__barnabas_sink`: the first driver of a cluster creates it.
 
+A user who may not create topics, or none whose name begins with `__`, gets the administrator's command in the error.
+
 It gets three replicas, of which two must be in sync, so that a broker that loses its disk loses no decision. Brokers that
 are registered count, also while they are down (fenced): a topic that is created while one of three is away must not have
 two replicas for ever. The controller places a replica on the broker that is away, and it catches up when it is back.
@@ -18,8 +20,9 @@ from barnabas.client.brokers import describe_cluster
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.patience import insist
-from barnabas.client.topics import MIN_ISR, REPLICAS, create_if_absent, replicated
+from barnabas.client.topics import MIN_ISR, REPLICAS, NewTopic, create_if_absent, replicated
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.spark.denied import is_denied
 
 logger = logging.getLogger("barnabas.spark")
 
@@ -50,12 +53,15 @@ def create_decision_topic(cluster: Cluster, timeout_ms: int) -> None:
 
     def create() -> None:
         too_few.clear()
-        if TOPIC in cluster.metadata([TOPIC]).topics:
+        known = cluster.metadata([TOPIC])
+        if TOPIC in known.topics:
             return
         wanted = replicated(TOPIC, 1, _registered(cluster), TOPIC_SETTINGS)
         try:
             create_if_absent(cluster, wanted)
         except KafkaError as error:
+            if is_denied(error):
+                raise error_for(error.code, _for_an_administrator(wanted)) from None
             if error.code is ErrorCode.INVALID_REPLICATION_FACTOR:
                 too_few.append(error.message)
                 raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from None
@@ -81,6 +87,16 @@ def create_decision_topic(cluster: Cluster, timeout_ms: int) -> None:
             f"{TOPIC} cannot be created: the controller has found too few brokers for {timeout_ms} ms: {too_few[-1]}"
             " Start those that are down, or remove them with `barnabas cluster forget NODE`, and run the query again",
         ) from error
+
+
+def _for_an_administrator(wanted: NewTopic) -> str:
+    configs = " ".join(f"--config {name}={value}" for name, value in wanted.configs.items())
+    return (
+        f"the sink keeps its decisions in topic {TOPIC}, which does not exist or which this user may not see, and this user may"
+        f" not create it: an administrator does with `kafka-topics --create --topic {TOPIC} --partitions 1 --replication-factor"
+        f" {wanted.replication_factor} {configs}`, and `kafka-acls --add --allow-principal User:NAME --operation Read"
+        f" --operation Write --topic {TOPIC}`"
+    )
 
 
 def warn_of_few_replicas(cluster: Cluster) -> None:

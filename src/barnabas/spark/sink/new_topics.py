@@ -12,7 +12,8 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.patience import insist
 from barnabas.client.topics import NewTopic, create_if_absent
 from barnabas.protocol import topic_names
-from barnabas.spark.named_topics import partition_count
+from barnabas.protocol.errors import KafkaError
+from barnabas.spark.named_topics import may_not_create, partition_count
 from barnabas.words.printable import printable
 
 logger = logging.getLogger("barnabas.spark")
@@ -51,7 +52,10 @@ def create_missing(cluster: Cluster, topics: tuple[NewTopic, ...], timeout_ms: i
         KafkaError: no broker answered in time, or a topic may not be created.
     """
     for topic in topics:
-        insist(cluster, lambda topic=topic: create_if_absent(cluster, topic), timeout_ms)  # type: ignore[misc]
+        try:
+            insist(cluster, lambda topic=topic: create_if_absent(cluster, topic), timeout_ms)  # type: ignore[misc]
+        except KafkaError as error:
+            raise may_not_create(error, topic.name) from None
         found = partition_count(cluster, topic.name, timeout_ms)
         if found != topic.partitions:
             logger.warning(

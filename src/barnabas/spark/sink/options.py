@@ -1,8 +1,8 @@
 """The options of `df.writeStream.format("barnabas")` and `df.write.format("barnabas")`, checked once.
 
 The names are those of Spark's own Kafka sink, compared without regard to case, and more. Options that begin with
-`kafka.` configure the producer. Those that would break the guarantee, or leave a connection unprotected, are rejected;
-others that this sink does not use are accepted without effect, because jobs bring them from Spark's sink.
+`kafka.` configure the producer. Those that would break the guarantee are rejected; those of TLS and login are in
+`security_options`; others that this sink does not use are accepted without effect, because jobs bring them from Spark's sink.
 
 The table in `docs/spark-sink.md` has each option with its default and meaning; a test compares the two.
 """
@@ -17,6 +17,7 @@ from barnabas.client.topics import NewTopic
 from barnabas.records.compression import Compression
 from barnabas.spark.given_options import GivenOptions, addresses
 from barnabas.spark.option_names import SINK_OPTIONS, check_names
+from barnabas.spark.security_options import NO_SECURITY, SecurityOptions, security_options
 from barnabas.spark.sink.new_topics import parse_new_topics
 from barnabas.words.printable import printable
 
@@ -60,6 +61,7 @@ class SinkOptions:
     fail_on_different: bool = True
     checkpoint: str | None = None
     new_topics: tuple[NewTopic, ...] = ()
+    security: SecurityOptions = NO_SECURITY
 
     def sink_name(self, query: str) -> str:
         """Return the name under which a query's decisions are kept, and its transactional ids begin.
@@ -143,6 +145,7 @@ def _parse(given: GivenOptions, delivery: Delivery, query: str | None, batch: in
         fail_on_different=given.boolean("failOnDifferentBatch", default.fail_on_different),
         checkpoint=given.text("checkpointLocation"),
         new_topics=parse_new_topics(given.text("createTopics") or ""),
+        security=security_options(given),
     )
 
 
@@ -172,7 +175,6 @@ _REFUSED = {
 _REQUIRED = {
     "kafka.acks": ("all", "-1"),
     "kafka.enable.idempotence": ("true",),
-    "kafka.security.protocol": ("plaintext",),
 }
 
 
@@ -186,6 +188,3 @@ def _refuse_producer_settings(given: GivenOptions) -> None:
             raise ValueError(
                 f"{name} '{printable(value)}' is not supported by format(\"barnabas\"): it supports {accepted[0]} only"
             )
-    for name in given.names():
-        if name.startswith(("kafka.ssl.", "kafka.sasl.")):
-            raise ValueError(f"Option '{name}' is not supported by format(\"barnabas\"): it supports PLAINTEXT only")

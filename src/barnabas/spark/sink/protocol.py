@@ -56,6 +56,7 @@ from typing import TypeVar
 from barnabas.client.cluster import Cluster
 from barnabas.client.producer_transactions import Transaction, end_transactions
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.spark.denied import Access, denied
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.decision_scan import done_key
 from barnabas.spark.sink.decision_topic import TOPIC, warn_of_few_replicas
@@ -63,6 +64,7 @@ from barnabas.spark.sink.decisions import NO_BATCH, Decision, DecisionLog, new_t
 from barnabas.spark.sink.repeated_batch import check_order, check_rows, check_topic
 from barnabas.spark.sink.sink_batch import Prepared, SinkBatch, is_two_phase, taken_over, totals, transactions_of
 from barnabas.spark.sink.sink_transactions import FENCED, SinkTransactions
+from barnabas.words.sink_names import SEPARATOR
 
 ResultT = TypeVar("ResultT")
 
@@ -192,14 +194,26 @@ class SinkDriver:
 
     def _claimed_once(self, work: Callable[[DecisionLog, Decision | None], ResultT]) -> ResultT:
         log = DecisionLog(self._cluster, self._batch.name, self._timeout_ms, new_token=self._new_token)
-        log.claim()
         try:
+            log.claim()
             found = work(log, log.read())
+        except KafkaError as error:
+            log.release()
+            raise self._explained(error) from None
         except Exception:
             log.release()
             raise
         log.release()
         return found
+
+    def _explained(self, error: KafkaError) -> KafkaError:
+        if error.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            prefix, separator, _ = self._batch.name.partition(SEPARATOR)
+            return denied(error, Access("Write", "transactional-id", prefix + separator, is_prefix=True))
+        # A driver writes to no other topic. The one that says how to create it is complete.
+        if error.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED and error.message == error.code.default_message:
+            return denied(error, Access("Read", "topic", TOPIC), Access("Write", "topic", TOPIC))
+        return error
 
     def _commit_once(self, log: DecisionLog, last: Decision | None, prepared: Sequence[Prepared]) -> None:
         mine = transactions_of(prepared)

@@ -19,12 +19,14 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.producer import Producer
 from barnabas.client.producer_transactions import ProducerIdentity, Transaction
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.spark.security_options import SecurityOptions
 from barnabas.spark.sink.kept_ids import KeptId, KeptIds, folder_of_this_user
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.sink_batch import SinkBatch
@@ -57,7 +59,7 @@ class TaskProducers:
         self._connect = connect
         self._worker = worker or new_worker()
         self._kept = kept
-        self._clusters: dict[tuple[str, str, int], Cluster] = {}
+        self._clusters: dict[_Connections, Cluster] = {}
         self._at_rest: list[KeptId] = []
         self._next = 0
 
@@ -66,7 +68,7 @@ class TaskProducers:
 
     def cluster(self, options: SinkOptions) -> Cluster:
         """Return the connections that the worker's tasks share."""
-        key = (options.bootstrap_servers, options.client_id, options.request_timeout_ms)
+        key = _connections(options)
         if key not in self._clusters:
             self._clusters[key] = open_cluster(options, self._connect)
         return self._clusters[key]
@@ -142,11 +144,23 @@ class TaskProducers:
 def open_cluster(options: SinkOptions, connect: Callable[..., BlockingConnection] = BlockingConnection) -> Cluster:
     """Return the cluster that the options name; nothing is dialled yet."""
     return Cluster(
-        options.bootstrap_servers, client_id=options.client_id, timeout_ms=options.request_timeout_ms, connect=connect
+        options.bootstrap_servers,
+        client_id=options.client_id,
+        timeout_ms=options.request_timeout_ms,
+        connect=connect,
+        security=options.security.client(),
     )
 
 
-_lasting: dict[tuple[int, str, str, int], Cluster] = {}
+_Connections: TypeAlias = tuple[str, str, int, SecurityOptions]
+
+
+def _connections(options: SinkOptions) -> _Connections:
+    """Return what two queries of a process must have in common to share connections: also who logs in."""
+    return options.bootstrap_servers, options.client_id, options.request_timeout_ms, options.security
+
+
+_lasting: dict[tuple[int, _Connections], Cluster] = {}
 
 
 @contextlib.contextmanager
@@ -155,8 +169,10 @@ def lasting_cluster(options: SinkOptions) -> Iterator[Cluster]:
 
     Spark plans and commits each batch in such a process, and keeps it for the next batch.
     """
-    key = (os.getpid(), options.bootstrap_servers, options.client_id, options.request_timeout_ms)
-    cluster = _lasting.setdefault(key, open_cluster(options))
+    key = (os.getpid(), _connections(options))
+    cluster = _lasting.get(key)
+    if cluster is None:
+        cluster = _lasting[key] = open_cluster(options)
     try:
         yield cluster
     except BaseException:

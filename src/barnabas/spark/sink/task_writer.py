@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.compression import Compression
+from barnabas.spark.denied import Access, denied, is_denied
 from barnabas.spark.named_topics import partition_count
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.sink.columns import RowRouter
@@ -23,6 +24,7 @@ from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.sink_batch import Prepared, SinkBatch, taken_over
 from barnabas.spark.sink.sink_transactions import FENCED
 from barnabas.spark.sink.task_producers import TaskProducers
+from barnabas.words.sink_names import SEPARATOR
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +92,7 @@ def write_task(
             # Readers of committed records wait for every open transaction.
             with contextlib.suppress(KafkaError):
                 producer.abort()
-        raise _explained(error, options, batch, producer) from None
+        raise _explained(error, options, batch, producer, counts) from None
     if batch is None or digest is None:
         return Prepared(None, written)
     producers.keep(options, batch, producer)
@@ -98,13 +100,24 @@ def write_task(
     return Prepared(producer.transaction, written, producer.identity.two_phase, digest.value)
 
 
-def _explained(error: Exception, options: SinkOptions, batch: SinkBatch | None, producer: Producer | None) -> Exception:
+def _explained(
+    error: Exception,
+    options: SinkOptions,
+    batch: SinkBatch | None,
+    producer: Producer | None,
+    topics: Iterable[str],
+) -> Exception:
     """Return the error in words that say what to do next."""
     if not isinstance(error, KafkaError):
         return error
     if batch is not None and error.code in _TAKEN_OVER:
         two_phase = producer is not None and producer.identity is not None and producer.identity.two_phase
         return QueryError(taken_over(batch, two_phase))
+    if error.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return denied(error, Access("Write", "transactional-id", options.prefix + SEPARATOR, is_prefix=True))
+    # Also where the broker speaks of the cluster: writing without transactions needs Write on any topic (KIP-679).
+    if is_denied(error):
+        return denied(error, *(Access("Write", "topic", each) for each in topics))
     match error.code:
         case ErrorCode.INVALID_TRANSACTION_TIMEOUT:
             return QueryError(

@@ -23,8 +23,10 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
 from barnabas.client.outcome import result
 from barnabas.protocol.errors import KafkaError
+from barnabas.spark.denied import is_denied
 from barnabas.spark.named_topics import partition_count
 from barnabas.spark.plain_errors import plain_errors
+from barnabas.spark.sink.decision_topic import create_decision_topic
 from barnabas.spark.sink.new_topics import create_missing
 from barnabas.spark.sink.options import Delivery, SinkOptions, parse_batch_options, parse_stream_options
 from barnabas.spark.sink.protocol import SinkDriver
@@ -195,14 +197,22 @@ def _check(options: SinkOptions, columns: Mapping[str, str]) -> None:
         create_missing(cluster, options.new_topics, options.delivery_timeout_ms)
         if options.topic is not None:
             partition_count(cluster, options.topic, options.delivery_timeout_ms)
-        if options.delivery is Delivery.EXACTLY_ONCE and options.chooses_timeout:
-            _check_timeout(cluster, options)
+        if options.delivery is Delivery.EXACTLY_ONCE:
+            # Else a user who may not create it learns so when the tasks of the first batch are done.
+            create_decision_topic(cluster, options.delivery_timeout_ms)
+            if options.chooses_timeout:
+                _check_timeout(cluster, options)
 
 
 def _check_timeout(cluster: Cluster, options: SinkOptions) -> None:
     name = "transaction.max.timeout.ms"
     broker = ConfigResource(ResourceType.BROKER, str(next(iter(cluster.retry(cluster.nodes)))))
-    entries = result(describe_configs(cluster, [broker], names=[name])[broker])
+    try:
+        entries = result(describe_configs(cluster, [broker], names=[name])[broker])
+    except KafkaError as error:
+        if is_denied(error):  # the first task says it then
+            return
+        raise
     largest = next((int(entry.value) for entry in entries if entry.name == name and entry.value), None)
     if largest is not None and options.transaction_timeout_ms > largest:
         raise ValueError(

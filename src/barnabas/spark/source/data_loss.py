@@ -30,6 +30,7 @@ from barnabas.client.partition_records import append_batch
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
+from barnabas.spark.denied import Access, denied
 from barnabas.spark.named_topics import nearest_topic
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.source.options import SourceOptions
@@ -78,6 +79,7 @@ class LossReports:
 
         Raises:
             ValueError: `lossesTopic` does not exist.
+            KafkaError: it cannot be written to.
         """
         topic = self._options.losses_topic
         if topic is None or self._options.fail_on_data_loss:
@@ -88,6 +90,8 @@ class LossReports:
             if error is not None and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 meant = nearest_topic(cluster, topic)
                 raise ValueError(f"lossesTopic: topic {topic} does not exist; create it, then start the query{meant}")
+            if error is not None:
+                raise denied(error, Access("Write", "topic", topic))
         finally:
             cluster.close()
 
@@ -124,7 +128,8 @@ class LossReports:
         cluster = self._cluster()
         try:
             cluster.retry(lambda: append_batch(cluster, TopicPartition(topic, 0), batch))
-        except KafkaError as error:
+        except KafkaError as failure:
+            error = denied(failure, Access("Write", "topic", topic))
             raise KafkaError(error.code, f"cannot record what was skipped in topic {topic}: {error.message}") from None
         finally:
             cluster.close()
@@ -136,6 +141,7 @@ class LossReports:
             client_id=consumer.client_id,
             timeout_ms=consumer.request_timeout_ms,
             connect=self._connect,
+            security=self._options.security.client(),
         )
 
 

@@ -39,6 +39,7 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID
+from barnabas.spark.denied import Access, denied
 from barnabas.spark.plain_errors import QueryError
 from barnabas.spark.source.columnar import Selection, select_batches, to_arrow
 from barnabas.spark.source.data_loss import Loss, LossReports
@@ -93,6 +94,7 @@ class RangeFetcher:
         self._options = options
         self._wanted = wanted
         self._leader = leader
+        self._security = options.security.client()
         self._connect = connect
         self._losses = LossReports(options, connect)
         self._lookup = PartitionLookup(options, wanted.topic, wanted.partition, offset_reader)
@@ -141,6 +143,7 @@ class RangeFetcher:
                 self._leader.port,
                 client_id=consumer.client_id,
                 timeout_ms=consumer.request_timeout_ms,
+                security=self._security,
             )
         if not connection.unanswered:
             self._send(connection)
@@ -256,7 +259,7 @@ class RangeFetcher:
     def _recover(self, error: KafkaError) -> None:
         """Prepare a retry after a retriable error; raise any other error."""
         if not is_retriable(error):
-            raise error
+            raise denied(error, Access("Read", "topic", self._wanted.topic))
         self._retry(error)
 
     def _retry(self, error: KafkaError) -> None:

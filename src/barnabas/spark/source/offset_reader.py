@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from barnabas.client.cluster_metadata import TopicPartition as ClusterPartition
+from barnabas.client.cuts import CUTS_TOPIC
 from barnabas.client.group_offsets import list_group_offsets
 from barnabas.client.patience import is_retriable
 from barnabas.client.topic_growth import list_growth
@@ -34,6 +35,7 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.ordered_growth import Generation
+from barnabas.spark.denied import Access, asking, denied
 from barnabas.spark.named_topics import nearest_topic
 from barnabas.spark.source.named_positions import cut_position, group_position
 from barnabas.spark.source.offsets import (
@@ -100,6 +102,7 @@ class OffsetReader:
             clock=clock,
             sleep=sleep,
             connect=connect,
+            security=options.security.client(),
         )
         self._clock = clock
         self._sleep = sleep
@@ -239,9 +242,11 @@ class OffsetReader:
 
     def _named(self, limit: ByGroup | ByCut, partitions: list[TopicPartition]) -> Position:
         if isinstance(limit, ByCut):
-            return cut_position(self._cluster, limit.name, partitions, self.topic_ids())
+            with asking(Access("Read", "topic", CUTS_TOPIC)):
+                return cut_position(self._cluster, limit.name, partitions, self.topic_ids())
         is_committed = self._options.consumer.isolation_level is IsolationLevel.READ_COMMITTED
-        return group_position(self._cluster, limit.group_id, partitions, require_stable=is_committed)
+        with asking(Access("Describe", "group", limit.group_id)):
+            return group_position(self._cluster, limit.group_id, partitions, require_stable=is_committed)
 
     def _specific(self, limit: Specific, reached: Mapping[TopicPartition, int]) -> Position:
         first = [each for each, offset in limit.offsets.items() if offset == EARLIEST_OFFSET]
@@ -321,7 +326,8 @@ class OffsetReader:
                     if answer.error_code:
                         raise error_for(answer.error_code)
 
-        self._cluster.retry(ask)
+        with asking(Access("Read", "group", group_id)):
+            self._cluster.retry(ask)
 
     def committed_notes(self, group_id: str, partitions: Iterable[TopicPartition]) -> set[str]:
         """Return the metadata of the offsets that a group committed for some partitions."""
@@ -349,7 +355,7 @@ class OffsetReader:
                 error = found.errors.get(name) or error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise error_for(error.code, f"topic {name} does not exist")
-                raise error
+                raise denied(error, Access("Read", "topic", name))
         return found
 
     def _ask_metadata(self, topics: list[str] | None) -> ClusterMetadata:
@@ -428,7 +434,8 @@ def _list_offsets(
     for topic in connection.request(request).topics:
         for answer in topic.partitions:
             each = ClusterPartition(topic.name, answer.partition_index)
-            found[each] = error_for(answer.error_code) if answer.error_code else answer.offset
+            error = error_for(answer.error_code) if answer.error_code else None
+            found[each] = answer.offset if error is None else denied(error, Access("Read", "topic", topic.name))
     return found
 
 

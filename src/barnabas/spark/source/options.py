@@ -4,11 +4,11 @@ The names are those of Spark's own Kafka source, compared without regard to case
 source rejects are rejected here with the same message, so a job that moves from one source to the other fails in the
 same place.
 
-Options that begin with `kafka.` configure the consumer. Security settings are rejected, because ignoring one would mean
-reading unencrypted. Settings that this source does not use are accepted without effect, because jobs bring them from
-Spark's source. `kafka.max.partition.fetch.bytes` is 8 MB by default: a task reads one partition, and small fetches are
-slow. `kafka.isolation.level` is `read_committed` by default, unlike Kafka's: the rows of a transaction that was aborted
-are rows that its writer took back.
+Options that begin with `kafka.` configure the consumer. Those of TLS and login are in `security_options`. Settings that
+this source does not use are accepted without effect, because jobs bring them from Spark's source.
+`kafka.max.partition.fetch.bytes` is 8 MB by default: a task reads one partition, and small fetches are slow.
+`kafka.isolation.level` is `read_committed` by default, unlike Kafka's: the rows of a transaction that was aborted are
+rows that its writer took back.
 
 The table in `docs/spark.md` has each option with its default and meaning; a test compares the two.
 """
@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 from barnabas.spark.given_options import GivenOptions, addresses
 from barnabas.spark.option_names import SOURCE_OPTIONS, check_names
+from barnabas.spark.security_options import NO_SECURITY, SecurityOptions, security_options
 from barnabas.spark.source.columns import chosen_columns, schema
 from barnabas.spark.source.offsets import (
     EARLIEST_OFFSET,
@@ -146,6 +147,7 @@ class SourceOptions:
     api_timeout_ms: int
     consumer: ConsumerSettings
     words: OptionWords = SPARK
+    security: SecurityOptions = NO_SECURITY
 
 
 def schema_of(options: Mapping[str, str]) -> str:
@@ -162,12 +164,14 @@ def check_options(options: Mapping[str, str]) -> None:
     """Check what can be checked before it is known whether the query is a batch or a stream.
 
     Raises:
-        ValueError: a name is nearly that of an option, or an address is not valid; the message is for the user.
+        ValueError: a name is nearly that of an option, an address is not valid, or TLS and login cannot be set up; the
+            message is for the user.
     """
     given = GivenOptions(options)
     check_names(options, SOURCE_OPTIONS)
     addresses(given)
     chosen_columns(given)
+    security_options(given)
 
 
 def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOptions:
@@ -265,6 +269,7 @@ def _parse(given: GivenOptions, now_ms: int, default_start: OffsetLimit) -> Sour
         fetch_offset_retry_interval_ms=given.not_negative("fetchOffset.retryIntervalMs", 1000),
         api_timeout_ms=given.not_negative("kafka.default.api.timeout.ms", 60_000),
         consumer=_consumer(given),
+        security=security_options(given),
     )
 
 
@@ -346,14 +351,6 @@ def _refuse_consumer_settings(given: GivenOptions) -> None:
     for name, sentence in _REFUSED.items():
         if given.text(name) is not None:
             raise ValueError(sentence)
-    protocol = given.text("kafka.security.protocol")
-    if protocol is not None and protocol.strip().upper() != "PLAINTEXT":
-        raise ValueError(
-            f"kafka.security.protocol '{protocol}' is not supported by format(\"barnabas\"): it supports PLAINTEXT only"
-        )
-    for name in given.names():
-        if name.startswith(("kafka.ssl.", "kafka.sasl.")):
-            raise ValueError(f"Option '{name}' is not supported by format(\"barnabas\"): it supports PLAINTEXT only")
 
 
 def _refuse_offset(limit: Specific, offset: int, sentence: str) -> None:

@@ -33,6 +33,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from barnabas.spark.security_options import NO_SECURITY, SecurityOptions
 from barnabas.spark.source.fetcher import RangeFetcher
 from barnabas.spark.source.offset_reader import Leader, OffsetReader
 from barnabas.spark.source.options import IsolationLevel, SourceOptions, parse_batch_options
@@ -163,11 +164,13 @@ def audit(
     from_first: bool = False,
     to_end: bool = False,
     part: Part = _EVERYTHING,
+    security: SecurityOptions = NO_SECURITY,
 ) -> Iterator[PartitionAudit]:
     """Yield the findings of each partition of a topic; the arguments are those of `compare`.
 
     Args:
         part: what is audited; partitions without records of it have no findings.
+        security: TLS and login.
 
     Raises:
         KafkaError: the topic does not exist, or cannot be read.
@@ -182,6 +185,7 @@ def audit(
         },
         0,
     )
+    options = replace(options, security=security)
     reader = OffsetReader(options)
     try:
         partitions = reader.partitions()
