@@ -84,6 +84,7 @@ class Broker:
             remote=self.remote,
         )
         self.services: Any = SimpleNamespace(
+            authorizer=None,
             node_id=node_id,
             config=config,
             replica_manager=self.replicas,

@@ -78,6 +78,7 @@ class Broker:
         self.replicas.own_broker_epoch = lambda: self.epoch
         self.replicas.make_replicated = self.replicated
         self.services = SimpleNamespace(
+            authorizer=None,
             node_id=self.node_id,
             replica_manager=self.replicas,
             fetch_sessions=FetchSessionCache(100, random.Random(self.lives)),

@@ -51,6 +51,7 @@ class Hosting:
         )
         self.sessions = FetchSessionCache(1000, random.Random(7))
         self.services: Any = SimpleNamespace(
+            authorizer=None,
             node_id=NODE,
             replica_manager=self.replicas,
             fetch_sessions=self.sessions,

@@ -17,6 +17,7 @@ from barnabas.api.serving.producer_errors import producer_error
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from barnabas.protocol.topic_names import is_internal
+from barnabas.security.acls import AclOperation, ResourceType
 from barnabas.steps import gather
 from barnabas.turns import ELEMENT, pace
 
@@ -53,11 +54,15 @@ async def handle(context: RequestContext, request: AddPartitionsToTxnRequest) ->
 
 async def _one(context: RequestContext, transaction: _Transaction) -> _Result:
     image = context.services.image().topics
+    # Brokers, which send the later versions, are asked for the cluster.
+    asker = context.asker if context.version < BATCHED_SINCE else None
     partitions: dict[_Partition, ErrorCode] = {}
     missing: dict[_Partition, ErrorCode] = {}
     for topic in transaction.topics:
         await pace(ELEMENT)
         is_refused = context.version < BATCHED_SINCE and is_internal(topic.name)
+        if asker is not None and not asker.may(AclOperation.WRITE, ResourceType.TOPIC, topic.name):
+            is_refused = True
         for index in topic.partitions:
             await pace(ELEMENT)
             partition = (topic.name, index)

@@ -10,6 +10,7 @@ Version 0 lets the coordinator make the member id; from 1 the client makes it (K
 
 from __future__ import annotations
 
+from barnabas.api.authorization.members import check_member
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.excess import check_subscription
 from barnabas.group.consumer import requests
@@ -31,5 +32,6 @@ def check_consumer_groups_enabled(context: RequestContext) -> None:
 async def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Answer a member of a consumer group."""
     check_consumer_groups_enabled(context)
+    await check_member(context.asker, request.group_id, request.subscribed_topic_names)
     await check_subscription(context, request.subscribed_topic_names)
     return await requests.heartbeat(context.services.group_coordinator, request, context.sender)

@@ -8,6 +8,9 @@ Version 0 is KIP-932.
 
 from __future__ import annotations
 
+from functools import partial
+
+from barnabas.api.authorization import share_offsets
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.share_requests import check_share_groups_enabled
 from barnabas.protocol.messages import DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse
@@ -16,5 +19,12 @@ from barnabas.protocol.messages import DeleteShareGroupOffsetsRequest, DeleteSha
 async def handle(context: RequestContext, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     """Delete offsets."""
     check_share_groups_enabled(context)
+    asker = context.asker
+    if asker is not None:
+        return await share_offsets.delete(asker, request, partial(_delete, context))
+    return await _delete(context, request)
+
+
+async def _delete(context: RequestContext, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     topics = [topic.topic_name for topic in request.topics]
     return await context.services.share.groups.delete_offsets(request.group_id, topics)

@@ -9,6 +9,9 @@ Version 1 adds the lag (KIP-1226).
 
 from __future__ import annotations
 
+from functools import partial
+
+from barnabas.api.authorization import share_offsets
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.share_requests import is_share_enabled
 from barnabas.protocol.errors import ErrorCode
@@ -30,6 +33,13 @@ async def handle(
 async def _describe(context: RequestContext, asked: _Asked) -> _Group:
     if not is_share_enabled(context):
         return _Group(group_id=asked.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
+    asker = context.asker
+    if asker is not None:
+        return await share_offsets.describe(asker, asked, partial(_found, context))
+    return await _found(context, asked)
+
+
+async def _found(context: RequestContext, asked: _Asked) -> _Group:
     if asked.topics is not None and not asked.topics:
         return _Group(group_id=asked.group_id)
     return await context.services.share.groups.describe_offsets(asked)

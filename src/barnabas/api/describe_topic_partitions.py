@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from barnabas.api.authorization.operations import TOPIC_OPERATIONS as TOPIC_BITS
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.serving.context import RequestContext
@@ -22,6 +23,7 @@ from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from barnabas.security.acls import AclOperation, ResourceType
 from barnabas.turns import ELEMENT, RECORD, is_long, pace
 
 _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
@@ -33,7 +35,18 @@ async def handle(context: RequestContext, request: DescribeTopicPartitionsReques
     find = partial(_names, image, request)
     has_many = is_long(max(len(image.topics.by_name), len(request.topics)) * RECORD)
     names = await context.services.loop.run_in_executor(None, find) if has_many else find()
-    return await _page(context, request, image, names)
+    asker = context.asker
+    if asker is None:
+        return await _page(context, request, image, names)
+    allowed, denied = await asker.split(names, AclOperation.DESCRIBE, ResourceType.TOPIC, str)
+    response = await _page(context, request, image, allowed)
+    for topic in response.topics:
+        await pace(ELEMENT)
+        topic.topic_authorized_operations = asker.bits(TOPIC_BITS, ResourceType.TOPIC, topic.name or "")
+    for name in denied if request.topics else ():  # Of all topics those are left out.
+        await pace(ELEMENT)
+        response.topics.append(_Topic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name))
+    return response
 
 
 async def _page(

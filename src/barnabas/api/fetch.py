@@ -20,6 +20,8 @@ Version 4 adds the isolation level, 5 the log start offset, 7 sessions (KIP-227)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from barnabas.api.serving.advertised import name_leaders
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.throttling import fetch_bytes_limit, throttled_fetch
@@ -28,6 +30,7 @@ from barnabas.protocol.messages import FetchRequest, FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.replication.fetch_reader import FetchParams, Reading
 from barnabas.replication.fetch_session import FetchPartition
+from barnabas.security.acls import AclOperation, ResourceType
 from barnabas.turns import ELEMENT, RECORD, is_long, pace
 
 RACK_VERSION = 11
@@ -65,6 +68,10 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
             accounting.is_settled = True
         else:
             max_bytes = min(max_bytes, fetch_bytes_limit(context))
+    may_read = _may_read(context, replica_id)
+    if services.authorizer is not None and session.session is not None:
+        # A denial reaches the partitions of the session that have nothing new, too.
+        session.session.note_rights(services.authorizer.version)
     params = FetchParams(
         version,
         replica_id,
@@ -76,6 +83,7 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
         replica_epoch=replica_epoch,
         rack=rack,
         listener=context.connection.listener_name,
+        may_read=may_read,
     )
     read = await services.replica_manager.fetches.fetch(params, session.partitions, session.session)
     # Few partitions were asked for, but many of the session have changed.
@@ -93,6 +101,21 @@ async def handle(context: RequestContext, request: FetchRequest) -> FetchRespons
     if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
         await _point_to_leaders(context, read, response)
     return response
+
+
+def _may_read(context: RequestContext, replica_id: int) -> Callable[[str | None], bool] | None:
+    """Return what says whether the sender may read a topic; None if it may read everything."""
+    asker = context.asker
+    if asker is None:
+        return None
+    if replica_id >= 0:
+        is_node = asker.may_cluster(AclOperation.CLUSTER_ACTION)
+        return None if is_node else lambda topic: False
+
+    def may_read(topic: str | None) -> bool:
+        return topic is None or asker.may(AclOperation.READ, ResourceType.TOPIC, topic)
+
+    return may_read
 
 
 def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.context import RequestContext
-from barnabas.api.serving.topic_creation import create_topics
+from barnabas.api.serving.topic_creation import create_internal_topic
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode
@@ -53,8 +53,8 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Fi
 
 async def _create(context: RequestContext, topic: str) -> None:
     """Create the topic, and wait a while until each of its partitions has a leader."""
-    codes = await create_topics(context, [topic])
-    if codes[topic] != ErrorCode.LEADER_NOT_AVAILABLE:
+    code = await create_internal_topic(context.services, topic, needed_by=context)
+    if code != ErrorCode.LEADER_NOT_AVAILABLE:
         return
     for _ in range(CREATION_WAIT_MS // CREATION_POLL_MS):
         if _has_leaders(_image_of(context, topic)):

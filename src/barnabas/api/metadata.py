@@ -22,7 +22,9 @@ version 10, 10 topic ids, 12 requests by topic id (KIP-516), 13 an error code fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from functools import partial
 
+from barnabas.api.authorization.metadata import metadata
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.api.serving.context import RequestContext
@@ -39,6 +41,15 @@ NULLABLE_NAME_VERSION = 12
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    asker = context.asker
+    if asker is None:
+        return await _answer(context, request)
+    creates_topics = context.services.config.auto_create_topics_enable
+    return await metadata(asker, request, partial(_answer, context), creates_topics=creates_topics)
+
+
+async def _answer(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    """Answer about the topics that the client may describe."""
     wanted = await _wanted(context, request)
     missing = await _to_create(context, request, wanted)
     gone = {name for name in missing if name in context.services.recent_deletions}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.share_requests import (
     acknowledge,
+    check_group,
     check_member,
     check_share_groups_enabled,
     lead_hints,
@@ -33,6 +34,7 @@ _Topic = ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse
 async def handle(context: RequestContext, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Apply the acknowledgements, and answer when all are written."""
     check_share_groups_enabled(context)
+    check_group(context, request.group_id)
     group_id, member_id = check_member(request.group_id, request.member_id)
     epoch = request.share_session_epoch
     manager = context.services.share.partitions

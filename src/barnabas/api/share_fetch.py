@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from barnabas.api.authorization.asker import Asker
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.share_requests import (
     RENEW_VERSION,
     acknowledge,
+    check_group,
     check_member,
     check_share_groups_enabled,
     lead_hints,
@@ -31,6 +33,7 @@ from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchRequest, ShareFetchResponse
 from barnabas.replication.fetch_session_cache import FINAL_EPOCH, INITIAL_EPOCH, next_epoch
+from barnabas.security.acls import AclOperation, ResourceType
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.sessions import ShareSession, TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer
@@ -48,6 +51,7 @@ _Topic = ShareFetchResponse.ShareFetchableTopicResponse
 async def handle(context: RequestContext, request: ShareFetchRequest) -> ShareFetchResponse:
     """Apply the acknowledgements, then acquire."""
     check_share_groups_enabled(context)
+    check_group(context, request.group_id)
     group_id, member_id = check_member(request.group_id, request.member_id)
     is_renew = context.version >= RENEW_VERSION and request.is_renew_ack
     if is_renew:
@@ -79,7 +83,7 @@ async def handle(context: RequestContext, request: ShareFetchRequest) -> ShareFe
             isolation_level=manager.settings.isolation_level(group_id),
         )
         rejected: FetchAnswer = {}
-        wanted = await _wanted(services.image().topics.by_id, session, rejected)
+        wanted = await _wanted(services.image().topics.by_id, session, rejected, context.asker)
         fetched = {**await manager.fetch(params, wanted, epoch), **rejected}
     outcome = await acknowledging
     response = await _response(context, group_id, session, epoch, fetched, outcome)
@@ -145,7 +149,7 @@ def _name(by_id: Mapping[bytes, TopicImage], topic_id: bytes) -> str | None:
 
 
 async def _wanted(
-    by_id: Mapping[bytes, TopicImage], session: ShareSession, rejected: FetchAnswer
+    by_id: Mapping[bytes, TopicImage], session: ShareSession, rejected: FetchAnswer, asker: Asker | None
 ) -> list[TopicPartitionId]:
     """Return the session's partitions that exist; put an error for each other one into `rejected`."""
     wanted = []
@@ -154,6 +158,8 @@ async def _wanted(
         topic = by_id.get(partition_id.topic_id)
         if shared.topic is None:
             rejected[partition_id] = _rejected(partition_id, ErrorCode.UNKNOWN_TOPIC_ID)
+        elif asker is not None and not asker.may(AclOperation.READ, ResourceType.TOPIC, shared.topic):
+            rejected[partition_id] = _rejected(partition_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         elif topic is None or partition_id.partition not in topic.partitions:
             rejected[partition_id] = _rejected(partition_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:

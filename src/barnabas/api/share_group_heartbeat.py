@@ -10,6 +10,7 @@ Version 1 is KIP-932; version 0, its early access, is not served.
 
 from __future__ import annotations
 
+from barnabas.api.authorization import members as authorization
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.excess import check_subscription
 from barnabas.api.serving.share_requests import check_member, check_share_groups_enabled
@@ -19,6 +20,7 @@ from barnabas.protocol.messages import ShareGroupHeartbeatRequest, ShareGroupHea
 async def handle(context: RequestContext, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
     """Handle a member's heartbeat."""
     check_share_groups_enabled(context)
+    await authorization.check_member(context.asker, request.group_id, request.subscribed_topic_names)
     check_member(request.group_id, request.member_id)
     await check_subscription(context, request.subscribed_topic_names)
     return await context.services.share.groups.heartbeat(request, context.sender)

@@ -11,6 +11,9 @@ Version 1 adds the assignor's name and the topology description.
 
 from __future__ import annotations
 
+from functools import partial
+
+from barnabas.api.authorization.members import describe_streams_groups
 from barnabas.api.serving.authorized_operations import add_group_operations
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.streams_group_heartbeat import check_streams_enabled
@@ -25,8 +28,13 @@ NO_DESCRIPTION_STORED = 1
 async def handle(context: RequestContext, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Describe streams groups."""
     check_streams_enabled(context)
-    groups = await requests.describe(context.services.group_coordinator, request.group_ids)
-    await add_group_operations(request, groups)
+    find = partial(requests.describe, context.services.group_coordinator)
+    asker = context.asker
+    if asker is None:
+        groups = await find(request.group_ids)
+        await add_group_operations(request, groups)
+    else:
+        groups = await describe_streams_groups(asker, request.group_ids, find, request.include_authorized_operations)
     if request.include_topology_description:
         for group in groups:
             await pace(RECORD)

@@ -10,6 +10,7 @@ Version 1 reports missing client tags and can ask for a topology description, wh
 
 from __future__ import annotations
 
+from barnabas.api.authorization.members import check_member, topics_of_topology
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.excess import check_elements
 from barnabas.api.serving.streams_internal_topics import create_internal_topics
@@ -17,6 +18,7 @@ from barnabas.group.streams import requests
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from barnabas.protocol.topic_names import fault, is_internal
+from barnabas.security.acls import AclOperation, ResourceType
 
 STREAMS_VERSION = "streams.version"
 STREAMS_PROTOCOL = "streams"
@@ -34,11 +36,15 @@ async def handle(context: RequestContext, request: StreamsGroupHeartbeatRequest)
     """Answer a member of a streams group."""
     check_streams_enabled(context)
     check_elements(context, request)
+    asker = context.asker
+    if asker is not None:
+        asker.need(AclOperation.READ, ResourceType.GROUP, request.group_id)
     wrong = None if request.topology is None else _wrong_topics(request.topology)
     if wrong is not None:
         return StreamsGroupHeartbeatResponse(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=wrong)
+    await check_member(asker, request.group_id, topics_of_topology(request.topology))
     result = await requests.heartbeat(context.services.group_coordinator, request, context.sender)
-    create_internal_topics(context, result)
+    await create_internal_topics(context, result)
     return result.response
 
 

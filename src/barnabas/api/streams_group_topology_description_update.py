@@ -15,6 +15,7 @@ from barnabas.protocol.messages import (
     StreamsGroupTopologyDescriptionUpdateRequest,
     StreamsGroupTopologyDescriptionUpdateResponse,
 )
+from barnabas.security.acls import AclOperation, ResourceType
 
 
 async def handle(
@@ -22,6 +23,8 @@ async def handle(
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
     """Reject a topology description."""
     check_streams_enabled(context)
+    if (asker := context.asker) is not None:
+        asker.need(AclOperation.READ, ResourceType.GROUP, request.group_id)
     return StreamsGroupTopologyDescriptionUpdateResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,
         error_message="The broker has no streams group topology description plugin configured.",

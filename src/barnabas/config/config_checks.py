@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from barnabas.config.authorizer_settings import of_authorizer
 from barnabas.config.listener_security import check_mechanisms, is_honoured, why_unused
 from barnabas.config.node_roles import NodeRoles
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
@@ -71,7 +72,8 @@ def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], co
 
     A setting of listeners is honoured if barnabas knows it and a listener has TLS or SASL; see `listener_security`.
     """
-    asking = [name for name, text in sorted(given.items()) if unserved(name, text, keys)]
+    honoured = of_authorizer(given)
+    asking = [name for name, text in sorted(given.items()) if name not in honoured and unserved(name, text, keys)]
     unknown = [shown(name, given[name], keys) for name in asking if not is_honoured(name, config)]
     if unknown:
         raise ConfigError(

@@ -18,6 +18,14 @@ UNCOMMITTED = "The change was not committed in time; it may still be."
 NOT_ACTIVE = "This node is not the active controller."
 
 
+class Client(NamedTuple):
+    """The client for which a broker sends a request to the controller."""
+
+    client_id: str | None
+    host: str
+    correlation_id: int
+
+
 class ControllerRequest(NamedTuple):
     """Attributes: `deadline_ms` and `expires_ms`, of the monotonic clock, say until when it may begin and must end."""
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.clock import Clock
 from barnabas.metadata.config_entries import ConfigResolver
-from barnabas.metadata.controller_request import FORWARDING_TIMEOUT_MS, NOT_ACTIVE, ControllerRequest
+from barnabas.metadata.controller_request import FORWARDING_TIMEOUT_MS, NOT_ACTIVE, Client, ControllerRequest
 from barnabas.metadata.controller_view import ControllerSettings, PartitionQuota
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_loader import MetadataLoader
@@ -42,6 +42,13 @@ logger = logging.getLogger(__name__)
 
 NO_EPOCH = -1
 
+Guard = Callable[
+    [int, int, Message, Principal, str, Callable[[Message], "asyncio.Future[Any]"]], Coroutine[Any, Any, Message | None]
+]
+"""Asks the authorizer: takes api key, version, request, principal and address of a client, and a function that has the controller answer
+what is allowed; awaits the response, or raises KafkaError. `api.authorization.guard.ControllerGuard.answer` is one.
+"""
+
 _VOTER_KEYS = (ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER)
 
 
@@ -61,6 +68,7 @@ class LocalController:
         active: the controller, while this node is the active one.
         counts: of its work in all its times as the active controller.
         voters: answers the requests that change the voters of the quorum, while this node leads it.
+        guard: asks the authorizer about clients' requests; None if everything is allowed.
         when_active: called when this node has become the active one.
     """
 
@@ -83,6 +91,7 @@ class LocalController:
         self.active: QuorumController | None = None
         self.counts = ControllerCounts()
         self.voters: VoterRequests | None = None
+        self.guard: Guard | None = None
         self.when_active: Callable[[], None] | None = None
         self._configs = configs
         self._loader = loader
@@ -124,7 +133,7 @@ class LocalController:
         deadline_ms: int | None = None,
         mutation_quota: PartitionQuota | None = None,
         is_long: bool = False,
-        client: object = None,
+        client: Client | None = None,
     ) -> asyncio.Future[Any]:
         """Answer a request.
 
@@ -132,13 +141,32 @@ class LocalController:
             deadline_ms: until when the request may begin, by the wall clock; None for no limit but the minute in which it must end.
             mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
             is_long: the request takes too long for one turn of the loop.
-            client: nothing here depends on it; a request to another node's controller names it.
+            principal, client: who asks; the guard is not called if `client` is None: this node asks in its own name.
 
         Returns:
             A future of the response; it also carries every exception. It fails with a `KafkaError` when the whole
             request does: NOT_CONTROLLER on a node that does not lead, REQUEST_TIMED_OUT when its time is over (a change
             may then still be committed), or what the API's manager raises.
         """
+        guard = self.guard
+        if guard is None or client is None:
+            return self._ask(api_key, version, request, deadline_ms, mutation_quota, is_long)
+
+        def ask(allowed: Message) -> asyncio.Future[Any]:
+            return self._ask(api_key, version, allowed, deadline_ms, mutation_quota, is_long)
+
+        assert self._loop is not None, "a guarded controller has a loop"
+        return start(guard(api_key, version, request, principal, client.host, ask), self._loop)
+
+    def _ask(
+        self,
+        api_key: int,
+        version: int,
+        request: Message,
+        deadline_ms: int | None,
+        mutation_quota: PartitionQuota | None,
+        is_long: bool,
+    ) -> asyncio.Future[Any]:
         expires_ms = self._clock.monotonic_ms() + FORWARDING_TIMEOUT_MS
         if deadline_ms is not None:
             deadline_ms = self._clock.to_monotonic_ms(deadline_ms)

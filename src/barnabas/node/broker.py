@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from barnabas.node.metrics_endpoint import MetricsEndpoint
     from barnabas.quorum.metadata_quorum import MetadataQuorum
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
+    from barnabas.security.authorizer import StandardAuthorizer
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
 __all__ = ["BrokerServer"]
@@ -75,6 +76,7 @@ class BrokerServer:
     Args:
         resolver: resolves this node's settings.
         membership: what the node does alone, or as a member of a cluster.
+        authorizer: None if everything is allowed.
 
     Attributes:
         image: the metadata as of now.
@@ -89,6 +91,7 @@ class BrokerServer:
         resolver: ConfigResolver,
         membership: Membership,
         on_fault: Callable[[BaseException], None],
+        authorizer: StandardAuthorizer | None = None,
     ) -> None:
         self.config = config
         self.image = MetadataImage()
@@ -108,6 +111,7 @@ class BrokerServer:
         self._resolver = resolver
         self._membership = membership
         self._on_fault = on_fault
+        self._authorizer = authorizer
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
         # Done when the metadata of this broker has it as unfenced for the first time.
@@ -276,6 +280,7 @@ class BrokerServer:
             client_metrics=self._make_client_metrics,
             monotonic_ns=runtime.monotonic_ns,
             recent_deletions=RecentDeletions(runtime.now_ms),
+            authorizer=self._authorizer,
         )
 
     def log_config_of(self, topic: str) -> LogConfig:

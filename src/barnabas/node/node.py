@@ -36,6 +36,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from barnabas.api.authorization.guard import ControllerGuard
+from barnabas.config.authorizer_settings import authorizer_of
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.config.config_table import EMBEDDED_DEFAULTS, config_schema
@@ -48,6 +50,7 @@ from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import META_PROPERTIES
+from barnabas.metadata.acl_publisher import AclPublisher
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
     from barnabas.net.listener import Listener
     from barnabas.node.metrics_endpoint import MetricsEndpoint
     from barnabas.quorum.controller_server import ControllerServer
+    from barnabas.security.authorizer import StandardAuthorizer
 
 __all__ = ["CannotStart", "Node"]
 
@@ -113,6 +117,7 @@ class Node:
         self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
         self._leaderless = LeaderlessPartitions()
+        self._authorizer = authorizer_of(config.properties)
         self._timers = Timers(loop)
         self._failed = loop.create_future()
         self._has_joined = False
@@ -125,7 +130,9 @@ class Node:
         self._membership = membership_of(config, self._runtime)
         self._broker: BrokerServer | None = None
         if config.is_broker:
-            self._broker = BrokerServer(config, self._runtime, self._resolver, self._membership, self.fail)
+            self._broker = BrokerServer(
+                config, self._runtime, self._resolver, self._membership, self.fail, self._authorizer
+            )
         self._controllers = self._make_controller_server() if config.controller_listeners else None
         self.log_manager: LogManager
 
@@ -297,6 +304,8 @@ class Node:
             self._has_joined = True
             server = self._broker or self._controllers
             assert server is not None, "a node is a broker, a controller, or both"
+            if self._authorizer is not None:
+                self._authorize(self._authorizer)
             self._membership.report_changes(self.quorum, self._has_active_controller, server.connections, self._timers)
             self._serve_controllers()
             self.quorum.start()
@@ -311,6 +320,14 @@ class Node:
             remedy = "a file is damaged: restore it from a copy"
             raise CannotStart(f"cannot read the metadata in {root}: {in_words(error)} ({remedy})") from None
 
+    def _authorize(self, authorizer: StandardAuthorizer) -> None:
+        """Let the authorizer learn the access control lists, and the controller of this node ask it."""
+        # First, so that the other publishers find the rights of the commit in force.
+        self.quorum.loader.add_publisher(AclPublisher(authorizer).publish)
+        controller = self.quorum.local_controller
+        if controller is not None:
+            controller.guard = ControllerGuard(authorizer, lambda: self.quorum.loader.image).answer
+
     def _make_controller_server(self) -> ControllerServer:
         from barnabas.quorum.controller_server import ControllerServer
 
@@ -320,7 +337,9 @@ class Node:
     def _serve_controllers(self) -> None:
         if self._controllers is not None:
             controller = self._membership.controller_for("controller-registration", self.quorum)
-            self._controllers.serve(self.quorum, self._meta.cluster_id, self._resolver, controller=controller)
+            self._controllers.serve(
+                self.quorum, self._meta.cluster_id, self._resolver, controller=controller, authorizer=self._authorizer
+            )
 
     # Timers
 

@@ -111,11 +111,15 @@ class ShareServices:
         from barnabas.share.persister import StatePersister
 
         services = self._services()
+
+        async def create_topic() -> None:
+            await create_internal_topic(services, SHARE_GROUP_STATE)
+
         return StatePersister(
             self._remote.share_states(self.coordinator),
             services.loop,
             has_topic=lambda: SHARE_GROUP_STATE in services.image().topics.by_name,
-            create_topic=lambda: create_internal_topic(services, SHARE_GROUP_STATE),
+            create_topic=create_topic,
         )
 
     @property

@@ -222,6 +222,7 @@ class ControllerChannel:
             deadline_ms=asked.deadline_ms,
             mutation_quota=asked.mutation_quota,
             is_long=asked.is_long,
+            client=asked.client,
         )
 
     # There

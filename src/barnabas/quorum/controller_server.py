@@ -36,6 +36,7 @@ from barnabas.quota.client_quotas import ClientQuotas
 if TYPE_CHECKING:
     from barnabas.api.serving.dispatch import Observer
     from barnabas.quorum.metadata_quorum import MetadataQuorum
+    from barnabas.security.authorizer import StandardAuthorizer
 
 __all__ = ["ControllerServer"]
 
@@ -107,6 +108,7 @@ class ControllerServer:
         *,
         controller: Controller | None = None,
         observer: Observer | None = None,
+        authorizer: StandardAuthorizer | None = None,
     ) -> None:
         """Answer requests, and register this controller.
 
@@ -114,6 +116,7 @@ class ControllerServer:
             quorum: of this node.
             controller: passes requests to the active controller; None if it can only be the one of this node.
             observer: counts requests, for metrics.
+            authorizer: None if everything is allowed.
         """
         runtime = self._runtime
         self.probes = FailureProbes(quorum.controller, runtime.loop)
@@ -132,6 +135,7 @@ class ControllerServer:
             random=runtime.random,
             quotas=self.quotas,
             monotonic_ns=runtime.monotonic_ns,
+            authorizer=authorizer,
         )
         self.registration = ControllerRegistrationManager(
             self.config, self.listeners, controller or quorum.controller, loop=runtime.loop, random=runtime.random

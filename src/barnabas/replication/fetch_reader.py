@@ -22,6 +22,7 @@ Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchPa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from barnabas.log.errors import OffsetOutOfRange
@@ -72,6 +73,7 @@ class FetchParams(NamedTuple):
         is_read_again: the request waits, and an earlier pass has recorded where the follower's logs end.
         rack: the consumer's, if leaders are to name a replica in it; else empty.
         listener: the name of the consumer's listener.
+        may_read: returns whether the sender may read a topic, None for an unknown one; without it everything may be read.
     """
 
     version: int
@@ -85,6 +87,7 @@ class FetchParams(NamedTuple):
     replica_epoch: int = -1
     rack: str = ""
     listener: str = ""
+    may_read: Callable[[str | None], bool] | None = None
 
     def read_again(self) -> FetchParams:
         """Return the parameters of the next pass, after a wait."""
@@ -127,6 +130,7 @@ class Reading:
     __slots__ = (
         "_committed_only",
         "_lookup",
+        "_may_read",
         "_only_changes",
         "_params",
         "_reads_any_replica",
@@ -144,6 +148,7 @@ class Reading:
     def __init__(self, params: FetchParams, lookup: PartitionLookup, *, are_others_idle: bool = False) -> None:
         self._lookup = lookup
         self._params = params
+        self._may_read = params.may_read
         self._reads_any_replica = params.replica_id < 0 and params.version >= ANY_REPLICA_FETCH_VERSION
         self._replica_id = params.replica_id
         self._replica_epoch = params.replica_epoch
@@ -170,6 +175,12 @@ class Reading:
         partition = wanted.partition
         is_new = partition is None
         self.cost = READ
+        if self._may_read is not None and not self._may_read(wanted.topic):
+            # As in Kafka, a denied partition does not end the wait for the others.
+            denied = _failed(self._params, wanted, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            denied.aborted_transactions = []
+            self.results.append((wanted, denied))
+            return False
         try:
             if partition is None or partition.is_deleted:
                 wanted.partition = None

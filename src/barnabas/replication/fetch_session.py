@@ -95,6 +95,7 @@ class FetchSession:
         epoch: of the next request.
         ready: the partitions that the next request reads, in order.
         cached_size: number of partitions at the last use, which decides evictions.
+        rights: the version of the access control lists by which its partitions were read.
         is_closed: it has lost its slot, possibly while a request of it waited for a turn.
     """
 
@@ -107,6 +108,7 @@ class FetchSession:
         "last_used_ms",
         "partitions",
         "ready",
+        "rights",
         "session_id",
         "uses_topic_ids",
     )
@@ -122,6 +124,7 @@ class FetchSession:
         self.ready: dict[FetchPartition, None] = {}
         self.cached_size = 0
         self.is_closed = False
+        self.rights = -1
 
     def __repr__(self) -> str:
         return f"<FetchSession id={self.session_id} epoch={self.epoch} partitions={len(self.partitions)}>"
@@ -153,6 +156,13 @@ class FetchSession:
             gone = partitions.pop(key, None)
             if gone is not None:
                 self._unfollow(gone)
+
+    def note_rights(self, version: int) -> None:
+        """Read every partition again after a change of the access control lists."""
+        if self.rights != version:
+            self.rights = version
+            for wanted in self.partitions.values():
+                self.ready.setdefault(wanted)
 
     def follow(self, wanted: FetchPartition, partition: Partition) -> None:
         """Observe a replica: its changes make `wanted` ready."""

@@ -17,10 +17,15 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from barnabas.api import APIS, Api
+from barnabas.api.authorization.asker import Asker, Decisions
 from barnabas.group.sender import Sender
+from barnabas.metadata.controller_request import Client
+from barnabas.security.acls import AclOperation, ResourceType
+from barnabas.security.hosts import java_address
 from barnabas.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
@@ -64,14 +69,6 @@ Creation = asyncio.Future[dict[str, int]]
 """A creation of topics; its result has an error code for each name."""
 
 
-class Client(NamedTuple):
-    """The client for which a broker sends a request to the controller."""
-
-    client_id: str | None
-    host: str
-    correlation_id: int
-
-
 class Controller(Protocol):
     """The active controller for handlers: `metadata.local_controller.LocalController`, or the way to it over the network,
     `quorum.controller_channel.ControllerChannel`.
@@ -113,7 +110,9 @@ class ConnectionInfo:
 
     Attributes:
         local_host, local_port: the address that the client dialled; `advertised.listeners=auto` means this address.
+        principal: who logged in; ANONYMOUS without a login.
         client_software_name, client_software_version: as the client says in ApiVersions.
+        decisions: the authorizer's about this principal at this address.
         login: of a listener with SASL; None without.
     """
 
@@ -122,6 +121,7 @@ class ConnectionInfo:
         "client_software_name",
         "client_software_version",
         "connection_id",
+        "decisions",
         "listener_name",
         "local_host",
         "local_port",
@@ -148,6 +148,7 @@ class ConnectionInfo:
         self.local_host = local_host
         self.local_port = local_port
         self.principal = principal
+        self.decisions = Decisions()
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
         self.login: ServerLogin | None = None
@@ -247,7 +248,12 @@ class ControllerServices:
     authorizer: StandardAuthorizer | None = None
 
 
-Services = TypeVar("Services")
+def _sees(authorizer: StandardAuthorizer, principal: Principal, host: str, topic: str) -> bool:
+    """Return whether a client may describe a topic; any thread may call this."""
+    return authorizer.is_allowed(principal, host, AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+Services = TypeVar("Services", bound="BrokerServices | ControllerServices")
 
 
 class _Context(Generic[Services]):
@@ -305,9 +311,30 @@ class _Context(Generic[Services]):
         self.accounting: Accounting | None = None
 
     @property
+    def asker(self) -> Asker | None:
+        """Who asks the authorizer in this request; None if everything is allowed."""
+        services, connection = self.services, self.connection
+        if services.authorizer is None:
+            return None
+        return Asker(
+            services.authorizer,
+            connection.principal,
+            connection.peer_host,
+            connection.decisions,
+            api_key=self.api_key,
+            version=self.version,
+            image=services.image,
+        )
+
+    @property
     def sender(self) -> Sender:
         """The client, for requests of groups."""
-        return Sender(self.client_id or "", f"/{self.connection.peer_host}", self.version, self.connection.principal)
+        connection, authorizer = self.connection, self.services.authorizer
+        sees = None
+        if authorizer is not None:
+            host = java_address(connection.peer_host)
+            sees = partial(_sees, authorizer, connection.principal, host)
+        return Sender(self.client_id or "", f"/{connection.peer_host}", self.version, connection.principal, sees)
 
     def __repr__(self) -> str:
         return (

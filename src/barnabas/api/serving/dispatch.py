@@ -30,6 +30,7 @@ import importlib
 import logging
 import struct
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from barnabas.api import max_version
@@ -112,10 +113,12 @@ class Route:
 
     Attributes:
         tagged_header_from: the first version whose response header has a tag buffer.
+        check: stands before the handler on a node with an authorizer; None without one.
     """
 
     __slots__ = (
         "carries_records",
+        "check",
         "handle",
         "key",
         "lists",
@@ -131,6 +134,7 @@ class Route:
         self.key = int(description.key)
         self.name = description.name
         self.handle = handle
+        self.check: Handle | None = None
         self.min_version = min_version
         self.max_version = max_version
         self.request: type[Message] = description.request_class
@@ -153,7 +157,14 @@ def _resolve(key: int, services: BrokerServices | ControllerServices) -> Route:
     served = services.apis.get(key)
     if served is not None:
         module = importlib.import_module(f"barnabas.api.{served.module}")
-        return Route(description, module.handle, served.min_served, max_version(key, services.config, services.apis))
+        route = Route(description, module.handle, served.min_served, max_version(key, services.config, services.apis))
+        if services.authorizer is not None:
+            # A node without an authorizer does not import the checks.
+            checks = importlib.import_module("barnabas.api.authorization.checks")
+            is_broker = isinstance(services, BrokerServices)
+            table = checks.BROKER_CHECKS if is_broker else checks.CONTROLLER_CHECKS
+            route.check = table.get(key, checks.refused)
+        return route
     if services.listener_kind not in description.listeners:
         raise RefusedRequest(f"{description.name} is served on {' and '.join(description.listeners)} listeners only")
     return Route(description, _not_served, description.min_version, description.latest_stable)
@@ -252,7 +263,10 @@ class Dispatcher:
             request = await self._apart(_decode, route, context.version, memoryview(bytearray(frame[position:])), 0)
         context.request = request
         try:
-            response = await route.handle(context, request)
+            if route.check is None:
+                response = await route.handle(context, request)
+            else:
+                response = await route.check(context.asker, request, partial(route.handle, context))
         except Exception as error:
             failed = self._failed
             response = await self._apart(failed, context, error) if context.is_long else failed(context, error)

@@ -17,6 +17,7 @@ from barnabas.api.serving.advertised import name_leaders
 from barnabas.api.serving.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareFetchRequest
+from barnabas.security.acls import AclOperation, ResourceType
 from barnabas.share.acknowledgement import Acknowledgement, AcknowledgeType
 from barnabas.share.sessions import TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Acknowledged",
     "acknowledge",
+    "check_group",
     "check_member",
     "check_share_groups_enabled",
     "is_share_enabled",
@@ -54,6 +56,12 @@ def check_share_groups_enabled(context: RequestContext) -> None:
     """Raise: KafkaError UNSUPPORTED_VERSION while the cluster's share.version is 0."""
     if not is_share_enabled(context):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def check_group(context: RequestContext, group_id: str | None, operation: AclOperation = AclOperation.READ) -> None:
+    """Raise KafkaError GROUP_AUTHORIZATION_FAILED unless the client may do that to the group; the null group is left to others."""
+    if group_id is not None and (asker := context.asker) is not None:
+        asker.need(operation, ResourceType.GROUP, group_id)
 
 
 def check_member(group_id: str | None, member_id: str | None) -> tuple[str, str]:
@@ -88,7 +96,7 @@ async def read_acknowledgements(
     Args:
         only_with_batches: skip partitions without batches, which a ShareFetch names to read them.
     """
-    by_id = context.services.image().topics.by_id
+    by_id, asker = context.services.image().topics.by_id, context.asker
     batches: dict[TopicPartitionId, list[Acknowledgement]] = {}
     settled: AcknowledgeAnswer = {}
     most = AcknowledgeType.RENEW if context.version >= RENEW_VERSION else AcknowledgeType.REJECT
@@ -107,6 +115,8 @@ async def read_acknowledgements(
                 settled[partition_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
             elif not _are_valid(partition.acknowledgement_batches, most, is_renew=is_renew):
                 settled[partition_id] = KafkaError(ErrorCode.INVALID_REQUEST)
+            elif asker is not None and not asker.may(AclOperation.READ, ResourceType.TOPIC, known.name):
+                settled[partition_id] = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             elif partition.partition_index not in known.partitions:
                 settled[partition_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             elif not partition.acknowledgement_batches:

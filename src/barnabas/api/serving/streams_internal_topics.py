@@ -29,6 +29,7 @@ from barnabas.group.streams.topic_configuration import (
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse, StreamsGroupHeartbeatResponse
+from barnabas.security.acls import AclOperation, ResourceType
 from barnabas.steps import in_background
 
 logger = logging.getLogger(__name__)
@@ -53,9 +54,9 @@ def _remember(known: dict[str, tuple[str, int]], topic: str, reason: str, until_
         del known[next(iter(known))]
 
 
-def create_internal_topics(context: RequestContext, result: StreamsHeartbeatResult) -> None:
+async def create_internal_topics(context: RequestContext, result: StreamsHeartbeatResult) -> None:
     """Ask for the topics that a heartbeat found missing, and add the reasons of earlier rejections to its response."""
-    if not result.to_create:
+    if not result.to_create or not await _may_create(context, result):
         return
     services = context.services
     refused = _refused(services.refused_topics, result.to_create, services.now_ms())
@@ -66,6 +67,25 @@ def create_internal_topics(context: RequestContext, result: StreamsHeartbeatResu
         refused = _refused(services.refused_topics, result.to_create, services.now_ms())
     if refused:
         _tell(result.response, refused)
+
+
+async def _may_create(context: RequestContext, result: StreamsHeartbeatResult) -> bool:
+    """Return whether the client may create all the missing topics; if not, the response says which it may not."""
+    asker = context.asker
+    if asker is None or asker.may_cluster(AclOperation.CREATE, is_loud=False):
+        return True
+    _, denied = await asker.split(result.to_create, AclOperation.CREATE, ResourceType.TOPIC, str)
+    if denied:
+        statuses = result.response.status or []
+        detail = f"Unauthorized to CREATE on topics {', '.join(denied)}."
+        for status in statuses:
+            if status.status_code == StreamsStatus.MISSING_INTERNAL_TOPICS:
+                status.status_detail += f"; {detail}"
+                return False
+        code = StreamsStatus.MISSING_INTERNAL_TOPICS
+        statuses.append(StreamsGroupHeartbeatResponse.Status(status_code=code, status_detail=detail))
+        result.response.status = statuses
+    return not denied
 
 
 def _create(context: RequestContext, topics: list[ConfiguredInternalTopic], until_ms: int) -> None:

@@ -100,24 +100,33 @@ def begin_creation(context: RequestContext, names: Sequence[str]) -> dict[str, C
     return under_way
 
 
-async def create_internal_topic(services: BrokerServices, name: str) -> None:
-    """Create a coordinator's topic in the broker's name, or wait for the running creation."""
+async def create_internal_topic(services: BrokerServices, name: str, needed_by: RequestContext | None = None) -> int:
+    """Create a coordinator's topic in the broker's name, or wait for the running creation.
+
+    Args:
+        needed_by: the request that needs it, whose client pays for it and is named in the log.
+
+    Returns: an error code, as `create_topics`.
+    """
     creating = services.creating_topics
     creation = creating.get(name)
     if creation is None:
-        creation = in_background(_create(services, [name]), services.loop)
+        creation = in_background(_create(services, [name], needed_by, is_own=True), services.loop)
         if not creation.done():
             creating[name] = creation
-    await shielded(creation, services.loop)
+    return (await shielded(creation, services.loop))[name]
 
 
-async def _create(services: BrokerServices, names: list[str], client: RequestContext | None = None) -> dict[str, int]:
-    """Create topics for a client, or for the broker itself."""
+async def _create(
+    services: BrokerServices, names: list[str], client: RequestContext | None, *, is_own: bool = False
+) -> dict[str, int]:
+    """Create topics for a client, in its name or, if `is_own`, in the broker's."""
     codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
     request, handle = _request(services, names), services.controller.handle
     try:
-        if client is None:
-            response = await handle(ApiKey.CREATE_TOPICS, _VERSION, request, client=None)
+        if client is None or is_own:
+            quota = None if client is None else mutation_quota(client)
+            response = await handle(ApiKey.CREATE_TOPICS, _VERSION, request, mutation_quota=quota, client=None)
         else:
             response = await handle(
                 ApiKey.CREATE_TOPICS,

@@ -91,7 +91,10 @@ class ClassicMembers:
         old = self._member(group, joining, member_id, static, records)
         new = _updated(joining, subscription, old)
         names_changed = self._rebalance.names_changed(group, old, new, records)
-        changed = names_changed or self._rebalance.update_regex(group, old, new, records) is not RegexUpdate.NONE
+        regex = RegexUpdate.NONE
+        if not names_changed:
+            regex = self._rebalance.update_regex(group, old, new, records, joining.sender)
+        changed = names_changed or regex is not RegexUpdate.NONE
         epoch, homogeneous = group.group_epoch, group.homogeneous
         cause = f"member {member_id} joined or changed its subscription, by the classic protocol" if changed else None
         if changed or group.has_metadata_expired(self._environment.now_ms()):

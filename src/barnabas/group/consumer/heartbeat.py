@@ -86,7 +86,7 @@ class ConsumerGroupHeartbeat:
         old = self._member(group, request, member_id, records)
         new = _updated(old, request, sender)
         names_changed = rebalance.names_changed(group, old, new, records)
-        regex = rebalance.update_regex(group, old, new, records)
+        regex = rebalance.update_regex(group, old, new, records, sender)
         cause = None
         if names_changed or regex is RegexUpdate.RESOLVED:
             what = "changed its subscription" if group.has_member(member_id) else "joined"

@@ -35,6 +35,7 @@ from barnabas.group.epoch_group import METADATA_REFRESH_MS
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, add_to_counts
 from barnabas.group.ordered_growth import Given, GrowthWatch, held_partitions
+from barnabas.group.sender import Sender
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,12 @@ class ConsumerGroupRebalance:
         return before != (group.preferred_assignor(old, new) or self._default_assignor)
 
     def update_regex(
-        self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, records: Records
+        self,
+        group: ConsumerGroup,
+        old: ConsumerGroupMember,
+        new: ConsumerGroupMember,
+        records: Records,
+        sender: Sender,
     ) -> RegexUpdate:
         """Store a changed expression, and schedule the resolution of the group's expressions if it is due.
 
@@ -104,11 +110,16 @@ class ConsumerGroupRebalance:
             elif (new.regex and new.regex in group.resolved_regexes) or (old.regex and not new.regex):
                 update = RegexUpdate.RESOLVED
         if refresh or group.regex_subscribers:
-            self._maybe_look_up(group, old, new, refresh)
+            self._maybe_look_up(group, old, new, refresh, sender)
         return update
 
     def _maybe_look_up(
-        self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, refresh: bool
+        self,
+        group: ConsumerGroup,
+        old: ConsumerGroupMember,
+        new: ConsumerGroupMember,
+        refresh: bool,
+        sender: Sender,
     ) -> None:
         environment = self._environment
         key = f"{group.group_id}-regex"
@@ -136,6 +147,7 @@ class ConsumerGroupRebalance:
                 image.topics.by_name,
                 version=max(image.provenance.offset, 0),
                 now_ms=now_ms,
+                sees=sender.sees,
             )
             environment.timer.compute(key, look_up, partial(self._resolved, group.group_id))
 

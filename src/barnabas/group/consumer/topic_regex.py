@@ -9,7 +9,7 @@ Source: Kafka class `TopicRegexResolver`; KIP-848, "Regular Expressions".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from barnabas.group.consumer.records import ResolvedRegularExpression
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -31,13 +31,19 @@ def check_regex(regex: str) -> None:
 
 
 def resolve_regexes(
-    regexes: Iterable[str], topics: Iterable[str], *, version: int, now_ms: int
+    regexes: Iterable[str],
+    topics: Iterable[str],
+    *,
+    version: int,
+    now_ms: int,
+    sees: Callable[[str], bool] | None = None,
 ) -> dict[str, ResolvedRegularExpression]:
     """Look up what expressions match; one that cannot be read (written by another RE2) matches nothing.
 
     Args:
         topics: all topic names.
         version: the metadata offset that they are of.
+        sees: returns whether the member whose heartbeat began this may describe a topic; None if everybody may.
     """
     names = list(topics)
     resolved = {}
@@ -47,6 +53,6 @@ def resolve_regexes(
         except InvalidExpression:
             found = frozenset[str]()
         else:
-            found = frozenset(name for name in names if matches(name))
+            found = frozenset(name for name in names if matches(name) and (sees is None or sees(name)))
         resolved[regex] = ResolvedRegularExpression(found, version, now_ms)
     return resolved
