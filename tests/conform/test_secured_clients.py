@@ -64,8 +64,8 @@ def test_commands(kafka: SecuredKafka, tmp_path: Path, protocol: str, mechanism:
     config = file_of(tmp_path, kafka.client(protocol, mechanism, stores))
     topic = f"orders-{protocol}-{mechanism}-{stores}".lower().rstrip("-")
 
-    def done(*arguments: str, stdin: str | None = None) -> str:
-        result = run(*arguments, "--command-config", config, **({} if stdin is None else {"input": stdin}))
+    def done(*arguments: str, given: str = "") -> str:
+        result = run(*arguments, "--command-config", config, given=given)
         assert result.exit_code == 0, result.output
         return str(result.stdout)
 
@@ -73,7 +73,7 @@ def test_commands(kafka: SecuredKafka, tmp_path: Path, protocol: str, mechanism:
     assert topic in done("topic", "list")
     assert len(json.loads(done("topic", "describe", topic, "-o", "json"))[0]["partitions"]) == 2
     assert "retention.ms" in done("config", "describe", "topic", topic, "--all")
-    done("produce", topic, stdin="one\ntwo\nthree\n")
+    done("produce", topic, given="one\ntwo\nthree\n")
     assert sorted(done("consume", topic, "-e", "-g", f"{topic}-group").split()) == ["one", "three", "two"]
     assert f"{topic}-group" in done("group", "list")
     assert topic in done("group", "describe", f"{topic}-group")
@@ -83,7 +83,7 @@ def test_commands(kafka: SecuredKafka, tmp_path: Path, protocol: str, mechanism:
 @pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])
 def test_verify(kafka: SecuredKafka, tmp_path: Path, protocol: str, mechanism: str) -> None:
     config = file_of(tmp_path, kafka.client(protocol, mechanism))
-    result = run("verify", "--time", "2", "--plain", "1", "--txn", "1", "--transform", "1", "--command-config", config)
+    result = run("verify", "--time", "5", "--plain", "1", "--txn", "1", "--transform", "1", "--command-config", config)
     assert result.exit_code == 0, result.output
 
 
