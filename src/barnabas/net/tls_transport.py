@@ -237,4 +237,4 @@ class TlsTransport(asyncio.BufferedProtocol):
 
 
 def _reason(error: ssl.SSLError) -> str:
-    return (error.reason or str(error)).replace("_", " ").lower()
+    return (getattr(error, "reason", None) or str(error)).replace("_", " ").lower()
