@@ -1,4 +1,4 @@
-"""The security of a node's listeners, and of what it dials, as its settings have it.
+"""The security of a node's listeners, and of the connections that it dials, as its settings have it.
 
     listener.name.NAME.MECHANISM.setting  before  listener.name.NAME.setting  before  setting
 

@@ -139,19 +139,12 @@ class Listener:
 
     def _make_connection(self) -> Callable[[], asyncio.BaseProtocol]:
         """Return a function that makes the protocol of each socket that is accepted."""
-        security, loop = self._security, self.loop
-        if security is None:
+        if self._security is None:
             return lambda: Connection(self)
-        # A listener in plain text pays nothing for these modules.
-        from barnabas.net.pending_logins import PendingLogins
-        from barnabas.net.secured_connection import SecuredConnection
-        from barnabas.net.tls_transport import TlsTransport
+        # A listener in plain text does not load this module.
+        from barnabas.net.secured_connection import secured_connections
 
-        logins, layer = PendingLogins(loop), security.layer
-        if layer is None:
-            return lambda: SecuredConnection(self, security, logins)
-        ciphertext = memoryview(bytearray(READ_BYTES))
-        return lambda: TlsTransport(SecuredConnection(self, security, logins), layer, ciphertext, loop)
+        return secured_connections(self, self._security)
 
     def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to answer requests."""

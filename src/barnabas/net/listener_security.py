@@ -20,7 +20,7 @@ MAX_RECEIVE_BYTES = 524288
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerSecurity:
-    """What a listener asks of its clients.
+    """How the clients of a listener prove who they are.
 
     Attributes:
         protocol: SSL, SASL_PLAINTEXT or SASL_SSL.
@@ -39,7 +39,7 @@ class ListenerSecurity:
     failure_delay_ms: int = 100
 
     def principal_of(self, certificate: bytes | None) -> Principal:
-        """Return who has shown a certificate; ANONYMOUS if nobody has.
+        """Return who has shown a certificate; ANONYMOUS without a certificate.
 
         Raises:
             ValueError: no rule of `ssl.principal.mapping.rules` maps its name.

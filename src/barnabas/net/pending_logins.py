@@ -16,7 +16,7 @@ from typing import Protocol
 __all__ = ["LOGINS_MAX", "LOGIN_SECONDS", "PendingLogins"]
 
 LOGINS_MAX = 1000
-"""Logins under way at once on one listener."""
+"""Logins under way on one listener."""
 
 LOGIN_SECONDS = 10.0
 """How long handshake and login may take together."""

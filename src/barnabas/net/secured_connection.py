@@ -16,18 +16,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
+from collections.abc import Callable
 
 from barnabas.api.serving.dispatch import Dispatcher, RefusedRequest
 from barnabas.net.connection import Acceptor, Connection
 from barnabas.net.listener_security import ListenerSecurity
 from barnabas.net.pending_logins import PendingLogins
+from barnabas.net.tls_transport import TlsTransport
 from barnabas.protocol.errors import FrameTooLarge
-from barnabas.protocol.framing import FrameBuffer
+from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.security.server_login import ServerLogin, TokenRejected
 
-__all__ = ["SecuredConnection"]
+__all__ = ["SecuredConnection", "secured_connections"]
 
 _SIZE = struct.Struct(">i")
+
+
+def secured_connections(listener: Acceptor, security: ListenerSecurity) -> Callable[[], asyncio.BaseProtocol]:
+    """Return a function that makes the protocol of each socket that a listener accepts."""
+    logins, layer, loop = PendingLogins(listener.loop), security.layer, listener.loop
+    if layer is None:
+        return lambda: SecuredConnection(listener, security, logins)
+    ciphertext = memoryview(bytearray(READ_BYTES))
+    return lambda: TlsTransport(SecuredConnection(listener, security, logins), layer, ciphertext, loop)
 
 
 class SecuredConnection(Connection):
@@ -58,7 +69,7 @@ class SecuredConnection(Connection):
         """Whether this connection is not admitted yet, or waits for its turn to log in."""
         return self._is_starting
 
-    # What the loop, or the layer of TLS, calls.
+    # Calls of the loop, or of the layer of TLS.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

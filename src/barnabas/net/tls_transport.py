@@ -32,7 +32,7 @@ _HANDSHAKE_RECORD = b"\x16"
 
 
 class Encrypted(Protocol):
-    """What TLS needs of the connection above it."""
+    """The connection above TLS, as TLS needs it."""
 
     @property
     def is_starting(self) -> bool: ...
@@ -92,7 +92,7 @@ class TlsTransport(asyncio.BufferedProtocol):
     def __repr__(self) -> str:
         return f"<TlsTransport {self._layer.version or 'handshake'} paused={self._is_paused}>"
 
-    # What the loop calls.
+    # Calls of the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._raw = cast("asyncio.Transport", transport)
@@ -110,7 +110,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._is_closing:
             return
         if self._connection.is_starting:
-            # The layer would shake hands at once. The loop's transport brings nothing more until these bytes are read.
+            # The layer would shake hands immediately. The loop's transport brings nothing more until these bytes are read.
             self._held = bytes(self._buffer[:nbytes])
             self._connection.wait_unread()
         elif self._held:
@@ -179,7 +179,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         if data := self._layer.to_send():
             self._raw.write(data)
 
-    # What the connection calls.
+    # Calls of the connection.
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Encrypt and send."""
@@ -228,7 +228,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         return self._raw.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As the loop's transport, but for the socket: nobody may write to it past the encryption."""
+        """As the loop's transport, but for the socket: no byte may go past the encryption."""
         if name == "socket":
             return default
         if name == "ssl_object":

@@ -224,7 +224,7 @@ def _open_pkcs12(store: _Settings, data: bytes) -> PKCS12KeyAndCertificates:
     password = store.get("password")
     try:
         return load_pkcs12(data, None if password is None else password.encode())
-    except Exception:  # Whatever the bytes of a foreign file bring about; a password may stand in its message.
+    except Exception:  # Any error that the bytes of a foreign file bring about; a password may stand in its message.
         raise store.error(
             "location",
             f"{store.get('location')} cannot be opened: {store.name('password')} is wrong, or it is not a PKCS12 store",
