@@ -112,8 +112,12 @@ class Judge:
 def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Judge, Authorized]]:
     judge = Judge(tmp_path_factory.mktemp("judge"))
     ours = Authorized(tmp_path_factory.mktemp("ours"))
-    furnish(judge)
-    furnish(ours)
+    for node in (judge, ours):
+        furnish(node)
+        # Until its topic is there, Apache Kafka answers that no share coordinator is available.
+        keys = m.FindCoordinatorRequest(key_type=2, coordinator_keys=["g:AAAAAAAAAAAAAAAAAAAABw:0"])
+        while node.ask(keys, 6).coordinators[0].error_code:
+            pass
     for row in ROWS:
         judge.allow(row)
         ours.allow([acl for mode in row.modes() for acl in row.acls(mode)])

@@ -11,10 +11,12 @@ from barnabas.protocol.api_keys import descriptions
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     AlterPartitionReassignmentsRequest,
+    AlterUserScramCredentialsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     DescribeGroupsRequest,
+    DescribeUserScramCredentialsRequest,
     ElectLeadersRequest,
     FetchRequest,
     FindCoordinatorRequest,
@@ -130,3 +132,21 @@ def test_offset_fetch_moves_its_code_to_the_group() -> None:
     new = OffsetFetchRequest(groups=[OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g", topics=None)])
     (group,) = error_response(9, 8, new, CODE).groups
     assert (group.group_id, group.error_code) == ("g", CODE)
+
+
+def test_scram_users_have_the_error_once_each() -> None:
+    kind = AlterUserScramCredentialsRequest
+    request = kind(
+        deletions=[kind.ScramCredentialDeletion(name=name, mechanism=1) for name in ("alice", "bob")],
+        upsertions=[kind.ScramCredentialUpsertion(name=name, mechanism=2) for name in ("bob", "carol")],
+    )
+    response = error_response(51, 0, request, CODE)
+    assert [(each.user, each.error_code) for each in response.results] == [(n, CODE) for n in ("alice", "bob", "carol")]
+
+
+def test_described_scram_users_have_the_error_without_their_names() -> None:
+    kind = DescribeUserScramCredentialsRequest
+    response = error_response(50, 0, kind(users=[kind.UserName(name="alice")]), CODE)
+    assert (response.error_code, response.error_message) == (CODE, None)
+    assert [(each.user, each.error_code, each.error_message) for each in response.results] == [("", CODE, None)]
+    assert error_response(50, 0, kind(users=None), CODE).results == []

@@ -40,8 +40,8 @@ _Partition = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponse
 async def describe(asker: Asker, asked: _Asked, then: Callable[[_Asked], Awaitable[_Group]]) -> _Group:
     """Return a group's offsets in the topics that the client may describe."""
     if not asker.may(AclOperation.DESCRIBE, ResourceType.GROUP, asked.group_id):
-        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-        return _Group(group_id=asked.group_id, error_code=code, error_message=code.default_message)
+        # Without words, as in Kafka; a denied topic has them.
+        return _Group(group_id=asked.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if asked.topics is None:
         group = await then(asked)
         group.topics, _ = await asker.split(

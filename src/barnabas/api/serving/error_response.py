@@ -38,7 +38,7 @@ _SAME = {
     "results_by_transaction": ("transactions",),
     "results_by_topic_v3_and_below": ("v3_and_below_topics",),
     "coordinators": ("coordinator_keys",),
-    "results": ("resources", "topics", "groups_names", "creations", "deletions", "dirs"),
+    "results": ("resources", "topics", "groups_names", "creations", "deletions", "upsertions", "dirs"),
     "topic_results": ("topics",),
     "results_by_partition": ("partitions",),
     "replica_election_results": ("topic_partitions",),
@@ -57,8 +57,10 @@ _CODE_WORDS = frozenset(
         ApiKey.DESCRIBE_QUORUM,
         ApiKey.ADD_RAFT_VOTER,
         ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
         ApiKey.READ_SHARE_GROUP_STATE,
         ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
@@ -71,7 +73,12 @@ _WORDLESS = frozenset((ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.
 _TOP_AND_BELOW = frozenset((ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS))
 _CODES = ("error_code", "partition_error_code")
 _MESSAGES = ("error_message",)
-_SAME_PLAIN = {"partition_index": ("index", "partition"), "name": ("topic",), "topic_name": ("name",)}
+_SAME_PLAIN = {
+    "partition_index": ("index", "partition"),
+    "name": ("topic",),
+    "topic_name": ("name",),
+    "user": ("name",),
+}
 _UNKNOWN = ("leader_id", "node_id", "base_offset", "high_watermark", "committed_offset", "low_watermark")
 
 
@@ -101,6 +108,13 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     response = mirror.struct(spec.root, cls, request)
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:
         response.topics = []
+    if api_key == ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS:
+        # Kafka repeats the error for each asked user, without the user's name. Asked for all users it fails and never answers.
+        response.error_message = words
+        response.results = [
+            cls.DescribeUserScramCredentialsResult(error_code=int(code), error_message=words)
+            for _ in request.users or ()
+        ]
     return response
 
 
@@ -157,6 +171,10 @@ class _Mirror:
         if name == "dirs":
             # AlterReplicaLogDirs groups its request by directory and its response by topic.
             elements = [topic for directory in elements for topic in directory.topics]
+        if name in ("deletions", "upsertions"):
+            # AlterUserScramCredentials answers once for each user.
+            both = [*getattr(source, "deletions", ()), *getattr(source, "upsertions", ())]
+            elements = {each.name: each for each in both}.values()
         struct = self._spec.structs[field.type]
         cls = getattr(self._cls, field.type)
         return [self.struct(struct, cls, element) for element in elements]
