@@ -76,8 +76,8 @@ def test_claims_are_checked_after_the_signature() -> None:
         (f"{encoded({'alg': 'ES256', 'crit': ['x'], 'x': 1})}.{encoded(CLAIMS)}.AAAA", "does not fit"),
     ],
     ids=[
-        "none", "None", "list", "hmac", "foreign key", "unknown kid", "kid of another type", "cut signature", "two parts", "empty", "five parts",
-        "not ASCII", "not an object", "deep nesting", "unknown crit",
+        "none", "None", "list", "hmac", "foreign key", "unknown kid", "kid of another type", "cut signature",
+        "two parts", "empty", "five parts", "not ASCII", "not an object", "deep nesting", "unknown crit",
     ],
 )  # fmt: skip
 def test_tokens_that_are_refused(token: str, why: str) -> None:
