@@ -26,8 +26,8 @@ Every setting has Kafka's name, type and default. Topic, group and dynamic broke
 A name that does not exist is an error in `--set`, and a warning in a file or the environment; both name the setting
 that is most like it. A setting that barnabas accepts and ignores is named in the log if it is not the default.
 
-**Settings that ask for protection stop the start.** barnabas has no TLS, no logins and no ACLs yet, and a broker must not
-serve everybody while its owner believes that it does not. Such are `ssl.*`, `sasl.*`, `authorizer.class.name`,
+**Settings that ask for protection are honoured, or stop the start.** A broker must not serve everybody while its owner
+believes that it does not. Such are `ssl.*`, `sasl.*`, `authorizer.class.name`,
 `super.users` and the like, also of one listener (`listener.name.external.ssl.keystore.location`), and a listener whose
 security protocol is not PLAINTEXT. Values that ask for nothing are accepted: defaults, empty ones, `ssl.client.auth=none`,
 `allow.everyone.if.no.acl.found=true`. Altering such a setting while the node runs is rejected, too.

@@ -75,6 +75,10 @@ def test_claims_are_checked_after_the_signature() -> None:
         (base64.urlsafe_b64encode(b"[" * 100_000).decode() + ".b.c", "not JSON"),
         (f"{encoded({'alg': 'ES256', 'crit': ['x'], 'x': 1})}.{encoded(CLAIMS)}.AAAA", "does not fit"),
     ],
+    ids=[
+        "none", "None", "list", "hmac", "foreign key", "unknown kid", "kid of another type", "cut signature",
+        "two parts", "empty", "five parts", "not ASCII", "not an object", "deep nesting", "unknown crit",
+    ],
 )  # fmt: skip
 def test_tokens_that_are_refused(token: str, why: str) -> None:
     with pytest.raises(InvalidToken, match=why):
@@ -121,7 +125,9 @@ def test_keys_that_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [b"", b"<html>", b"[]", b"{}", b'{"keys": 7}', b'{"keys": []}', b"[" * 100_000, document(SECRET)]
+    "answer",
+    [b"", b"<html>", b"[]", b"{}", b'{"keys": 7}', b'{"keys": []}', b"[" * 100_000, document(SECRET)],
+    ids=["empty", "HTML", "list", "object", "number", "no keys", "deep nesting", "HMAC key"],
 )
 def test_an_answer_that_is_not_a_key_set_keeps_the_old_keys(answer: bytes) -> None:
     keys = key_set(EC)
