@@ -148,7 +148,8 @@ def test_every_api_of_kafka_gets_an_answer_or_a_reason(serving: Serving) -> None
         try:
             serving.send(key, known.latest_stable, body)
         except RefusedRequest:
-            assert "broker" not in known.listeners or key not in APIS
+            # An empty DescribeAcls is of an unknown type, which makes it unreadable.
+            assert "broker" not in known.listeners or key not in APIS or key == ApiKey.DESCRIBE_ACLS
 
 
 def test_sasl_on_a_listener_without_sasl(serving: Serving) -> None:
@@ -157,13 +158,22 @@ def test_sasl_on_a_listener_without_sasl(serving: Serving) -> None:
 
 
 def test_acls_without_an_authorizer(serving: Serving) -> None:
-    answer = serving.ask(DescribeAclsRequest(resource_name_filter=None, principal_filter=None, host_filter=None))
+    anything: dict[str, Any] = {
+        "operation": 1,
+        "permission_type": 1,
+        "resource_type_filter": 1,
+        "pattern_type_filter": 1,
+    }
+    anything |= dict.fromkeys(("resource_name_filter", "principal_filter", "host_filter"))
+    answer = serving.ask(DescribeAclsRequest(**anything))
     assert answer.error_code == ErrorCode.SECURITY_DISABLED
     assert answer.error_message == "No Authorizer is configured on the broker"
-    wanted = CreateAclsRequest.AclCreation(resource_name="t", principal="User:a", host="*")
+    wanted = CreateAclsRequest.AclCreation(
+        resource_type=2, resource_name="t", principal="User:a", host="*", operation=3, permission_type=3
+    )
     created = serving.ask(CreateAclsRequest(creations=[wanted, wanted])).results
     assert [(r.error_code, r.error_message) for r in created] == [(54, "No Authorizer is configured.")] * 2
-    unwanted = DeleteAclsRequest.DeleteAclsFilter(resource_name_filter=None, principal_filter=None, host_filter=None)
+    unwanted = DeleteAclsRequest.DeleteAclsFilter(**anything)
     deleted = serving.ask(DeleteAclsRequest(filters=[unwanted])).filter_results
     assert [(r.error_code, r.error_message) for r in deleted] == [(54, "No Authorizer is configured.")]
 
@@ -203,11 +213,12 @@ def test_flexible_and_old_encodings_get_the_same_answer(serving: Serving) -> Non
     assert serving.send(3, 12, body[:-1] + b"\x01\x63\x02zz") is not None
 
 
-DIFFERS_EACH_TIME = (
+NOT_COMPARED = (
     ApiKey.FETCH,  # session id
     ApiKey.INIT_PRODUCER_ID,
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,  # client instance id
     ApiKey.DESCRIBE_LOG_DIRS,  # free space
+    ApiKey.DESCRIBE_ACLS,  # an empty one is unreadable
 )
 
 
@@ -219,7 +230,7 @@ def test_the_executor_decodes_and_encodes_the_same_messages(
     asked = [
         (key, served.max_version, api(key).request_class().encode(served.max_version))
         for key, served in APIS.items()
-        if key not in DIFFERS_EACH_TIME
+        if key not in NOT_COMPARED
     ]
     asked.append((ApiKey.METADATA, 13, MetadataRequest(topics=None).encode(13)))
     before = [serving.send(*one) for one in asked]
