@@ -25,6 +25,10 @@ EMPTY: Values = {"string": "", "bytes": b"", "records": b"", "uuid": bytes(16), 
 _PREFIX = {ApiKey.DELETE_TOPICS: "no-", ApiKey.DELETE_GROUPS: "no-"}
 """What these delete is not there, so that the next request finds the node as it was."""
 
+ACLS = frozenset((ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS))
+LITERAL = 3
+"""The number in requests about ACLs: as type, pattern, operation or permission 0 makes them unreadable."""
+
 PARTITIONS = frozenset(("partition_index", "partition_indexes", "partition", "partitions", "index"))
 
 
@@ -139,7 +143,7 @@ class _Maker:
     def _plain(self, field: FieldSpec, number: int) -> Any:
         assert isinstance(field.type, str), field
         if self._shape == "empty":
-            return EMPTY.get(field.type, 0)
+            return EMPTY.get(field.type, LITERAL if self._of.key in ACLS else 0)
         if field.type == "string":
             return f"{_PREFIX.get(ApiKey(self._of.key), '')}{_digits(number)}"
         if field.type == "uuid":
