@@ -1,7 +1,8 @@
 """Settings that ask for protection: TLS, logins, ACLs, policies, delegation tokens.
 
-This broker has none of these. So it rejects such a setting by name, at the start and when it is altered: a broker must not serve everybody
-while its owner believes that it does not. A setting asks for protection unless its value
+A broker must not serve everybody while its owner believes that it does not. So a node honours such a setting or does not start, and
+rejects it by name when it is altered while the node runs. `unserved` tells them from settings that ask for nothing: a setting asks for
+protection unless its value
 
 - is empty,
 - is Kafka's default (a list in any order), or

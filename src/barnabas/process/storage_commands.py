@@ -227,7 +227,9 @@ def _first_voters(options: argparse.Namespace, config: BrokerConfig) -> _FirstVo
 
 def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     if options.add_scram:
-        raise CannotStart("--add-scram is not supported yet: start the node, and create the users with `barnabas user create`")
+        raise CannotStart(
+            "--add-scram is not supported yet: start the node, and create the users with `barnabas user create`"
+        )
     first = _first_voters(options, config)
     is_dynamic = first.standalone or first.voters is not None or options.no_initial_controllers
     version = _level(options.release_version)
