@@ -56,13 +56,13 @@ class Application:
             .load()
             .select("value")
         )
-        writer = (
+        stream = (
             rows.writeStream.format("barnabas")
             .options(**self.users[writer], topic="orders.clean", delivery=delivery)
             .option("checkpointLocation", str(self.folder / "checkpoints" / name))
             .trigger(availableNow=True)
         )
-        query = start(writer)
+        query = start(stream)
         query.awaitTermination()
         query.explain(True)
         print(*(each.json for each in query.recentProgress), sep="\n")

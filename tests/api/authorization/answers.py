@@ -11,7 +11,7 @@ from barnabas.security.principal import Principal
 from tests.api.authorization.rows import ROWS, G, Row, T, X, codes
 from tests.api.served_node import Serving
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:admin",
 }
@@ -20,7 +20,7 @@ SETTINGS = {
 class Authorized(Serving):
     """A node with an authorizer; its client is who the test says."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, **settings: Any) -> None:
         super().__init__(folder, **SETTINGS, **settings)
         assert self.server.services.authorizer is not None
         self.authorizer = self.server.services.authorizer
