@@ -105,19 +105,12 @@ def test_a_command_that_needs_it_says_what_to_install(environment: dict[str, str
     [
         ("from barnabas.retries import RetryingConsumer", "barnabas.retries.RetryingConsumer"),
         (
-            "from barnabas.retries import RetryPolicy\n"
-            "from barnabas.spark.retries import read\n"
-            "options = {'kafka.bootstrap.servers': 'h:1', 'subscribe': 't'}\n"
-            "read(None, options, RetryPolicy(dead_letter='t.dlq'))",
-            "barnabas.spark.retries.read",
-        ),
-        (
             "from barnabas.spark import serve_metrics\n"
             "serve_metrics(None, 0, bootstrap_servers='h:1', losses_topic='losses')",
             "serve_metrics with a losses topic",
         ),
     ],
-    ids=["retries", "spark.retries", "serve_metrics"],
+    ids=["retries", "serve_metrics"],
 )
 def test_a_module_that_needs_it_says_what_to_install(environment: dict[str, str], code: str, what: str) -> None:
     done = run(environment, "-c", code)
