@@ -20,6 +20,10 @@ SOURCE = ROOT / "src" / "barnabas"
 
 # What the source fills in, `{}`, is filled in here, as a user would see it.
 TYPED = {
+    # These need a broker with an authorizer, or with users.
+    "barnabas acl list": "barnabas acl list --help",
+    "barnabas user create": "barnabas user create --help",
+    "barnabas user password {}": "barnabas user password --help",
     "barnabas config alter topic NAME --set KEY=VALUE": "barnabas config alter topic orders --set retention.ms=-1",
     "barnabas config alter broker 1 --set KEY=VALUE": "barnabas config alter broker 1 --set log.cleaner.threads=2",
     "barnabas config describe {} --all": "barnabas config describe broker --all",

@@ -83,8 +83,8 @@ def test_a_file_that_is_not_a_history_is_one_line_without_python(tmp_path: Path)
 def test_a_person_is_told_beforehand_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("barnabas.cli.verify.on_terminal", lambda: True)
     with barnabas.Broker() as broker:
-        result = run("-b", broker.bootstrap_servers, "--time", "1", "--plain", "1", "--txn", "0", "--transform", "0")
-    assert result.stderr.splitlines()[0] == "1 s of work, then about 10 s to read everything back"
+        result = run("-b", broker.bootstrap_servers, "--time", "3", "--plain", "1", "--txn", "0", "--transform", "0")
+    assert result.stderr.splitlines()[0] == "3 s of work, then about 10 s to read everything back"
     assert result.stdout.splitlines()[-1] == "valid: no anomaly"
 
 
@@ -157,11 +157,11 @@ def test_a_run_waits_as_long_as_its_command(monkeypatch: pytest.MonkeyPatch) -> 
     waits: list[int] = []
 
     class Waiting:
-        def __init__(self, bootstrap: str, *, timeout_ms: int) -> None:
+        def __init__(self, bootstrap: str, *, timeout_ms: int, security: None) -> None:
             waits.append(timeout_ms)
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "no answer")
 
-    def version(bootstrap: str, timeout_ms: int) -> int:
+    def version(bootstrap: str, timeout_ms: int, security: None) -> int:
         waits.append(timeout_ms)
         return 2
 

@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.security.setting_error import SecuritySettingError
 from barnabas.security.tls_settings import client_context, server_context
+from barnabas.words.requirements import install_command
 from tests.hidden_packages import hide
 from tests.security.certificates import authority, foreign_authority, node, user
 from tests.security.tls_pair import TlsPair, read_all
@@ -193,7 +194,7 @@ def test_pem_needs_no_cryptography(tmp_path: Path) -> None:
     )
     assert run.stdout.splitlines() == [
         "CN=localhost",
-        f"ssl.truststore.location: {tmp_path}/trust.p12 needs cryptography: pip install 'barnabas[security]'; or use PEM",
+        f"ssl.truststore.location: {tmp_path}/trust.p12 needs cryptography: {install_command('security')}; or use PEM",
         "False",
     ]
 

@@ -69,7 +69,7 @@ def test_the_process_of_a_stream_imports_little() -> None:
     assert "barnabas.spark.source.stream" in modules
     assert packages(modules) <= {"barnabas", "pyspark_barnabas", "cramjam", "crc32c"}
     rooms = {name.split(".")[1] for name in modules if name.startswith("barnabas.")}
-    assert rooms <= {"client", "imported_when_used", "protocol", "records", "spark", "version", "words"}
+    assert rooms <= {"client", "imported_when_used", "protocol", "records", "security", "spark", "version", "words"}
     assert not {name for name in modules if "sink" in name or "decod" in name}
 
 

@@ -6,6 +6,7 @@ import confluent_kafka
 import pytest
 
 import barnabas as package
+from barnabas.client.admin import Admin
 from barnabas.client.errors import ConnectionLost
 from barnabas.verify import final_reads
 from barnabas.verify.consumer import Layout
@@ -22,8 +23,8 @@ def test_the_ends_are_asked_again_when_the_broker_closes_the_connection(barnabas
     producer.flush()
     layout = Layout(["t"], 2)
     fault = barnabas.drop_response_after_write("Metadata", times=2)
-    assert final_reads._ends(barnabas.bootstrap_servers, layout, (0, 1), 60) == {0: 7, 1: 7}
+    assert final_reads._ends(Admin(barnabas.bootstrap_servers), layout, (0, 1), 60) == {0: 7, 1: 7}
     assert fault.hits == 2
     barnabas.drop_response_after_write("Metadata")
     with pytest.raises(ConnectionLost):
-        final_reads._ends(barnabas.bootstrap_servers, layout, (0, 1), 0)
+        final_reads._ends(Admin(barnabas.bootstrap_servers), layout, (0, 1), 0)

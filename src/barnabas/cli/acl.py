@@ -177,8 +177,7 @@ def create(
     """Create ACLs: one for each principal and operation.
 
     \b
-    barnabas acl create --allow-principal User:alice --operation read --topic orders
-    barnabas acl create --allow-principal User:etl --operation all --topic lake- --prefixed
+    barnabas acl create --allow-principal User:alice --operation read --topic t
     barnabas acl create --deny-principal 'User:*' --operation write --topic audit
     """
     if resource is None:
@@ -245,7 +244,7 @@ def explain(
     """Say whether a principal may, and which ACL decides.
 
     \b
-    barnabas acl explain --principal User:alice --host 10.0.0.7 --operation read --topic orders
+    barnabas acl explain --principal User:alice --operation read --topic orders
 
     Brokers keep super.users and allow.everyone.if.no.acl.found to themselves: say them here.
     """

@@ -24,6 +24,7 @@ import click
 
 from barnabas.cli.failure import Failure
 from barnabas.security.dev_certificates import DevelopmentAuthority, IssuedCertificate
+from barnabas.words.requirements import install_command
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TAKEN = ("ca", "ca-key", "trust", "store-password")
@@ -50,7 +51,7 @@ def dev(folder: Path, nodes: tuple[str, ...], users: tuple[str, ...], days: int)
     try:
         import cryptography  # noqa: F401
     except ImportError:
-        raise Failure("barnabas cert dev needs cryptography", "pip install 'barnabas[security]'") from None
+        raise Failure("barnabas cert dev needs cryptography", install_command("security")) from None
     wanted = [_node(text) for text in nodes] + [(name, ()) for name in users]
     for name, _ in wanted:
         _check(folder, name, [each for each, _ in wanted])

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from barnabas.security.certificate_names import subject_name
 from barnabas.security.pem_blocks import PemBlock, pem_blocks, pem_text
 from barnabas.security.setting_error import SecuritySettingError
+from barnabas.words.requirements import install_command
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
@@ -219,7 +220,7 @@ def _open_pkcs12(store: _Settings, data: bytes) -> PKCS12KeyAndCertificates:
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError:
         raise store.error(
-            "location", f"{store.get('location')} needs cryptography: pip install 'barnabas[security]'; or use PEM"
+            "location", f"{store.get('location')} needs cryptography: {install_command('security')}; or use PEM"
         ) from None
     password = store.get("password")
     try:

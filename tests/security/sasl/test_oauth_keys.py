@@ -150,5 +150,5 @@ def test_parts_of_a_token() -> None:
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "joserfc.jwk", None)
-    with pytest.raises(SecuritySettingError, match=r"needs joserfc: pip install 'barnabas\[security\]'"):
+    with pytest.raises(SecuritySettingError, match=r"needs joserfc: .* -m pip install "):
         KeySet()

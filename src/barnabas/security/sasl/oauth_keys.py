@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from barnabas.security.sasl.oauth_claims import ClaimRules, checked_claims
 from barnabas.security.sasl.oauth_server import BearerToken, InvalidToken
 from barnabas.security.setting_error import SecuritySettingError
+from barnabas.words.requirements import install_command
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -45,7 +46,7 @@ class KeySet:
         try:
             import joserfc.jwk  # noqa: F401
         except ImportError:
-            why = "OAUTHBEARER with signed tokens needs joserfc: pip install 'barnabas[security]'"
+            why = f"OAUTHBEARER with signed tokens needs joserfc: {install_command('security')}"
             raise SecuritySettingError(JWKS_ENDPOINT_URL, why) from None
         self._keys: tuple[tuple[str | None, str, RSAKey | ECKey], ...] = ()
 
