@@ -136,7 +136,13 @@ def test_a_node_that_leads_answers_on_the_spot() -> None:
         assert future.done()
         assert future.result() is ALIVE
         assert "here" in repr(cluster.channel)
-        expected = {"principal": ANONYMOUS, "deadline_ms": 9, "mutation_quota": quota, "is_long": True}
+        expected = {
+            "principal": ANONYMOUS,
+            "deadline_ms": 9,
+            "mutation_quota": quota,
+            "is_long": True,
+            "client": APP,
+        }
         assert cluster.local.asked == [expected]
 
     assert play(story).one.asked == []
