@@ -1,7 +1,7 @@
 """The picture of docs/choices.md: throughput by partitions and brokers, beside the steps of a chart that is often shown.
 
-That chart shows three brokers, each machine its own. Of it two steps are told in words: 4 partitions carry about 3.5 times as much as
-one, and 64 about 1.5 times as much as 16. Its steps begin at our own figures, because only their slope can be compared.
+That chart shows three brokers on three machines. The document names two steps of it: 4 partitions carry about 3.5 times as much as one,
+and 64 about 1.5 times as much as 16. The picture begins these steps at our own figures, because only the slopes can be compared.
 """
 
 from __future__ import annotations

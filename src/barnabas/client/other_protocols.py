@@ -38,7 +38,7 @@ _OWN_ANSWER = b"Kafka listener"
 
 
 def protocol_of(answer: bytes) -> str | None:
-    """Return the protocol of an answer's first bytes; None if it is none of these."""
+    """Return the protocol of an answer's first bytes: TLS, KAFKA or HTTP; None for other bytes."""
     if len(answer) > 1 and answer[0] in _RECORD_TYPES and answer[1] == _TLS_MAJOR:
         return TLS
     if answer[4:8] == struct.pack(">i", _CORRELATION_ID):
@@ -47,7 +47,7 @@ def protocol_of(answer: bytes) -> str | None:
 
 
 def protocol_at(host: str, port: int, timeout_s: float = 1.0) -> str | None:
-    """Return the protocol that something at an address speaks; None if it is none of these, or does not answer in time."""
+    """Return the protocol that a server speaks: TLS, KAFKA or HTTP; None if it speaks another one, or does not answer in time."""
     deadline = time.monotonic() + timeout_s
     with ExitStack() as stack, selectors.DefaultSelector() as selector:
         for question in (_client_hello(host), _HTTP_REQUEST, _KAFKA_REQUEST):

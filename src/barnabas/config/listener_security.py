@@ -94,7 +94,7 @@ def enabled_mechanisms(config: NodeRoles, name: str) -> tuple[str, ...]:
     """Return the mechanisms of a listener with SASL.
 
     Raises:
-        ConfigError: there is none, or barnabas does not have one of them.
+        ConfigError: the setting names no mechanism, or one that barnabas does not have.
     """
     text = listener_settings(config.properties, name).get(ENABLED, "GSSAPI")
     found = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))

@@ -142,7 +142,7 @@ class BrokerServer:
         """Bind the listeners; early connections wait.
 
         Raises:
-            CannotStart: an address cannot be bound, or the security of a listener cannot be had.
+            CannotStart: the node cannot bind an address, or cannot use a security setting of a listener.
         """
         await bind_listeners(
             self.config.listeners,
