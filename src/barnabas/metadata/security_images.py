@@ -14,13 +14,7 @@ from typing import NamedTuple
 from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 from barnabas.security.acls import AclBinding
-
-
-class ScramCredential(NamedTuple):
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
+from barnabas.security.sasl.scram_keys import ScramCredential
 
 
 class DelegationToken(NamedTuple):

@@ -131,10 +131,7 @@ def _scram(config: BrokerConfig, name: str, image: Callable[[], MetadataImage]) 
     assert mechanism is not None, name
 
     def credential(user: str) -> ScramCredential | None:
-        found = image().scram.credentials.get((user, mechanism.number))
-        if found is None:
-            return None
-        return ScramCredential(found.salt, found.stored_key, found.server_key, found.iterations)
+        return image().scram.credentials.get((user, mechanism.number))
 
     users = ScramUsers(credential, lambda token_id: None, _secret(config))
     return lambda during: ScramServer(mechanism, users, os.urandom, during)
