@@ -22,6 +22,8 @@ import time
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from bench.librdkafka_load import read_all
+
 BATCH = 131_072
 FILL_BATCH = 1_000_000
 FILL_SIZE = 1000
@@ -94,14 +96,7 @@ def write(servers: str, topic: str, partitions: int, count: int, size: int, acks
 def read(servers: str, topic: str, partitions: int, count: int) -> Figures:
     """Read all twice: the time of the first, and how many records of the second come out of order."""
     consumer = _consumer(servers, topic, partitions)
-    got = len(consumer.consume(1, 60))
-    began = time.perf_counter()
-    while got < count:
-        messages = consumer.consume(min(10_000, count - got), 10)
-        if not messages:
-            raise SystemExit(f"{got} of {count} records came")
-        got += len(messages)
-    seconds = time.perf_counter() - began
+    seconds = read_all(consumer, count)
     consumer.close()
     consumer = _consumer(servers, topic, partitions)
     highest: dict[int, int] = {}

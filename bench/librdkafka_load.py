@@ -84,6 +84,11 @@ def consume(bootstrap: str, topic: str, count: int) -> float:
         "fetch.queue.backoff.ms": 1,
     })  # fmt: skip
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
+    return read_all(consumer, count)
+
+
+def read_all(consumer: Consumer, count: int) -> float:
+    """Read so many records; return the seconds from the first one on."""
     got = len(consumer.consume(1, 60))
     began = time.perf_counter()
     while got < count:

@@ -163,14 +163,7 @@ class ChannelPeers:
         Raises:
             KafkaError: there is no answer.
         """
-        channel = Channel(
-            self._loop,
-            endpoint.host,
-            endpoint.port,
-            client_id=self._client_id,
-            timeout_ms=self._timeout_ms,
-            security=self._security,
-        )
+        channel = self._dialled(endpoint)
         try:
             asked = ApiVersionsRequest(client_software_name="barnabas", client_software_version=VERSION)
             response = await channel.request(asked, highest=NEWEST_API_VERSIONS)
@@ -199,15 +192,19 @@ class ChannelPeers:
         if channel is None or (channel.host, channel.port) != (endpoint.host, endpoint.port):
             if channel is not None:
                 channel.close()
-            channel = self._channels[to, use] = Channel(
-                self._loop,
-                endpoint.host,
-                endpoint.port,
-                client_id=self._client_id,
-                timeout_ms=self._timeout_ms,
-                security=self._security,
-            )
+            channel = self._channels[to, use] = self._dialled(endpoint)
         return channel
+
+    def _dialled(self, endpoint: VoterEndpoint) -> Channel:
+        """Return a new channel; it connects at the first request."""
+        return Channel(
+            self._loop,
+            endpoint.host,
+            endpoint.port,
+            client_id=self._client_id,
+            timeout_ms=self._timeout_ms,
+            security=self._security,
+        )
 
     def close(self) -> None:
         """End what is under way, and send nothing more."""

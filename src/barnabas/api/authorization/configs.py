@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.api.authorization.asker import DENIED
 from barnabas.protocol.errors import ErrorCode
@@ -70,6 +70,20 @@ async def _split(
     return allowed, denied
 
 
+async def _add_denied(results: list[Any], result: Callable[..., Any], denied: list[tuple[Any, ErrorCode]]) -> None:
+    """Add a result with the error for each resource that was denied."""
+    for resource, code in denied:
+        await pace(RECORD)
+        results.append(
+            result(
+                error_code=code,
+                error_message=code.default_message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+
+
 async def describe_configs(
     asker: Asker,
     request: DescribeConfigsRequest,
@@ -78,16 +92,7 @@ async def describe_configs(
     """Ask for each resource."""
     request.resources, denied = await _split(asker, request.resources, AclOperation.DESCRIBE_CONFIGS)
     response = await then(request)
-    for resource, code in denied:
-        await pace(RECORD)
-        response.results.append(
-            DescribeConfigsResponse.DescribeConfigsResult(
-                error_code=code,
-                error_message=code.default_message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
+    await _add_denied(response.results, DescribeConfigsResponse.DescribeConfigsResult, denied)
     return response
 
 
@@ -97,16 +102,7 @@ async def alter_configs(
     """Ask for each resource."""
     request.resources, denied = await _split(asker, request.resources, AclOperation.ALTER_CONFIGS)
     response = await then(request)
-    for resource, code in denied:
-        await pace(RECORD)
-        response.responses.append(
-            AlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=code.default_message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
+    await _add_denied(response.responses, AlterConfigsResponse.AlterConfigsResourceResponse, denied)
     return response
 
 
@@ -118,14 +114,5 @@ async def incremental_alter_configs(
     """Ask for each resource."""
     request.resources, denied = await _split(asker, request.resources, AclOperation.ALTER_CONFIGS)
     response = await then(request)
-    for resource, code in denied:
-        await pace(RECORD)
-        response.responses.append(
-            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=code.default_message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
+    await _add_denied(response.responses, IncrementalAlterConfigsResponse.AlterConfigsResourceResponse, denied)
     return response
