@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.api.authorization.asker import DENIED
 from barnabas.protocol.errors import ErrorCode
@@ -45,6 +45,7 @@ _KINDS = {
 }
 
 E = TypeVar("E", bound="_Resource")
+ResultT = TypeVar("ResultT")
 
 
 async def _split(
@@ -70,7 +71,9 @@ async def _split(
     return allowed, denied
 
 
-async def _add_denied(results: list[Any], result: Callable[..., Any], denied: list[tuple[Any, ErrorCode]]) -> None:
+async def _add_denied(
+    results: list[ResultT], result: Callable[..., ResultT], denied: list[tuple[E, ErrorCode]]
+) -> None:
     """Add a result with the error for each resource that was denied."""
     for resource, code in denied:
         await pace(RECORD)
