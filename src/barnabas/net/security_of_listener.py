@@ -1,7 +1,7 @@
 """The security of one listener, built from its settings: key stores are read, mechanisms chosen, users looked up.
 
 Users of PLAIN are the options `user_NAME` of the listener's `sasl.jaas.config`, users of SCRAM the credentials in the metadata, as they are
-at each login.
+at each login. So are delegation tokens, which log in by SCRAM if the node has their secret.
 
 Source: Kafka's `SaslChannelBuilder`, `PlainServerCallbackHandler`, `ScramServerCallbackHandler`.
 """
@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING
 from barnabas.config.config import BrokerConfig
 from barnabas.config.endpoints import Listener as Endpoint
 from barnabas.config.listener_security import enabled_mechanisms, listener_settings, mechanism_setting
+from barnabas.config.token_settings import token_settings
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.net.listener_security import MAX_RECEIVE_BYTES, ListenerSecurity
 from barnabas.security.certificate_names import PrincipalMapper, certificate_name
 from barnabas.security.jaas import parse_jaas
+from barnabas.security.principal import USER, Principal, principal_of_record
 from barnabas.security.sasl.mechanism import ServerMechanism
 from barnabas.security.sasl.plain import PlainServer
 from barnabas.security.sasl.scram_keys import ScramCredential, ScramMechanism
-from barnabas.security.sasl.scram_server import ScramServer, ScramUsers
+from barnabas.security.sasl.scram_server import ScramServer, ScramUsers, TokenCredential
 from barnabas.security.server_login import ServerLogin
 from barnabas.security.setting_error import SecuritySettingError
 from barnabas.security.tls_layer import TlsLayer
@@ -107,7 +109,7 @@ def _mechanism(
     if name == "PLAIN":
         return _plain(jaas, f"{prefix}sasl.jaas.config")
     if name.startswith("SCRAM"):
-        return _scram(config, name, image)
+        return _scram(config, name, image, now_ms)
     raise ConfigError(
         f"sasl.enabled.mechanisms of listener {endpoint.name}: {name} is not served by listeners yet; leave it out"
     )
@@ -126,14 +128,29 @@ def _plain(jaas: str | None, setting: str) -> Make:
     return lambda during: PlainServer(users.get)
 
 
-def _scram(config: BrokerConfig, name: str, image: Callable[[], MetadataImage]) -> Make:
+def _scram(
+    config: BrokerConfig, name: str, image: Callable[[], MetadataImage], now_ms: Callable[[], int]
+) -> Make:
     mechanism = ScramMechanism.of(name)
     assert mechanism is not None, name
 
     def credential(user: str) -> ScramCredential | None:
         return image().scram.credentials.get((user, mechanism.number))
 
-    users = ScramUsers(credential, lambda token_id: None, _secret(config))
+    secret, tokens = _secret(config), token_settings(config)
+
+    def token(token_id: str) -> TokenCredential | None:
+        if tokens is None:
+            return None
+        # Computed for an id that does not exist, too: the time tells a stranger nothing.
+        made = tokens.key.credential(mechanism, token_id, secret)
+        found = image().delegation_tokens.tokens.get(token_id)
+        if found is None or found.is_expired(now_ms()):
+            return None
+        owner = Principal(USER, principal_of_record(found.owner).name)
+        return TokenCredential(owner, found.expiration_timestamp_ms, made)
+
+    users = ScramUsers(credential, token, secret)
     return lambda during: ScramServer(mechanism, users, os.urandom, during)
 
 
