@@ -51,7 +51,9 @@ def test_a_terminal_is_asked(typed: list[str]) -> None:
     assert given_secret("GIVEN", "Password") == "secret"
 
 
-def test_a_new_secret_is_asked_for_until_both_are_the_same(typed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_secret_is_asked_for_until_both_are_the_same(
+    typed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     typed += ["secret", "secert", "secret", "secret"]
     assert given_secret("GIVEN", "Password", is_new=True) == "secret"
     assert typed == []

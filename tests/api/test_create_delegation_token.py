@@ -48,7 +48,11 @@ def test_a_token_for_somebody_else_needs_a_right(node: TokenNode) -> None:
     node.log_in(ALICE)
     refused = node.create(owner=BOB)
     assert refused.error_code == ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
-    assert (refused.principal_name, refused.token_requester_principal_name, refused.max_timestamp_ms) == ("bob", "alice", -1)
+    assert (refused.principal_name, refused.token_requester_principal_name, refused.max_timestamp_ms) == (
+        "bob",
+        "alice",
+        -1,
+    )
     authorizer = node.server.services.authorizer
     assert authorizer is not None
     allow = (PatternType.LITERAL, "User:alice", "*", AclOperation.CREATE_TOKENS, Permission.ALLOW)
@@ -73,7 +77,9 @@ def test_without_the_secret(tmp_path: Path) -> None:
     node = TokenNode(tmp_path)
     answer = node.create(BOB)
     assert (answer.error_code, answer.principal_name) == (ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "alice")
-    assert node.create(Principal("Group", "staff")).error_code == ErrorCode.INVALID_PRINCIPAL_TYPE, "the broker's own look"
+    assert node.create(Principal("Group", "staff")).error_code == ErrorCode.INVALID_PRINCIPAL_TYPE, (
+        "the broker's own look"
+    )
     node.close()
 
 

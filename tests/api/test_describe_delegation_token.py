@@ -48,7 +48,9 @@ def asking(owners: Any) -> DescribeDelegationTokenRequest:
     kind = DescribeDelegationTokenRequest
     if owners is None:
         return kind(owners=None)
-    return kind(owners=[kind.DescribeDelegationTokenOwner(principal_type=o.type, principal_name=o.name) for o in owners])
+    return kind(
+        owners=[kind.DescribeDelegationTokenOwner(principal_type=o.type, principal_name=o.name) for o in owners]
+    )
 
 
 @pytest.fixture(scope="module")

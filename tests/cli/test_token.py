@@ -43,7 +43,9 @@ class Tokens:
         if self.error is not None:
             raise error_for(self.error, None)
 
-    def create_token(self, *, renewers: Sequence[Principal], owner: Principal | None, max_lifetime_ms: int) -> DelegationToken:
+    def create_token(
+        self, *, renewers: Sequence[Principal], owner: Principal | None, max_lifetime_ms: int
+    ) -> DelegationToken:
         self._note("create", list(renewers), owner, max_lifetime_ms)
         return TOKEN
 
@@ -73,7 +75,8 @@ def run(tokens: Tokens, *arguments: str, given: str = "", hmac: str | None = Non
 
 
 def test_a_created_token_is_printed_with_its_hmac(tokens: Tokens) -> None:
-    result = run(tokens, "create", "--renewer-principal", "User:bob", "--renewer-principal", "User:alice", "--owner-principal", "User:alice", "--max-life-time-period", "5")  # fmt: skip
+    renewers = ("--renewer-principal", "User:bob", "--renewer-principal", "User:alice")
+    result = run(tokens, "create", *renewers, "--owner-principal", "User:alice", "--max-life-time-period", "5")
     row = ["JEXY6aqz", TEXT, "User:alice", "User:bob", "User:bob", "1970-01-01T00:00:00.000Z", DAY, str(1 << 62)]
     assert result.output.split() == HEADER + row
     assert tokens.asked == [("create", [BOB, ALICE], ALICE, 5)]
@@ -119,7 +122,7 @@ def test_owners_select(tokens: Tokens) -> None:
         (("expire",), "hidden!\n", "error: the HMAC is not valid base64 (give it by BARNABAS_TOKEN_HMAC"),
         (("create", "--renewer-principal", "bob"), "", "error: bob is not a principal: write Type:name"),
         (("describe", "--owner-principal", ":"), "", "error: : is not a principal: write Type:name"),
-        (("create", "--max-life-time-period", "long"), "", "'long' is not a valid integer"),
+        (("create", "--max-life-time-period", "long"), "", "'long' is not a whole number"),
     ],
 )
 def test_one_line_says_what_is_wrong(tokens: Tokens, command: tuple[str, ...], given: str, line: str) -> None:

@@ -75,7 +75,9 @@ def test_tokens_are_described_by_age(memory: MemoryCluster, admin: Admin, versio
             token_id=token_id, hmac=b"hmac", renewers=renewers, **(requester if version >= 3 else {}),
         )  # fmt: skip
 
-    asked = answer(memory, m.DescribeDelegationTokenRequest, kind(tokens=[token("b", 2), token("c", 1), token("a", 2)]), version)
+    asked = answer(
+        memory, m.DescribeDelegationTokenRequest, kind(tokens=[token("b", 2), token("c", 1), token("a", 2)]), version
+    )
     found = admin.describe_tokens()
     assert [each.token_id for each in found] == ["c", "a", "b"]
     assert found[0] == DelegationToken("c", b"hmac", BOB, ALICE if version >= 3 else BOB, (CAROL,), 1, 8, 9)

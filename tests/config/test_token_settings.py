@@ -20,7 +20,7 @@ def test_kafkas_defaults() -> None:
 
 
 def test_a_node_honours_each_of_them() -> None:
-    given = {name: "7" for name in TOKEN_SETTINGS}
+    given = dict.fromkeys(TOKEN_SETTINGS, "7")
     found = token_settings(BrokerConfig.from_properties(given))
     assert found is not None
     assert found[1:] == (7, 7, 7)

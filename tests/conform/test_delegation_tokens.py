@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -104,7 +105,7 @@ class Transcript:
         self._tools = tools
         self._broker = broker
         self._names: dict[str, str] = {}
-        self.lines: list[str] = []
+        self._printed: list[str] = []
 
     def run(self, tool: str, settings: dict[str, str], *args: str) -> str:
         """Run a tool, note what it prints, and return it as it is."""
@@ -114,17 +115,23 @@ class Transcript:
         address = self._broker.sasl if settings else self._broker.bootstrap_servers
         words = ("--bootstrap-server", address, "--command-config", str(file), *args)
         printed = self._tools.run(tool, *words)
-        self.lines.append(f"$ {tool} {self._normal(' '.join(args))}")
-        # The order of several tokens is that of a hash table in Apache Kafka.
-        self.lines += sorted(line for line in self._normal(printed).splitlines() if not re.match(r"\s*(at |\.\.\. )", line))
+        self._printed.append(f"$ {tool} {' '.join(args)}\n{printed}")
         return printed
+
+    def lines(self) -> list[str]:
+        """Return all that was printed, without Java's stack traces, sorted for each tool: Apache Kafka's tokens are in a hash table."""
+        return [
+            line
+            for each in self._printed
+            for line in sorted(self._normal(each).splitlines())
+            if not re.match(r"\s*(at |\.\.\. )", line)
+        ]
 
     def create(self, name: str, user: str, *args: str) -> tuple[str, str]:
         """Create a token, and return its id and its HMAC."""
         printed = self.run("delegation-tokens", password_of(user), "--create", "--max-life-time-period", "-1", *args)
         token_id, hmac = re.findall(r"^([\w-]{22}) +([\w+/]{86}==)", printed, re.M)[0]
         self._names |= {token_id: f"(id of {name})", hmac: f"(HMAC of {name})"}
-        self.lines = [self._normal(line) for line in self.lines]
         return token_id, hmac
 
     def _normal(self, text: str) -> str:
@@ -142,7 +149,9 @@ def played(tools: ToolProcess, broker: OurTokens | TheirTokens) -> list[str]:
     seen.create("two", "admin", "--owner-principal", "User:carol")
     seen.run(token, password_of("alice"), "--create", "--max-life-time-period", "-1", "--owner-principal", "User:carol")
     seen.run(token, password_of("alice"), "--create", "--max-life-time-period", "1", "--renewer-principal", "Group:g")
-    seen.run(token, password_of("bob"), "--describe", "--owner-principal", "User:alice", "--owner-principal", "User:carol")
+    seen.run(
+        token, password_of("bob"), "--describe", "--owner-principal", "User:alice", "--owner-principal", "User:carol"
+    )
     seen.run(token, password_of("carol"), "--renew", "--renew-time-period", "-1", "--hmac", one[1])
     seen.run(token, password_of("bob"), "--renew", "--renew-time-period", "-1", "--hmac", one[1])
     seen.run(token, password_of("bob"), "--renew", "--renew-time-period", "-1", "--hmac", "YWJj")
@@ -152,7 +161,7 @@ def played(tools: ToolProcess, broker: OurTokens | TheirTokens) -> list[str]:
     seen.run(token, password_of("alice"), "--expire", "--expiry-time-period", "-1", "--hmac", one[1])
     refused = seen.run("topics", login_with(*one), "--list")
     assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in refused
-    return seen.lines
+    return seen.lines()
 
 
 def test_kafkas_tool_prints_the_same(brokers: tuple[OurTokens | TheirTokens, ...], tools: ToolProcess) -> None:
@@ -174,6 +183,20 @@ def test_our_client_does_the_same_on_both(brokers: tuple[OurTokens | TheirTokens
     ]
 
 
+def await_login(broker: OurTokens | TheirTokens, settings: dict[str, str]) -> None:
+    """Log in; Apache Kafka's broker learns of a token after its controller has answered."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with Admin(broker.sasl, security=client_security(settings)) as owner:
+                owner.list_topics()
+                return
+        except KafkaError as error:
+            if error.code is not ErrorCode.SASL_AUTHENTICATION_FAILED or time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
+
+
 def asked(broker: OurTokens | TheirTokens) -> list[object]:
     """Return what our client sees of one broker."""
 
@@ -185,8 +208,7 @@ def asked(broker: OurTokens | TheirTokens) -> list[object]:
     with Admin(broker.sasl, security=client_security(password_of("alice"))) as alice:
         made = alice.create_token(renewers=[Principal("User", "bob")], max_lifetime_ms=60_000)
         with_token = login_with(made.token_id, base64.b64encode(made.hmac).decode(), "SCRAM-SHA-256")
-        with Admin(broker.sasl, security=client_security(with_token)) as owner:
-            owner.list_topics()
+        await_login(broker, with_token)
         seen: list[object] = [
             _about(made),
             [str(each.owner) for each in alice.describe_tokens() if each.token_id == made.token_id],

@@ -58,7 +58,11 @@ def test_a_token_is_in_the_log_without_its_hmac() -> None:
     assert (made.error_code, made.hmac) == (0, KEY.hmac(made.token_id))
     assert (made.principal_type, made.principal_name) == ("User", "alice")
     assert (made.token_requester_principal_type, made.token_requester_principal_name) == ("User", "alice")
-    assert (made.issue_timestamp_ms, made.expiry_timestamp_ms, made.max_timestamp_ms) == (NOW, NOW + 1_000, NOW + 10_000)
+    assert (made.issue_timestamp_ms, made.expiry_timestamp_ms, made.max_timestamp_ms) == (
+        NOW,
+        NOW + 1_000,
+        NOW + 10_000,
+    )
     kept = DelegationToken("User:alice", "User:alice", ("User:bob", "User:carol"), NOW, NOW + 10_000, NOW + 1_000)
     assert node.tokens == {made.token_id: kept}
     assert not any(made.hmac in batch for batch in node.log.batches)
@@ -82,7 +86,9 @@ def test_a_version_without_a_requester() -> None:
     made.encode(2)
 
 
-@pytest.mark.parametrize(("wanted_ms", "lives_ms"), [(0, 10_000), (-1, 10_000), (5_000, 5_000), (10_001, 10_000), (500, 500)])
+@pytest.mark.parametrize(
+    ("wanted_ms", "lives_ms"), [(0, 10_000), (-1, 10_000), (5_000, 5_000), (10_001, 10_000), (500, 500)]
+)
 def test_a_client_may_shorten_a_tokens_life(wanted_ms: int, lives_ms: int) -> None:
     made = Tokens().create(max_lifetime_ms=wanted_ms)
     assert made.max_timestamp_ms == NOW + lives_ms

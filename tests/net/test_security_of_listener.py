@@ -44,7 +44,13 @@ class Cluster:
         self.image = self.image._replace(delegation_tokens=DelegationTokensImage({TOKEN: token}))
 
     def log_in(
-        self, mechanism: ScramMechanism, hmac: bytes = HMAC, user: str = TOKEN, *, by_token: bool = True, login: Any = None
+        self,
+        mechanism: ScramMechanism,
+        hmac: bytes = HMAC,
+        user: str = TOKEN,
+        *,
+        by_token: bool = True,
+        login: Any = None,
     ) -> ServerLogin:
         assert self.security.login is not None
         login = login or self.security.login()

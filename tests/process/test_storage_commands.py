@@ -333,7 +333,10 @@ def users_in(tmp_path: Path) -> dict[tuple[str, int], ScramCredential]:
 
 
 def test_the_first_users_are_among_the_first_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["SCRAM-SHA-256=[name=alice,iterations=5000,salt=N3E=,password=hunter2]", "SCRAM-SHA-512=[name=bob,password=b]"]
+    words = [
+        "SCRAM-SHA-256=[name=alice,iterations=5000,salt=N3E=,password=hunter2]",
+        "SCRAM-SHA-512=[name=bob,password=b]",
+    ]
     assert run_storage(["format", "--data-dir", str(tmp_path / "data"), "-S", words[0], "--add-scram", words[1]]) == 0
     users = users_in(tmp_path)
     assert users["alice", 1] == credential_of_password(ScramMechanism.SCRAM_SHA_256, "hunter2", b"7q", 5000)

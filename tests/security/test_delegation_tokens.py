@@ -20,7 +20,9 @@ def test_the_hmac_is_that_of_the_id_under_the_secret() -> None:
     assert KEY.is_of(TOKEN, KEY.hmac(TOKEN))
 
 
-@pytest.mark.parametrize("wrong", [b"", b"x" * 64, KEY.hmac("another"), TokenKey("another").hmac(TOKEN), KEY.hmac(TOKEN)[:-1]])
+@pytest.mark.parametrize(
+    "wrong", [b"", b"x" * 64, KEY.hmac("another"), TokenKey("another").hmac(TOKEN), KEY.hmac(TOKEN)[:-1]]
+)
 def test_another_hmac_is_not_the_tokens(wrong: bytes) -> None:
     assert not KEY.is_of(TOKEN, wrong)
 

@@ -67,7 +67,7 @@ NO_ERROR = ApiError(ErrorCode.NONE)
 
 
 class ControllerSettings(NamedTuple):
-    """The node's settings that the controller uses; `max_idle_interval_ms` 0 writes no NoOpRecord, `tokens` None has no delegation tokens."""
+    """The node's settings that the controller uses; `max_idle_interval_ms` 0: no NoOpRecord; `tokens` None: no delegation tokens."""
 
     node_id: int
     cluster_id: str

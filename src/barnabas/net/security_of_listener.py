@@ -128,9 +128,7 @@ def _plain(jaas: str | None, setting: str) -> Make:
     return lambda during: PlainServer(users.get)
 
 
-def _scram(
-    config: BrokerConfig, name: str, image: Callable[[], MetadataImage], now_ms: Callable[[], int]
-) -> Make:
+def _scram(config: BrokerConfig, name: str, image: Callable[[], MetadataImage], now_ms: Callable[[], int]) -> Make:
     mechanism = ScramMechanism.of(name)
     assert mechanism is not None, name
 

@@ -2,8 +2,8 @@
 
     HMAC = HMAC-SHA-512(delegation.token.secret.key, token id)        the user's password is its base64
 
-- No record has an HMAC: each node that has the secret computes it from the token's id. Whoever knows the secret can log in with any
-  token, and a node with another secret knows none.
+- No record has an HMAC: each node that has the secret computes it from the token's id. A client that knows the secret can log in
+  with any token, and a node with another secret knows none.
 - The login is SCRAM with `tokenauth=true`: the user's name is the token's id. The salt is derived from the id, so all nodes send the same
   one, and an id that does not exist looks like one that does.
 

@@ -38,7 +38,9 @@ def answer(asker: Any, **owner: Any) -> CreateDelegationTokenResponse:
     return asyncio.run(create_delegation_token(asker, CreateDelegationTokenRequest(**owner), made))
 
 
-@pytest.mark.parametrize("owner", [{}, {"owner_principal_name": None}, {"owner_principal_type": "User", "owner_principal_name": "alice"}])
+@pytest.mark.parametrize(
+    "owner", [{}, {"owner_principal_name": None}, {"owner_principal_type": "User", "owner_principal_name": "alice"}]
+)
 def test_oneself_needs_no_right(owner: dict[str, Any]) -> None:
     asker: Any = Asking(answer=False)
     assert answer(asker, **owner).token_id == "made"
