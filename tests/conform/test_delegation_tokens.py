@@ -19,7 +19,7 @@ from barnabas.security.principal import Principal
 from tests.conform.brokers import BarnabasProcess
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(600)]
 
 MODULES = "org.apache.kafka.common.security."
 PLAIN, SCRAM = f"{MODULES}plain.PlainLoginModule", f"{MODULES}scram.ScramLoginModule"
@@ -219,6 +219,10 @@ def asked(broker: OurTokens | TheirTokens) -> list[object]:
         wrong = login_with(made.token_id, base64.b64encode(made.hmac[::-1]).decode(), "SCRAM-SHA-256")
         seen.append(code_of(wrong, lambda admin: admin.list_topics()))
         alice.expire_token(made.hmac)
+        deadline = time.monotonic() + 60
+        while any(each.token_id == made.token_id for each in alice.describe_tokens()):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         seen.append(code_of(with_token, lambda admin: admin.list_topics()))
     return seen
 
