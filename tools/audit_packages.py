@@ -2,8 +2,8 @@
 
     python tools/audit_packages.py          also `make audit`
 
-The packages are those of the lock file with every extra, without those for development. `pip-audit` asks PyPI about them. Its exit code is 1
-if a package has a vulnerability, 2 if nobody could be asked.
+The packages are those of the lock file with every extra, without those for development. `pip-audit` asks PyPI about them. The exit code
+is 1 if a package has a vulnerability, 2 if nobody could be asked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,17 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 LOCKED = ("export", "-q", "--frozen", "--no-dev", "--all-extras", "--no-emit-project", "--format", "requirements-txt")
-AUDIT = ("tool", "run", "pip-audit", "--disable-pip", "--require-hashes", "--progress-spinner", "off", "--format", "json")
+AUDIT = (
+    "tool",
+    "run",
+    "pip-audit",
+    "--disable-pip",
+    "--require-hashes",
+    "--progress-spinner",
+    "off",
+    "--format",
+    "json",
+)
 
 Run = Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
 

@@ -27,7 +27,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def value(text: str, **parameters: str) -> str:
-    more = {f"config.providers.{name.replace('__', '.param.').replace('_', '.')}": given for name, given in parameters.items()}
+    more = {
+        f"config.providers.{name.replace('__', '.param.').replace('_', '.')}": given
+        for name, given in parameters.items()
+    }
     return resolved({**PROVIDERS, **more, "s": text}, ENVIRON).properties["s"]
 
 
@@ -55,9 +58,12 @@ def test_without_providers_nothing_is_looked_at() -> None:
 
 
 def test_the_providers_own_settings_have_no_variables() -> None:
-    assert resolved({**PROVIDERS, "config.providers.x.param.y": "${env:OTHER}"}, ENVIRON).properties[
-        "config.providers.x.param.y"
-    ] == "${env:OTHER}"
+    assert (
+        resolved({**PROVIDERS, "config.providers.x.param.y": "${env:OTHER}"}, ENVIRON).properties[
+            "config.providers.x.param.y"
+        ]
+        == "${env:OTHER}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +93,9 @@ def test_paths_that_are_allowed(folder: Path) -> None:
     (folder / "deeper" / "x").write_text("y")
     assert value(f"${{directory:{folder}/deeper:x}}", directory__allowed_paths=f"/tmp, {folder}/deeper/") == "y"
     for path in (str(folder), f"{folder}/deeper/../", f"{folder}/deeper-too", "deeper"):
-        with pytest.raises(ProviderError, match=r"config\.providers\.directory\.param\.allowed\.paths does not allow this path"):
+        with pytest.raises(
+            ProviderError, match=r"config\.providers\.directory\.param\.allowed\.paths does not allow this path"
+        ):
             value(f"${{directory:{path}:password}}", directory__allowed_paths=f"{folder}/deeper")
 
 
@@ -101,9 +109,15 @@ def test_variables_that_are_allowed() -> None:
     ("parameters", "why"),
     [
         ({"file.class": ""}, "config.providers names file, but config.providers.file.class is not set: use org.apache"),
-        ({"file.class": "org.example.Vault"}, "config.providers.file.class=org.example.Vault: barnabas has no such class: use org"),
+        (
+            {"file.class": "org.example.Vault"},
+            "config.providers.file.class=org.example.Vault: barnabas has no such class: use org",
+        ),
         ({"env.param.allowlist.pattern": "("}, "config.providers.env.param.allowlist.pattern=(: missing )"),
-        ({"file.param.allowed.paths": "etc"}, "config.providers.file.param.allowed.paths: the path etc is not absolute"),
+        (
+            {"file.param.allowed.paths": "etc"},
+            "config.providers.file.param.allowed.paths: the path etc is not absolute",
+        ),
         ({"file.param.allowed.paths": "/no/such"}, "param.allowed.paths: the path /no/such does not exist"),
     ],
 )

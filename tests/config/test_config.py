@@ -164,7 +164,7 @@ def test_a_value_from_a_provider_is_used_and_never_shown() -> None:
     assert made.provided == set(environ.values())
     assert not any(value in repr(made) for value in environ.values())
     for wrong in ("-7", "hunter2"):
-        with pytest.raises(ConfigError, match="num.partitions") as caught:
+        with pytest.raises(ConfigError, match=r"num\.partitions") as caught:
             BrokerConfig.from_properties(given, environ={**environ, "PARTITIONS": wrong})
         assert wrong not in str(caught.value)
     with pytest.raises(ConfigError, match=r"^cluster\.id: \$\{env:CLUSTER\}: the environment has no such variable$"):

@@ -18,7 +18,9 @@ def test_settings_of_tls() -> None:
         **LISTEN,
     }
     assert tls_settings_of_metrics(given) == {"barnabas.metrics.ssl.keystore.type": "PEM"}
-    BrokerConfig.from_properties({**LISTEN, "barnabas.metrics.ssl.keystore.location": "x", "barnabas.metrics.token.file": "y"})
+    BrokerConfig.from_properties(
+        {**LISTEN, "barnabas.metrics.ssl.keystore.location": "x", "barnabas.metrics.token.file": "y"}
+    )
 
 
 @pytest.mark.parametrize(

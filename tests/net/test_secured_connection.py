@@ -88,12 +88,11 @@ class Logins(ScriptedDispatcher):
 
 
 @asynccontextmanager
-async def listening(
-    security: ListenerSecurity, dispatcher: Any = None, **limits: Any
-) -> AsyncIterator[Listener]:
+async def listening(security: ListenerSecurity, dispatcher: Any = None, **limits: Any) -> AsyncIterator[Listener]:
     listener = Listener(asyncio.get_running_loop(), name="OUT", host="127.0.0.1", security=security, **limits)
     await listener.bind()
-    listener.serve(dispatcher or Logins())
+    served: Any = dispatcher or Logins()
+    listener.serve(served)
     try:
         yield listener
     finally:
@@ -339,7 +338,8 @@ async def test_a_connection_that_is_not_admitted_costs_no_handshake() -> None:
         await asyncio.sleep(0)
     assert not made[0].is_established
     assert made[0].to_send() == b""
-    listener.serve(dispatcher or Logins())
+    dispatcher: Any = Logins()
+    listener.serve(dispatcher)
     reader, writer = await task
     writer.write(request(METADATA, 1))
     assert await next_response(reader) == (1, b"User:ANONYMOUS")

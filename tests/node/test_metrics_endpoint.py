@@ -59,12 +59,18 @@ def test_share_groups_are_read_only_if_they_are_there(tmp_path: Path) -> None:
     [
         ("barnabas_metrics_token_file", "/no/such", "barnabas.metrics.token.file: /no/such: no such file or directory"),
         ("barnabas_metrics_ssl_enabled_protocols", "TLSv1.3", "barnabas.metrics.ssl.keystore.location: is missing"),
-        ("barnabas_metrics_ssl_keystore_location", "/no/such", "barnabas.metrics.ssl.keystore.location: /no/such"),
+        (
+            "barnabas_metrics_ssl_keystore_location",
+            "/no/such",
+            "barnabas.metrics.ssl.keystore.location: cannot read /no/such",
+        ),
     ],
 )
 def test_protection_that_cannot_be_given_stops_the_start(tmp_path: Path, setting: str, text: str, why: str) -> None:
     with pytest.raises(CannotStart, match=why):
-        Serving(tmp_path, barnabas_metrics_listen="127.0.0.1:0", barnabas_metrics_ssl_keystore_type="PEM", **{setting: text})
+        Serving(
+            tmp_path, barnabas_metrics_listen="127.0.0.1:0", barnabas_metrics_ssl_keystore_type="PEM", **{setting: text}
+        )
 
 
 def test_metrics_over_tls_need_the_token_and_health_does_not(tmp_path: Path) -> None:

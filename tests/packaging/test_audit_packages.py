@@ -13,7 +13,9 @@ from audit_packages import audit
 FINE = {"name": "pyarrow", "version": "23.0.0", "vulns": []}
 BAD = {"name": "joserfc", "version": "1.0.0", "vulns": [{"id": "PYSEC-2026-7", "fix_versions": ["1.1.0", "1.0.1"]}]}
 OPEN = {"name": "numpy", "version": "2.0.0", "vulns": [{"id": "PYSEC-2026-8", "fix_versions": []}]}
-TRACEBACK = "Traceback (most recent call last):\n  File …\nrequests.exceptions.ConnectionError: no route to pypi.org\n\n"
+TRACEBACK = (
+    "Traceback (most recent call last):\n  File …\nrequests.exceptions.ConnectionError: no route to pypi.org\n\n"
+)
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,15 @@ def test_the_bill_has_what_the_extras_bring(tmp_path: Path) -> None:
     versions = {each["name"]: each["version"] for each in bill["components"]}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = {
-        re.split(r"[\[<>=; ]", each)[0] for extra in project["project"]["optional-dependencies"].values() for each in extra
+        re.split(r"[\[<>=; ]", each)[0]
+        for extra in project["project"]["optional-dependencies"].values()
+        for each in extra
     }
     assert extras - {"barnabas"} <= versions.keys()
-    locked = {each["name"]: each["version"] for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"] if "version" in each}
+    locked = {
+        each["name"]: each["version"]
+        for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+        if "version" in each
+    }
     assert all(locked[name] == version for name, version in versions.items())
     assert not versions.keys() & {"pytest", "mypy", "ruff"}

@@ -50,7 +50,6 @@ what is allowed; awaits the response, or raises KafkaError. `api.authorization.g
 """
 
 
-
 class Audit(Protocol):
     """Writes down what clients change; `api.authorization.audit.ChangeAudit` is one.
 
@@ -178,7 +177,9 @@ class LocalController:
             return answer
         assert self._loop is not None, "an audited controller has a loop"
         # A client that closes its connection at once does not get past the audit: its change may be committed all the same.
-        return start(shielded(self._audited(audit, answer, api_key, request, principal, client.host), self._loop), self._loop)
+        return start(
+            shielded(self._audited(audit, answer, api_key, request, principal, client.host), self._loop), self._loop
+        )
 
     def _guarded(
         self,

@@ -30,6 +30,4 @@ def over_tls(
     """
     context = server_context(settings, prefix)
     ciphertext = memoryview(bytearray(READ_BYTES))
-    return lambda connection: TlsTransport(
-        connection, lambda: TlsLayer(context, is_server=True), ciphertext, loop
-    )
+    return lambda connection: TlsTransport(connection, lambda: TlsLayer(context, is_server=True), ciphertext, loop)

@@ -2,7 +2,7 @@
 
     decision       Principal = User:a is Denied operation = WRITE from host = 10.0.0.7 on resource = Topic:LITERAL:t …
     failed login   Failed login from host = 10.0.0.7 on listener = SASL_SSL: failed authentication by PLAIN: … user a
-    change         Principal = User:a from host = 10.0.0.7 has created ACL … for request = CREATE_ACLS
+    change         Principal = User:a from host = 10.0.0.7 has created ACL … for request = CreateAcls
 
 The first kind is Kafka's (`asker`), the second `net/secured_connection`'s. The third is here: a line for each change of ACLs, users,
 delegation tokens, quotas and settings.
