@@ -15,7 +15,7 @@ r"""Values of settings from outside their file: `${file:/etc/secrets:key}`, `${d
 - A variable of a provider that `config.providers` does not name stays as it is, as in Kafka.
 - Any other variable without a value is an error that names the setting and the variable. Apache Kafka takes the variable's own text then,
   and a password would be `${file:…}`.
-- The values are secrets: `Resolved` has them apart, so that whoever prints something can leave them out (`words.hidden_values`).
+- The values are secrets: `Resolved` has them apart, so that lines can be printed without them (`words.hidden_values`).
 
 Left out: providers of one's own, as classes in Java; values that change while the process runs.
 Source: Kafka's `ConfigTransformer`, `AbstractConfig.resolveConfigVariables`, `AllowedPaths`; KIP-297, KIP-421, KIP-635, KIP-887, KIP-993.

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.clock import Clock
 from barnabas.metadata.config_entries import ConfigResolver
@@ -49,20 +49,10 @@ Guard = Callable[
 what is allowed; awaits the response, or raises KafkaError. `api.authorization.guard.ControllerGuard.answer` is one.
 """
 
-
-class Audit(Protocol):
-    """Writes down what clients change; `api.authorization.audit.ChangeAudit` is one.
-
-    Attributes:
-        apis: the requests that it looks at.
-    """
-
-    @property
-    def apis(self) -> frozenset[int]: ...
-    async def write(
-        self, api_key: int, request: Message, response: Message, principal: Principal, host: str
-    ) -> None: ...
-
+Audit = Callable[[int, Message, Message, Principal, str], Coroutine[Any, Any, None]]
+"""Writes down what a client has changed: takes api key, request, response, and principal and address of the client.
+`api.authorization.audit.ChangeAudit.write` is one.
+"""
 
 _VOTER_KEYS = (ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER)
 
@@ -84,7 +74,7 @@ class LocalController:
         counts: of its work in all its times as the active controller.
         voters: answers the requests that change the voters of the quorum, while this node leads it.
         guard: asks the authorizer about clients' requests; None if everything is allowed.
-        audit: is called with what a client has changed, before the client has the response; None for no audit.
+        audits: by api key, called with what a client has changed, before the client has the response.
         when_active: called when this node has become the active one.
     """
 
@@ -108,7 +98,7 @@ class LocalController:
         self.counts = ControllerCounts()
         self.voters: VoterRequests | None = None
         self.guard: Guard | None = None
-        self.audit: Audit | None = None
+        self.audits: Mapping[int, Audit] = {}
         self.when_active: Callable[[], None] | None = None
         self._configs = configs
         self._loader = loader
@@ -172,11 +162,11 @@ class LocalController:
             return self._ask(api_key, version, allowed, deadline_ms, mutation_quota, is_long)
 
         answer = self._guarded(api_key, version, request, principal, client, ask)
-        audit = self.audit
-        if audit is None or api_key not in audit.apis:
+        audit = self.audits.get(api_key)
+        if audit is None:
             return answer
         assert self._loop is not None, "an audited controller has a loop"
-        # A client that closes its connection at once does not get past the audit: its change may be committed all the same.
+        # A client that closes its connection soon does not get past the audit: its change may be committed all the same.
         return start(
             shielded(self._audited(audit, answer, api_key, request, principal, client.host), self._loop), self._loop
         )
@@ -200,7 +190,7 @@ class LocalController:
         self, audit: Audit, answer: asyncio.Future[Any], api_key: int, request: Message, principal: Principal, host: str
     ) -> Any:
         response = await answer
-        await audit.write(api_key, request, response, principal, host)
+        await audit(api_key, request, response, principal, host)
         return response
 
     def _ask(

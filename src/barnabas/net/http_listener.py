@@ -224,14 +224,14 @@ class _Connection(asyncio.BufferedProtocol):
         if self._answering is not None:
             self._answering.cancel()
 
-    # What a layer of TLS calls besides.
+    # Calls of a layer of TLS alone.
 
     @property
     def is_starting(self) -> bool:
         return False
 
     def wait_unread(self) -> None:
-        raise AssertionError("a connection of the HTTP port is admitted at once")
+        raise AssertionError("a connection of the HTTP port is always admitted")
 
     def release_buffer(self) -> None:
         """The buffer stays."""
@@ -241,7 +241,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     def refuse_later(self, reason: str, level: int) -> None:
         logger.debug("Closing a connection of the HTTP port: %s", reason)
-        # What TLS has to say still leaves; the deadline ends a client that does not take it.
+        # The last word of TLS still leaves; the deadline ends a client that does not take it.
         self._is_closing = True
         self._transport.close()
 

@@ -6,8 +6,8 @@
 - ApiVersions, SaslHandshake and SaslAuthenticate pass through the dispatcher as other requests do; raw tokens (SaslHandshake version 0) do
   not, because they have no header.
 - The answer to a failed login waits for `connection.failed.authentication.delay.ms`, and then the connection closes.
-- Each failed login is a line of audit, a few a minute for each address: at once, because a client that does not wait for the answer has
-  failed too. A client whose TLS handshake fails has failed to log in where the listener asks for certificates.
+- Each failed login is a line of audit, a few a minute for each address. It is written before the delay, because a client that does not
+  wait for the answer has failed too. A client whose TLS handshake fails has failed to log in where the listener asks for certificates.
 - Each request looks at the end of the login (`connections.max.reauth.ms`); a listener without SASL has none.
 
 Source: Kafka's `SaslServerAuthenticator`, `KafkaChannel`, `Selector.maybeDelayCloseOnAuthenticationFailure`.

@@ -315,7 +315,8 @@ class Node:
             server = self._broker or self._controllers
             assert server is not None, "a node is a broker, a controller, or both"
             if self.quorum.local_controller is not None:
-                self.quorum.local_controller.audit = ChangeAudit(config_schema().of(ConfigResourceType.BROKER))
+                audit = ChangeAudit(config_schema().of(ConfigResourceType.BROKER))
+                self.quorum.local_controller.audits = dict.fromkeys(audit.apis, audit.write)
             if self._authorizer is not None:
                 self._authorize(self._authorizer)
             self._membership.report_changes(self.quorum, self._has_active_controller, server.connections, self._timers)

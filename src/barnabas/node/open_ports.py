@@ -1,10 +1,10 @@
-"""What other machines reach of a node, and what protects it there.
+"""The ports of a node that other machines reach, and their protection.
 
     a listener      a login (SASL, or SSL with `ssl.client.auth=required`), and an authorizer that says who may do what
     /metrics        TLS, and a bearer token
 
 - A port that other machines reach without its protection stops the start, in one line. With `barnabas.insecure=true` (`--insecure`) it is
-  a warning: whoever starts the node has said that nothing protects it.
+  a warning: the node's owner has said that nothing protects it.
 - The addresses that are bound decide, and not the names in the settings. A port of the loopback interface needs no protection.
 
 Apache Kafka has no such rule.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from barnabas.api.authorization.audit import ChangeAudit
 from barnabas.config.config_table import config_schema
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.protocol.api_keys import api
+from barnabas.protocol.message import Message
 from barnabas.protocol.messages import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -120,18 +121,15 @@ def test_a_client_that_goes_away_is_audited(serving: Any, audited: pytest.LogCap
     serving.create_topic("orders")
     body = IncrementalAlterConfigsRequest(resources=[alter("retention.ms", "1000")])
     commit: asyncio.Future[None] = serving.loop.create_future()
-    controller = serving.node.quorum.local_controller
-    ask = controller._ask
 
-    def late(*request: Any) -> Any:
-        async def committed() -> Any:
-            await commit
-            return await ask(*request)
-
-        return asyncio.ensure_future(committed())
+    async def late(
+        key: int, version: int, request: Message, principal: Principal, host: str, then: Callable[[Message], Any]
+    ) -> Any:
+        await commit
+        return await then(request)
 
     async def ask_and_leave() -> None:
-        controller._ask = late
+        serving.node.quorum.local_controller.guard = late
         header = b"\x00\x2c\x00\x01\x00\x00\x00\x07\x00\x04test\x00"
         _, answer = serving.dispatcher.dispatch(serving.connection, memoryview(header + body.encode(1)))
         answer.cancel()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from barnabas.metadata.config_schema import ConfigKey, ConfigResourceType
 from barnabas.metadata.security_settings import HIDDEN, is_secret
@@ -30,7 +30,25 @@ from barnabas.words.printable import printable
 
 if TYPE_CHECKING:
     from barnabas.protocol.message import Message
+    from barnabas.protocol.messages import (
+        AlterClientQuotasRequest,
+        AlterClientQuotasResponse,
+        AlterConfigsRequest,
+        AlterConfigsResponse,
+        AlterUserScramCredentialsRequest,
+        AlterUserScramCredentialsResponse,
+        CreateAclsRequest,
+        CreateAclsResponse,
+        CreateDelegationTokenResponse,
+        DeleteAclsResponse,
+        ExpireDelegationTokenResponse,
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+        RenewDelegationTokenResponse,
+    )
     from barnabas.security.principal import Principal
+
+    Token = CreateDelegationTokenResponse | ExpireDelegationTokenResponse | RenewDelegationTokenResponse
 
 __all__ = ["AUDIT", "ChangeAudit"]
 
@@ -39,7 +57,7 @@ AUDIT = logging.getLogger("kafka.authorizer.logger")
 _LINE_COST = 20 * RECORD
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _SET = {0: "=", 1: " removed", 2: "+=", 3: "-="}
-"""What IncrementalAlterConfigs does to a setting."""
+"""The operations of IncrementalAlterConfigs on a setting."""
 
 
 class ChangeAudit:
@@ -91,20 +109,31 @@ class ChangeAudit:
                 api(api_key).name,
             )
 
-    def _changes(self, api_key: int, request: Any, response: Any) -> Iterator[str]:
+    def _changes(self, api_key: int, request: Message, response: Message) -> Iterator[str]:
         if api_key == ApiKey.CREATE_ACLS:
-            return _created_acls(request, response)
+            return _created_acls(cast("CreateAclsRequest", request), cast("CreateAclsResponse", response))
         if api_key == ApiKey.DELETE_ACLS:
-            return _deleted_acls(response)
-        if api_key in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS):
-            return self._settings(request, response, is_incremental=api_key == ApiKey.INCREMENTAL_ALTER_CONFIGS)
+            return _deleted_acls(cast("DeleteAclsResponse", response))
+        if api_key == ApiKey.INCREMENTAL_ALTER_CONFIGS:
+            altered = cast("IncrementalAlterConfigsResponse", response)
+            return self._settings(cast("IncrementalAlterConfigsRequest", request), altered, is_incremental=True)
+        if api_key == ApiKey.ALTER_CONFIGS:
+            replaced = cast("AlterConfigsResponse", response)
+            return self._settings(cast("AlterConfigsRequest", request), replaced, is_incremental=False)
         if api_key == ApiKey.ALTER_CLIENT_QUOTAS:
-            return _quotas(request, response)
+            return _quotas(cast("AlterClientQuotasRequest", request), cast("AlterClientQuotasResponse", response))
         if api_key == ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
-            return _users(request, response)
-        return _token(api_key, response)
+            users = cast("AlterUserScramCredentialsRequest", request)
+            return _users(users, cast("AlterUserScramCredentialsResponse", response))
+        return _token(api_key, cast("Token", response))
 
-    def _settings(self, request: Any, response: Any, *, is_incremental: bool) -> Iterator[str]:
+    def _settings(
+        self,
+        request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
+        response: AlterConfigsResponse | IncrementalAlterConfigsResponse,
+        *,
+        is_incremental: bool,
+    ) -> Iterator[str]:
         changed = {(each.resource_type, each.resource_name) for each in response.responses if not each.error_code}
         for resource in request.resources:
             if (resource.resource_type, resource.resource_name) not in changed:
@@ -117,7 +146,9 @@ class ChangeAudit:
                 # AlterConfigs replaces all of them.
                 yield f"replaced the settings of {name}: {settings or 'none'}"
 
-    def _setting(self, config: Any, kind: int) -> str:
+    def _setting(
+        self, config: AlterConfigsRequest.AlterableConfig | IncrementalAlterConfigsRequest.AlterableConfig, kind: int
+    ) -> str:
         operation = _SET.get(getattr(config, "config_operation", 0), "=")
         name = printable(config.name)
         if operation == " removed" or config.value is None:
@@ -133,35 +164,35 @@ def _kind(number: int) -> str:
         return f"resource type {number}"
 
 
-def _created_acls(request: Any, response: Any) -> Iterator[str]:
+def _created_acls(request: CreateAclsRequest, response: CreateAclsResponse) -> Iterator[str]:
     for each, result in zip(request.creations, response.results, strict=True):
         if not result.error_code:
             yield f"created ACL {_acl(each, each.resource_pattern_type)}"
 
 
-def _deleted_acls(response: Any) -> Iterator[str]:
+def _deleted_acls(response: DeleteAclsResponse) -> Iterator[str]:
     for result in response.filter_results:
         for each in result.matching_acls:
             if not (result.error_code or each.error_code):
                 yield f"deleted ACL {_acl(each, each.pattern_type)}"
 
 
-def _acl(rule: Any, pattern: int) -> str:
+def _acl(rule: CreateAclsRequest.AclCreation | DeleteAclsResponse.DeleteAclsMatchingAcl, pattern: int) -> str:
     what = f"{name_of(Permission, rule.permission_type)} {name_of(AclOperation, rule.operation)}"
     kind, how = name_of(ResourceType, rule.resource_type), name_of(PatternType, pattern)
     return f"{what} to {printable(rule.principal)} from {printable(rule.host)} on {kind}:{how}:{printable(rule.resource_name)}"
 
 
-def _users(request: Any, response: Any) -> Iterator[str]:
+def _users(request: AlterUserScramCredentialsRequest, response: AlterUserScramCredentialsResponse) -> Iterator[str]:
     changed = {each.user for each in response.results if not each.error_code}
-    for word, elements in (("deleted", request.deletions), ("set", request.upsertions)):
-        for each in elements:
-            if each.name in changed:
-                mechanism = _MECHANISMS.get(each.mechanism, str(each.mechanism))
-                yield f"{word} the {mechanism} credential of user {printable(each.name)}"
+    named = [("deleted", each.name, each.mechanism) for each in request.deletions]
+    named += [("set", each.name, each.mechanism) for each in request.upsertions]
+    for word, name, mechanism in named:
+        if name in changed:
+            yield f"{word} the {_MECHANISMS.get(mechanism, str(mechanism))} credential of user {printable(name)}"
 
 
-def _quotas(request: Any, response: Any) -> Iterator[str]:
+def _quotas(request: AlterClientQuotasRequest, response: AlterClientQuotasResponse) -> Iterator[str]:
     changed = {_entity(each.entity) for each in response.entries if not each.error_code}
     for entry in request.entries:
         entity = _entity(entry.entity)
@@ -172,18 +203,19 @@ def _quotas(request: Any, response: Any) -> Iterator[str]:
             yield f"altered quotas of {entity}: {limits}"
 
 
-def _entity(parts: Iterable[Any]) -> str:
+def _entity(parts: Iterable[AlterClientQuotasRequest.EntityData | AlterClientQuotasResponse.EntityData]) -> str:
     names = (f"{each.entity_type} {'default' if each.entity_name is None else each.entity_name}" for each in parts)
     return printable(", ".join(sorted(names)))
 
 
-def _token(api_key: int, response: Any) -> Iterator[str]:
+def _token(api_key: int, response: Token) -> Iterator[str]:
     if response.error_code:
         return
     ends = f"which expires at {response.expiry_timestamp_ms}"
     if api_key == ApiKey.CREATE_DELEGATION_TOKEN:
-        owner = printable(f"{response.principal_type}:{response.principal_name}")
-        yield f"created delegation token {printable(response.token_id)} of {owner}, {ends}"
+        made = cast("CreateDelegationTokenResponse", response)
+        owner = printable(f"{made.principal_type}:{made.principal_name}")
+        yield f"created delegation token {printable(made.token_id)} of {owner}, {ends}"
     elif api_key == ApiKey.RENEW_DELEGATION_TOKEN:
         yield f"renewed a delegation token, {ends}"
     else:
