@@ -33,7 +33,7 @@ def token() -> None:
 
 @token.command()
 @click.option("--renewer-principal", "renewers", metavar="TYPE:NAME", multiple=True,
-              help="Who may renew and expire it, besides its owner; repeat.")  # fmt: skip
+              help="Who may renew and expire it, as its owner may; repeat.")  # fmt: skip
 @click.option("--owner-principal", "owner", metavar="TYPE:NAME", help="Whom it is for.  [default: you]")
 @click.option("--max-life-time-period", "lifetime_ms", type=int, default=CLUSTERS_OWN, metavar="MS",
               help="How long it may live; the brokers have a limit.  [default: that limit]")  # fmt: skip

@@ -52,7 +52,7 @@ def create_token(
     """Create a token.
 
     Args:
-        renewers: who may renew and expire it besides its owner.
+        renewers: who may renew and expire it, as its owner may.
         owner: None for the client's own principal.
         max_lifetime_ms: the brokers have a limit of their own.
 

@@ -44,7 +44,7 @@ Q = TypeVar("Q", RenewDelegationTokenResponse, ExpireDelegationTokenResponse)
 
 
 def owner_of(request: CreateDelegationTokenRequest, requester: Principal) -> Principal:
-    """Return whom a requested token is for: the requester, if the request names nobody."""
+    """Return whom a requested token is for: the requester, if the request names no owner."""
     if not request.owner_principal_name:
         return requester
     return Principal(request.owner_principal_type or "", request.owner_principal_name)

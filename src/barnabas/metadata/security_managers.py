@@ -1,4 +1,4 @@
-"""The managers of what decides who may do what: access control lists, users of SCRAM, delegation tokens.
+"""The managers of protection: access control lists, users of SCRAM, delegation tokens.
 
 `managers` imports this module at the first request that changes one of them.
 """

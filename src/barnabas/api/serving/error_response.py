@@ -110,7 +110,7 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:
         response.topics = []
     if api_key == ApiKey.CREATE_DELEGATION_TOKEN:
-        # A token of nobody, without times.
+        # No token: an unknown owner, no times.
         response.principal_type, response.principal_name = ANONYMOUS.type, ANONYMOUS.name
         response.issue_timestamp_ms = response.expiry_timestamp_ms = response.max_timestamp_ms = -1
         if version >= 3:
