@@ -49,6 +49,7 @@ WAYS = {
         Way("SASL_SSL", "SCRAM-SHA-512"),
     )
 }
+"""By name. A way more is a line here, and what `listeners`, `admit` and each driver make of its mechanism."""
 
 
 @dataclass
