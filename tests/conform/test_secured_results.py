@@ -6,19 +6,27 @@ from pathlib import Path
 
 from tests.conform.card.clients import CLIENTS
 from tests.conform.card.results import OURS, THEIRS, Card
-from tests.conform.card.secured_results import HEADING, Found, of_card, read, section, with_section, write
+from tests.conform.card.secured_results import BOTH, HEADING, Found, of_card, read, section, with_section, write
 
 FIRST, SECOND = CLIENTS[0].name, CLIENTS[1].name
 DAY = "2030-01-31"
 
 
-def test_only_what_both_brokers_played_counts() -> None:
+def test_what_both_brokers_played_counts() -> None:
     card = Card({}, "9.9")
     card.record(FIRST, "codecs", {OURS: ["same"], THEIRS: ["same"]})
     card.record(FIRST, "batches", {OURS: ["one"], THEIRS: ["other"]})
     card.record(FIRST, "times", {OURS: ["alone"]})
     why = f"batches, on {OURS}: saw something else than on Apache Kafka"
-    assert of_card(card, "SSL", DAY) == [Found(FIRST, "SSL", 1, 2, DAY, why)]
+    assert of_card(card, "SSL", DAY) == [Found(FIRST, "SSL", BOTH, 1, 2, DAY, why)]
+
+
+def test_a_client_that_never_met_apache_kafka_says_so() -> None:
+    card = Card({}, "9.9")
+    card.record(FIRST, "times", {OURS: ["alone"]})
+    (found,) = of_card(card, "SSL", DAY)
+    assert found == Found(FIRST, "SSL", OURS, 1, 1, DAY)
+    assert f"1 of 1 (there are 19) on barnabas alone, {DAY}" in section({(FIRST, "SSL"): found})
 
 
 def test_a_client_of_an_earlier_run_keeps_its_day() -> None:
@@ -39,9 +47,9 @@ def test_a_client_that_cannot_be_had_says_why() -> None:
 def test_what_was_found_is_kept_in_the_order_of_the_page(tmp_path: Path) -> None:
     file = tmp_path / "secured.tsv"
     rows = [
-        Found(SECOND, "SSL", 1, 1, DAY),
-        Found(FIRST, "SASL_SSL/PLAIN", 2, 3, DAY, "why"),
-        Found(FIRST, "SSL", 3, 3, DAY),
+        Found(SECOND, "SSL", OURS, 1, 1, DAY),
+        Found(FIRST, "SASL_SSL/PLAIN", BOTH, 2, 3, DAY, "why"),
+        Found(FIRST, "SSL", BOTH, 3, 3, DAY),
     ]
     write(rows, file)
     assert list(read(file).values()) == [rows[2], rows[1], rows[0]]
@@ -49,7 +57,7 @@ def test_what_was_found_is_kept_in_the_order_of_the_page(tmp_path: Path) -> None
 
 def test_the_section_takes_the_place_of_the_one_before() -> None:
     page = with_section("# Page\n\ntext\n", {})
-    later = with_section(page, {(FIRST, "SSL"): Found(FIRST, "SSL", 3, 3, DAY)})
+    later = with_section(page, {(FIRST, "SSL"): Found(FIRST, "SSL", BOTH, 3, 3, DAY)})
     assert later.startswith("# Page\n\ntext\n" + HEADING)
     assert later.count(HEADING) == 1
-    assert f"3 of 3 (19 exist), {DAY}" in later
+    assert f"3 of 3 (there are 19), {DAY}" in later

@@ -16,10 +16,11 @@ from tests.conform.card.results import OURS, PASSED, THEIRS, Card, expected
 from tests.conform.card.security import WAYS
 
 FILE = Path(__file__).with_name("secured.tsv")
+BOTH = "both"
 HEADING = "\n## With TLS and logins\n"
 INTRODUCTION = """
 The same scenarios through a listener with TLS, with an authorizer: `SSL` asks for the client's certificate. Of each client, how many
-scenarios passed on barnabas and saw there what they saw on Apache Kafka, and on which day;
+scenarios of those played passed on barnabas and saw there what they saw on Apache Kafka, and on which day;
 `make card ARGS="--security SASL_SSL/PLAIN"` renews a column.
 """
 
@@ -29,7 +30,8 @@ class Found:
     """What one client found in one way.
 
     Attributes:
-        passed: scenarios that passed on both brokers.
+        brokers: `both`, or the name of the only one that was played on.
+        passed: scenarios that passed there.
         played: of how many.
         day: in ISO form.
         why: what went wrong first, or why the client cannot; else empty.
@@ -37,6 +39,7 @@ class Found:
 
     client: str
     way: str
+    brokers: str
     passed: int
     played: int
     day: str
@@ -47,7 +50,15 @@ def read(file: Path = FILE) -> dict[tuple[str, str], Found]:
     """Return what is kept, by client and way."""
     with file.open(newline="") as lines:
         rows = [
-            Found(row["client"], row["way"], int(row["passed"]), int(row["played"]), row["day"], row["why"])
+            Found(
+                row["client"],
+                row["way"],
+                row["brokers"],
+                int(row["passed"]),
+                int(row["played"]),
+                row["day"],
+                row["why"],
+            )
             for row in csv.DictReader(lines, delimiter="\t")
         ]
     return {(row.client, row.way): row for row in rows}
@@ -66,27 +77,29 @@ def write(found: Iterable[Found], file: Path = FILE) -> None:
 def of_card(card: Card, way: str, day: str) -> list[Found]:
     """Return what the card of one way says of the clients that this run has played.
 
-    A scenario counts that was played on both brokers, in this run or in one before it.
+    Those scenarios count that were played on both brokers, in this run or in one before it; if there are none, those on barnabas alone.
     """
     found = []
     for client in CLIENTS:
         row = card.rows.get(client.name, {})
         if "unavailable" in row:
-            found.append(Found(client.name, way, 0, 0, day, f"not to be had: {row['unavailable']}"))
+            found.append(Found(client.name, way, BOTH, 0, 0, day, f"not to be had: {row['unavailable']}"))
             continue
         cells = row.get("cells", {})
         if not any(name == client.name for name, _ in card.found):
             continue
         both = {scenario: each for scenario, each in cells.items() if {OURS, THEIRS} <= each.keys()}
+        brokers = BOTH if both else OURS
+        counted = both or {scenario: {OURS: each[OURS]} for scenario, each in cells.items() if OURS in each}
         failed = [
-            f"{scenario}, on {broker}: {each[broker]}"
-            for scenario, each in both.items()
-            for broker in (THEIRS, OURS)
-            if each[broker] != PASSED
+            f"{scenario}, on {broker}: {outcome}"
+            for scenario, each in counted.items()
+            for broker, outcome in sorted(each.items())
+            if outcome != PASSED
         ]
-        passed = sum(set(each.values()) == {PASSED} for each in both.values())
-        if both:
-            found.append(Found(client.name, way, passed, len(both), day, (failed or [""])[0]))
+        passed = sum(set(each.values()) == {PASSED} for each in counted.values())
+        if counted:
+            found.append(Found(client.name, way, brokers, passed, len(counted), day, (failed or [""])[0]))
     return found
 
 
@@ -110,8 +123,9 @@ def _mark(row: Found | None, wanted: int) -> str:
         return "not played"
     if not row.played:
         return "·"
-    only = "" if row.played == wanted else f" ({wanted} exist)"
-    return f"{row.passed} of {row.played}{only}, {row.day}"
+    all_of_them = "" if row.played == wanted else f" (there are {wanted})"
+    alone = "" if row.brokers == BOTH else f" on {row.brokers} alone"
+    return f"{row.passed} of {row.played}{all_of_them}{alone}, {row.day}"
 
 
 def with_section(page: str, found: dict[tuple[str, str], Found]) -> str:
