@@ -24,7 +24,8 @@ def secured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Security, SecuredBarnabas]]:
     security = Security(WAYS[request.param], tmp_path_factory.mktemp("security"))
-    with SecuredBarnabas(tmp_path_factory.mktemp("node") / "barnabas", security, SETTINGS) as broker:
+    broker = SecuredBarnabas(tmp_path_factory.mktemp("node") / "barnabas", security, SETTINGS)
+    with broker:
         security.admit(broker.bootstrap_servers)
         yield security, broker
 

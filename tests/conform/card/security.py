@@ -157,8 +157,9 @@ def secured_broker(
     name: str, folder: Path, security: Security, settings: dict[str, str]
 ) -> SecuredBarnabas | SecuredKafka:
     """Return a broker of this name, not started."""
-    kind = SecuredBarnabas if name == "barnabas" else SecuredKafka
-    return kind(folder, security, settings)
+    if name == "barnabas":
+        return SecuredBarnabas(folder, security, settings)
+    return SecuredKafka(folder, security, settings)
 
 
 def address_of(broker: object, plain: str) -> str:
