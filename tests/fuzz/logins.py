@@ -214,8 +214,9 @@ class Logins:
             parts[at] = _part(bent(random, value))
             token = ".".join(parts)
         elif kind == 2:
+            claims = bent(random, _CLAIMS)
             with contextlib.suppress(ValueError, TypeError):  # What the library does not sign at all.
-                token = self._signed(key, bent(random, _CLAIMS))
+                token = self._signed(key, claims if isinstance(claims, dict) else {"sub": claims})
         elif kind == 3:
             token = (
                 f"{_part(bent(random, {'alg': 'none'}))}.{_part(bent(random, _CLAIMS))}.{random.choice(('', '', 'AA'))}"

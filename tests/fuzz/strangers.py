@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from barnabas.api.controller_apis import CONTROLLER_APIS
 from barnabas.api.envelope import FORWARDABLE
+from barnabas.api.serving.context import ConnectionInfo
 from barnabas.api.serving.dispatch import Dispatcher, RefusedRequest
 from barnabas.protocol.api_keys import ApiKey, api, request_header_version, response_header_version
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError
@@ -76,6 +77,8 @@ class Strangers:
         self._dispatcher = Dispatcher(self.node.services)
         self.node.connection.principal = ADMIN
         self.node.add_broker(2)
+        # A connection keeps what was decided for its principal.
+        self.node.connection = ConnectionInfo("eve", "CONTROLLER", "10.0.0.66", 6666, "controller.example", 9093)
         self.node.connection.principal = EVE
         self._errors = _Errors()
         logging.getLogger("barnabas").addHandler(self._errors)
@@ -136,10 +139,7 @@ class Strangers:
         finally:
             took = time.thread_time() - began
             if took > self.slowest[1]:
-                self.slowest = (
-                    ApiKey(int.from_bytes(frame[:2])).name if int.from_bytes(frame[:2]) in ApiKey else "",
-                    took,
-                )
+                self.slowest = (f"API {int.from_bytes(frame[:2])}", took)
         if result is None:
             return
         self.answered += 1

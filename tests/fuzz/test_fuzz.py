@@ -41,16 +41,16 @@ def test_hostile_connections_leave_another_client_alone(tmp_path: Path) -> None:
 
 def test_logins_tokens_and_key_sets_are_accepted_or_refused() -> None:
     logins = Logins(seed=1)
-    for _ in range(1500):
+    for _ in range(500):
         timed(logins)
-    assert 100 < logins.accepted < logins.tried
+    assert 50 < logins.accepted < logins.tried
 
 
 def test_handshakes_certificates_and_settings_are_accepted_or_refused(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path, seed=1)
-    for _ in range(600):
+    for _ in range(300):
         timed(certificates)
-    assert 50 < certificates.accepted < certificates.tried
+    assert 20 < certificates.accepted < certificates.tried
 
 
 def test_a_stranger_changes_nothing() -> None:
