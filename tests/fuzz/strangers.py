@@ -17,6 +17,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
+from barnabas.api.authorization.guard import ControllerGuard
 from barnabas.api.controller_apis import CONTROLLER_APIS
 from barnabas.api.envelope import FORWARDABLE
 from barnabas.api.serving.context import ConnectionInfo
@@ -74,6 +75,8 @@ class Strangers:
         authorizer = StandardAuthorizer({str(ADMIN)})
         authorizer.replace({})
         self.node.services.authorizer = authorizer
+        controller = self.node.quorum.controller
+        controller.guard = ControllerGuard(authorizer, self.node.services.image).answer
         self._dispatcher = Dispatcher(self.node.services)
         self.node.connection.principal = ADMIN
         self.node.add_broker(2)

@@ -120,4 +120,7 @@ def test_a_certificate_of_the_stage() -> None:
 def test_a_rule_of_several_lines_makes_an_error_of_one() -> None:
     with pytest.raises(SecuritySettingError) as caught:
         PrincipalMapper("RULE:a\n\x1b/$1/")
-    assert str(caught.value) == f"{SETTING}: Invalid rule: RULE:a \\x1b/$1/: the expression has no group for $1"
+    assert (
+        str(caught.value)
+        == "ssl.principal.mapping.rules: Invalid rule: RULE:a \\x1b/$1/: the expression has no group for $1"
+    )

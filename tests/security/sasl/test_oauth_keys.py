@@ -113,6 +113,7 @@ def test_keys_that_are_left_out() -> None:
     others = [
         SECRET.as_dict(),
         {"kty": "OKP"},
+        {"kty": ["RSA"]},
         {"kty": "EC", "crv": "P-256"},
         7,
         {**EC.as_dict(private=False), "use": "enc"},

@@ -89,7 +89,7 @@ class KeySet:
             raise ValueError("is not a JSON document with keys (a JWK set)") from None
         found = []
         for key in listed[:_MOST_KEYS] if isinstance(listed, list) else []:
-            if not isinstance(key, dict) or key.get("kty") not in kinds or key.get("use", "sig") != "sig":
+            if not isinstance(key, dict) or key.get("kty") not in ("RSA", "EC") or key.get("use", "sig") != "sig":
                 continue
             try:
                 usable = kinds[key["kty"]].import_key(key)
