@@ -5,7 +5,7 @@ Each setting `sasl.oauthbearer.*` may be of the listener, or of the mechanism on
 - Tokens are signed, and the keys are those of `sasl.oauthbearer.jwks.endpoint.url`. For HTTPS the authorities are the system's, or those of
   `ssl.truststore.*` among the options of the login module, as in Kafka.
 - Without that setting the start fails, unless `barnabas.insecure` is true. Then tokens are unsecured: anybody can make one.
-- Of Kafka's own classes, `sasl.server.callback.handler.class` may name the one that checks signed tokens. Others cannot be loaded.
+- Of Kafka's own classes, `sasl.server.callback.handler.class` may name `OAuthBearerValidatorCallbackHandler`. Others cannot be loaded.
 
 Sources: KIP-768; Kafka's `OAuthBearerValidatorCallbackHandler`, `JaasOptionsUtils`.
 """

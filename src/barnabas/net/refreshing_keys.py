@@ -103,7 +103,7 @@ class RefreshingKeys:
     Args:
         address: of the document, for messages.
         read: returns the document; it blocks, and raises OSError.
-        worker: runs blocking work beside the loop.
+        worker: runs blocking work off the loop.
     """
 
     def __init__(
