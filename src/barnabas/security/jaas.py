@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from barnabas.security.setting_error import SecuritySettingError
 
-__all__ = ["SASL_JAAS_CONFIG", "JaasEntry", "parse_jaas"]
+__all__ = ["SASL_JAAS_CONFIG", "JaasEntry", "jaas_text", "parse_jaas"]
 
 SASL_JAAS_CONFIG = "sasl.jaas.config"
 
@@ -68,6 +68,18 @@ def parse_jaas(text: str, setting: str = SASL_JAAS_CONFIG) -> JaasEntry:
     if len(entries) > 1:
         raise SecuritySettingError(setting, f"names {len(entries)} login modules, and should name one")
     return entries[0]
+
+
+def jaas_text(module: str, options: Mapping[str, str]) -> str:
+    """Return the line of one login module, as `parse_jaas` and Java read it; names and values may have any characters but NUL."""
+    pairs = (f"{_in_quotes(name)}={_in_quotes(value)}" for name, value in options.items())
+    return " ".join([module, "required", *pairs]) + ";"
+
+
+def _in_quotes(text: str) -> str:
+    for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(character, escape)
+    return f'"{text}"'
 
 
 @dataclass(frozen=True, slots=True)
