@@ -50,6 +50,7 @@ SECTIONS: list[Section] = [
         [
             ("barnabas.", "embedded/broker", "Broker"),
             ("barnabas.", "embedded/cluster", "Cluster"),
+            ("", "embedded/secured_clients", "SecuredClients"),
             ("barnabas.", "embedded/fault_tickets", "InjectedFault"),
             ("barnabas.", "*", "ConfigError"),
             ("barnabas.", "*", "CannotStart"),

@@ -90,7 +90,12 @@ class LinkFaults:
         self._dialling: dict[asyncio.Future[None], None] = {}
 
     def __repr__(self) -> str:
-        return f"<LinkFaults of={self._node_id} connections={len(self._pipes)} dialling={len(self._dialling)}>"
+        return f"<LinkFaults of={self._node_id} connections={self.connections} dialling={len(self._dialling)}>"
+
+    @property
+    def connections(self) -> int:
+        """How many connections to peers are open, or end when a cut is healed."""
+        return len(self._pipes)
 
     def peer(self, host: object, port: object) -> int | None:
         """Return the node of the cluster that listens at an address; None if no node does."""

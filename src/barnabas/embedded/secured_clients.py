@@ -38,7 +38,7 @@ def make_security(
 
 
 class SecuredClients:
-    """A base of `Broker` and `Cluster`."""
+    """What `barnabas.Broker` and `barnabas.Cluster` have for their clients, with `security` or without."""
 
     _security: DevelopmentSecurity | None
 
