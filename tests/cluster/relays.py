@@ -33,8 +33,9 @@ class Relays:
         self.recorded: dict[str, list[bytearray]] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
+        self._thread.start()
 
     def __repr__(self) -> str:
         return f"<Relays {({name: len(found) // 2 for name, found in self.recorded.items()})}>"
@@ -59,6 +60,7 @@ class Relays:
 
     async def _listen(self, name: str, target: Callable[[], int]) -> int:
         server = await asyncio.start_server(partial(self._serve, name, target), "127.0.0.1", 0)
+        self._servers.append(server)
         port: int = server.sockets[0].getsockname()[1]
         return port
 
@@ -82,16 +84,19 @@ class Relays:
             writer.close()
 
     async def _end(self) -> None:
+        for server in self._servers:
+            server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, record: bytearray) -> None:
-    while data := await reader.read(PIECE):
-        record += data
-        writer.write(data)
-        await writer.drain()
+    with suppress(OSError):
+        while data := await reader.read(PIECE):
+            record += data
+            writer.write(data)
+            await writer.drain()
     writer.close()
 
 

@@ -160,7 +160,8 @@ class World:
 
     def __init__(self, loop: FaultyLoop, *, has_tls: bool = False) -> None:
         self.loop = loop
-        self._client = self._server_side = None
+        self._client: ssl.SSLContext | None = None
+        self._server_side: ssl.SSLContext | None = None
         if has_tls:
             trust = certificates.authority().settings()
             self._client = client_context(trust)

@@ -39,6 +39,7 @@ def test_prefixes_hosts_and_the_cluster() -> None:
         ("--allow-principl User:a --operation read --topic a", "did you mean --allow-principal?"),
         ("--allow-principal User:a --operation read --topic", "--topic has no value"),
         ("User:a read orders", "'User:a' is not an option; write --allow-principal"),
+        ("--allow-principal User:a --operation read --topic a --host 10.0.0.0/99", "Value [99] not in range [0,32]"),
         ("--topic 'a", "a quotation mark is missing"),
     ],
 )

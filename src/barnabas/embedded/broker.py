@@ -171,7 +171,11 @@ class Broker(SecuredClients, StartedByWith):
             self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
             self._thread.start()
             self._call(node.start)
-            self._call(lambda: self._make_users(node))
+            try:
+                self._call(lambda: self._make_users(node))
+            except BaseException:
+                self._call(node.stop)
+                raise
         except BaseException:
             self._release()
             raise

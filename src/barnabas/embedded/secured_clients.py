@@ -38,7 +38,7 @@ def make_security(
 
 
 class SecuredClients:
-    """What `barnabas.Broker` and `barnabas.Cluster` have for their clients, with `security` or without."""
+    """The part of `barnabas.Broker` and `barnabas.Cluster` for their clients, with `security` or without."""
 
     _security: DevelopmentSecurity | None
 

@@ -92,7 +92,10 @@ async def _delete_acls(controller: Controller, image: MetadataImage) -> None:
     if image.acls.entries:
         every = DeleteAclsRequest.DeleteAclsFilter(
             resource_type_filter=ResourceType.ANY,
+            resource_name_filter=None,
             pattern_type_filter=PatternType.ANY,
+            principal_filter=None,
+            host_filter=None,
             operation=AclOperation.ANY,
             permission_type=Permission.ANY,
         )

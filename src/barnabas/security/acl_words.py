@@ -21,7 +21,7 @@ from barnabas.security.acls import (
     Permission,
     ResourceType,
 )
-from barnabas.security.hosts import java_address
+from barnabas.security.hosts import java_address, parse_range
 from barnabas.security.principal import parse_principal
 from barnabas.words.nearest import did_you_mean
 
@@ -88,6 +88,8 @@ def parse_acl(text: str) -> list[AclBinding]:
             operations.append(_operation(value))
         elif option == "--host":
             host = value
+            if "/" in host:
+                parse_range(host)
         elif option == "--prefixed":
             prefixed = True
         elif option == "--cluster":

@@ -17,6 +17,7 @@ Source: Kafka's `JaasConfig`, `JaasContext`; the documentation of Java's `Stream
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -29,6 +30,8 @@ SASL_JAAS_CONFIG = "sasl.jaas.config"
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _ESCAPES = {"a": "\x07", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OCTAL = "01234567"
+_PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.-]*")
+"""A name that needs no quotes."""
 _EXAMPLE = 'e.g. …PlainLoginModule required username="alice" password="…";'
 
 
@@ -72,7 +75,9 @@ def parse_jaas(text: str, setting: str = SASL_JAAS_CONFIG) -> JaasEntry:
 
 def jaas_text(module: str, options: Mapping[str, str]) -> str:
     """Return the line of one login module, as `parse_jaas` and Java read it; names and values may have any characters but NUL."""
-    pairs = (f"{_in_quotes(name)}={_in_quotes(value)}" for name, value in options.items())
+    pairs = (
+        f"{name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)}={_in_quotes(value)}" for name, value in options.items()
+    )
     return " ".join([module, "required", *pairs]) + ";"
 
 
