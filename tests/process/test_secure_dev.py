@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.client.admin import Admin
+from barnabas.client.outcome import results
 from barnabas.client.properties import read_properties
+from barnabas.client.topics import NewTopic
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.process.local_cluster import LocalCluster, LocalNode, is_secured, secure_node
 from barnabas.process.secure_dev import PROTOCOL, SecureDev
+from barnabas.protocol.errors import KafkaError
 from barnabas.security.client_security import client_security
-from tests.process.process import ENVIRONMENT, Node, command, run
+from tests.process.process import ENVIRONMENT, Node, command
 
 NOW_MS = 1_800_000_000_000
 
@@ -94,13 +98,13 @@ def test_a_start_and_its_client(tmp_path: Path) -> None:
         with Node(data, "--secure-dev") as node:
             assert node.process.stdout is not None
             assert node.process.stdout.readline().decode() == f"clients need --command-config {client}\n"
-            if not round_:
-                made = run("topic", "create", "orders", "-b", node.bootstrap_servers, "--command-config", client)
-                assert made.returncode == 0, made.stderr
-                refused = run("topic", "list", "-b", node.bootstrap_servers, "--timeout-ms", "3000")
-                assert refused.returncode == 1
-            listed = run("topic", "list", "-b", node.bootstrap_servers, "--command-config", client)
-            assert "orders" in listed.stdout, listed.stderr
+            security = client_security(read_properties(client))
+            with Admin(node.bootstrap_servers, security=security) as admin:
+                if not round_:
+                    results(admin.create_topics([NewTopic("orders")]))
+                assert [topic.name for topic in admin.list_topics()] == ["orders"]
+            with Admin(node.bootstrap_servers, timeout_ms=2000) as stranger, pytest.raises(KafkaError):
+                stranger.list_topics()
 
 
 @pytest.mark.parametrize(
