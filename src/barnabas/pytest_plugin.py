@@ -202,7 +202,9 @@ _Key = tuple[frozenset[tuple[str, str]], str]
 def _secured_key(settings: Mapping[str, object], security: Mapping[str, Any]) -> _Key:
     """Return settings and security as a key; equal ones share a broker."""
     if not isinstance(security, Mapping) or not security.keys() <= {"security", "users", "acls"}:
-        raise TypeError('the fixture barnabas_security returns {"security": …, "users": …, "acls": …}, or {} for plain text')
+        raise TypeError(
+            'the fixture barnabas_security returns {"security": …, "users": …, "acls": …}, or {} for plain text'
+        )
     return _key(settings), repr(sorted(security.items()))
 
 

@@ -223,9 +223,7 @@ def main() -> int:
         secured = SecuredNodes(folder / "certificates") if args.secure else None
         if secured is not None:
             way_in.use(secured.client)
-        with nodes(
-            args.kind, folder, args.seed, has_changing_voters=args.changing_voters, secured=secured
-        ) as nemesis:
+        with nodes(args.kind, folder, args.seed, has_changing_voters=args.changing_voters, secured=secured) as nemesis:
             settings = Settings(
                 nemesis.cluster.bootstrap_servers, seconds=60 * args.minutes, seed=args.seed, protocol=args.protocol,
                 group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,

@@ -38,7 +38,7 @@ class Relays:
         self._thread.start()
 
     def __repr__(self) -> str:
-        return f"<Relays {({name: len(found) // 2 for name, found in self.recorded.items()})}>"
+        return f"<Relays { ({name: len(found) // 2 for name, found in self.recorded.items()}) }>"
 
     def add(self, name: str, target: Callable[[], int]) -> int:
         """Add a relay and return its port.
@@ -126,7 +126,5 @@ class RelayedCluster(Cluster):
         found = super().properties(node)
         clients = found["advertised.listeners"].partition("://")[0]
         voters = [f"{each.node_id}@127.0.0.1:{self._port('controller', each)}" for each in self.controllers]
-        advertised = (
-            f"{clients}://127.0.0.1:{self._port('broker', node)},CONTROLLER://127.0.0.1:{self._port('controller', node)}"
-        )
+        advertised = f"{clients}://127.0.0.1:{self._port('broker', node)},CONTROLLER://127.0.0.1:{self._port('controller', node)}"
         return found | {"advertised.listeners": advertised, "controller.quorum.voters": ",".join(voters)}

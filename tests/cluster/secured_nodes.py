@@ -40,7 +40,9 @@ class SecuredNodes:
         """Return the settings of security of a node, but for its listeners."""
         stores: dict[str, str] = {}
         if self.protocol.endswith("SSL"):
-            issued = self._authority.issue(f"CN=node-{node_id}", hosts=[*dict.fromkeys(["localhost", "127.0.0.1", host])])
+            issued = self._authority.issue(
+                f"CN=node-{node_id}", hosts=[*dict.fromkeys(["localhost", "127.0.0.1", host])]
+            )
             store = self._folder / f"node-{node_id}.pem"
             store.write_text(issued.key + issued.certificate + issued.authority)
             stores = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store), **self._trust()}

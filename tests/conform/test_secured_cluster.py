@@ -80,7 +80,9 @@ class Sender:
 
 def read(cluster: barnabas.Cluster, count: int) -> list[int]:
     """Return the first numbers of the topic, as a member of a group reads them."""
-    consumer = Consumer({**cluster.librdkafka_settings("alice"), "group.id": "readers", "auto.offset.reset": "earliest"})
+    consumer = Consumer(
+        {**cluster.librdkafka_settings("alice"), "group.id": "readers", "auto.offset.reset": "earliest"}
+    )
     consumer.subscribe(["orders"])
     found: list[int] = []
     try:
@@ -211,7 +213,9 @@ def test_promises_hold_while_nodes_are_killed(running: barnabas.Cluster, tmp_pat
     running.reset()
     security = client_security(running.client_settings())
     run = Run(
-        Settings(running.bootstrap_servers, seconds=60, seed=23, replication_factor=3, call_timeout_s=60, security=security),
+        Settings(
+            running.bootstrap_servers, seconds=60, seed=23, replication_factor=3, call_timeout_s=60, security=security
+        ),
         tmp_path / "history.jsonl",
     )
     verdicts = []

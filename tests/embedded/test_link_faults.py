@@ -184,7 +184,8 @@ class World:
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
         for peer in self.peers:
-            peer.transport.abort()
+            if hasattr(peer, "transport"):  # A handshake that failed has made none.
+                peer.transport.abort()
 
     async def dial(self) -> Node:
         _, node = await self.loop.create_connection(Node, "127.0.0.1", self.port, ssl=self._client)

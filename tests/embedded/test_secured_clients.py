@@ -80,7 +80,7 @@ def test_certificates_are_users() -> None:
         trust = broker.client_settings("alice")["ssl.truststore.location"]
         plain = Producer(
             {"bootstrap.servers": broker.bootstrap_servers, "security.protocol": "SSL", "ssl.ca.location": trust,
-             "message.timeout.ms": 3000, "log_level": 0}
+             "message.timeout.ms": 1000, "log_level": 0}
         )  # fmt: skip
         failed = send(plain)
         assert isinstance(failed, KafkaError)

@@ -178,7 +178,9 @@ def test_a_secured_cluster_stays_secured_and_grows(tmp_path: Path) -> None:
     text = Path(client).read_text()
     with Cluster(folder, 4, "--port", "0") as cluster:
         assert Path(client).read_text() == text
-        metadata = AdminClient({"bootstrap.servers": cluster.addresses, **settings}).list_topics(timeout=PATIENCE_SECONDS)
+        metadata = AdminClient({"bootstrap.servers": cluster.addresses, **settings}).list_topics(
+            timeout=PATIENCE_SECONDS
+        )
         assert sorted(metadata.brokers) == [1, 2, 3, 4]
         assert "orders" in metadata.topics
         for file in (*folder.glob("node-*/server.properties"), *folder.glob("node-*/node.pem")):

@@ -9,7 +9,9 @@ from barnabas.security.acls import AclBinding, AclOperation, PatternType, Permis
 
 
 def test_an_acl_for_each_principal_and_operation() -> None:
-    found = parse_acl("--allow-principal User:alice --deny-principal=User:* --operation read --operation describe --topic orders")
+    found = parse_acl(
+        "--allow-principal User:alice --deny-principal=User:* --operation read --operation describe --topic orders"
+    )
     assert len(found) == 4
     assert found[0] == AclBinding(
         ResourceType.TOPIC, "orders", PatternType.LITERAL, "User:alice", "*", AclOperation.READ, Permission.ALLOW

@@ -52,7 +52,11 @@ def setting_texts(config: Mapping[str, object] | None, example: str = _BROKER_EX
 
 
 def broker_config(
-    folder: str, port: int, settings: Mapping[str, str], protocol: str = "PLAINTEXT", secured: Mapping[str, str] | None = None
+    folder: str,
+    port: int,
+    settings: Mapping[str, str],
+    protocol: str = "PLAINTEXT",
+    secured: Mapping[str, str] | None = None,
 ) -> BrokerConfig:
     """Return the configuration of an embedded broker.
 

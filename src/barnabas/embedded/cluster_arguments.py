@@ -54,9 +54,7 @@ def cluster_settings(config: Mapping[str, object] | None, secured: Mapping[str, 
     return {**CLUSTER_DEFAULTS, **checked_settings(config, secured)}
 
 
-def checked_settings(
-    config: Mapping[str, object] | None, secured: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def checked_settings(config: Mapping[str, object] | None, secured: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the argument `config`.
 
     Args:

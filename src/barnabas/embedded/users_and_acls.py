@@ -77,7 +77,9 @@ class UsersAndAcls(NamedTuple):
             _check(changed.results)
         if self.acls:
             created = await controller.handle(
-                ApiKey.CREATE_ACLS, CreateAclsRequest.MAX_VERSION, CreateAclsRequest(creations=list(map(_creation, self.acls)))
+                ApiKey.CREATE_ACLS,
+                CreateAclsRequest.MAX_VERSION,
+                CreateAclsRequest(creations=list(map(_creation, self.acls))),
             )
             _check(created.results)
         while not self._are_in(image()):

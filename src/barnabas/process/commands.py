@@ -124,7 +124,9 @@ def _secure(options: argparse.Namespace, sources: ConfigSources) -> str:
     try:
         opened = open_secure_dev(Path(options.data_dir), is_alone=True)
     except OSError as error:
-        raise CannotStart(f"cannot use {options.data_dir}: {error.strerror or error} (pass another --data-dir)") from None
+        raise CannotStart(
+            f"cannot use {options.data_dir}: {error.strerror or error} (pass another --data-dir)"
+        ) from None
     hosts = [address.rpartition("://")[2].rpartition(":")[0].strip("[]") for address in _listened(options)]
     sources.properties = {**opened.settings(hosts), **sources.properties}
     return opened.hint

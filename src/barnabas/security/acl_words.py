@@ -36,7 +36,7 @@ NAMED_TYPES = {
 }
 """The options that name a resource, without their dashes."""
 
-OPERATIONS = {each.name.lower().replace("_", "-"): each for each in [*AclOperation][2:]}
+OPERATIONS: dict[str, AclOperation] = {each.name.lower().replace("_", "-"): each for each in [*AclOperation][2:]}
 """The operations, as the option `--operation` names them."""
 
 _PERMISSIONS = {"--allow-principal": Permission.ALLOW, "--deny-principal": Permission.DENY}

@@ -76,7 +76,8 @@ def parse_jaas(text: str, setting: str = SASL_JAAS_CONFIG) -> JaasEntry:
 def jaas_text(module: str, options: Mapping[str, str]) -> str:
     """Return the line of one login module, as `parse_jaas` and Java read it; names and values may have any characters but NUL."""
     pairs = (
-        f"{name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)}={_in_quotes(value)}" for name, value in options.items()
+        f"{name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)}={_in_quotes(value)}"
+        for name, value in options.items()
     )
     return " ".join([module, "required", *pairs]) + ";"
 
