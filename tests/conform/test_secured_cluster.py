@@ -141,7 +141,7 @@ def test_a_node_of_another_authority_gets_nowhere(cluster: barnabas.Cluster, tmp
     before = [log.stat().st_size for log in logs]
     stranger = Stranger(cluster, tmp_path)
     try:
-        wait_for("the stranger has tried", lambda: stranger.lines("certificate"))
+        wait_for("the stranger has tried", lambda: stranger.lines("cannot register yet"), PATIENCE_SECONDS)
         ports = read_properties(str(logs[0].with_name("server.properties")))["controller.quorum.voters"]
         for address in (*cluster.bootstrap_servers.split(","), *(each.partition("@")[2] for each in ports.split(","))):
             knock(address, stranger.authority, 50)
@@ -188,14 +188,14 @@ class Stranger:
         subprocess.run(
             [*command, "storage", "format", "-t", cluster.cluster_id, "-c", str(file)], check=True, capture_output=True
         )
-        self._log = folder / "node.log"
-        with self._log.open("wb") as log:
+        self.log = folder / "node.log"
+        with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, "start", "--config", str(file)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
     def lines(self, word: str) -> list[str]:
-        return [line for line in self._log.read_text().splitlines() if word in line]
+        return [line for line in self.log.read_text().splitlines() if word in line]
 
 
 def knock(address: str, authority: DevelopmentAuthority, times: int) -> None:
