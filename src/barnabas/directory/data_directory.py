@@ -38,7 +38,7 @@ CLUSTER_PROPERTIES = "cluster.properties"
 """The folder of a cluster on this machine has it."""
 
 SECURE_DEV = "secure-dev"
-"""The folder of `barnabas start --secure-dev` in its directory; `CLIENT_PROPERTIES` is beside it."""
+"""The folder of `barnabas start --secure-dev` in its directory, which then has `CLIENT_PROPERTIES` too."""
 CLIENT_PROPERTIES = "client.properties"
 
 # `lost+found` is in the root of a new file system; file browsers and version control leave the others.
