@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a file's tests run in one process; tests/scheduling.py says why.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
-# Two processes: each starts clusters and Java programs, and waits for them half the time.
-CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# Three processes: each starts clusters and Java programs, and waits for them half the time.
+CONFORM := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=40
 # What test modules share is typed as the source is; the drivers are programs of other environments.
 STAGES := $(shell find tests -name '*.py' ! -name 'test_*' ! -path '*/drivers/*')
 NATIVE := $(wildcard native/*.* native/c/* native/src/barnabas_native/*)

@@ -28,6 +28,7 @@ __all__ = [
     "check_mechanisms",
     "dialling_settings",
     "enabled_mechanisms",
+    "has_login",
     "is_honoured",
     "listener_settings",
     "mechanism_setting",
@@ -65,10 +66,11 @@ _OF_SASL = frozenset(
     }
 )
 _OF_BOTH = frozenset({"security.inter.broker.protocol", "connection.failed.authentication.delay.ms"})
-HONOURED = _OF_TLS | _OF_SASL | _OF_BOTH
+_OF_NODE = frozenset({"early.start.listeners", "config.providers"})
+HONOURED = _OF_TLS | _OF_SASL | _OF_BOTH | _OF_NODE
 """The settings that barnabas knows how to honour, for all listeners or for one."""
 
-_NOT_OF_ONE_LISTENER = frozenset({INTER_BROKER_MECHANISM, CONTROLLER_MECHANISM, "security.inter.broker.protocol"})
+_NOT_OF_ONE_LISTENER = _OF_NODE | {INTER_BROKER_MECHANISM, CONTROLLER_MECHANISM, "security.inter.broker.protocol"}
 
 
 def listener_settings(properties: Mapping[str, str], name: str) -> dict[str, str]:
@@ -88,6 +90,16 @@ def mechanism_setting(properties: Mapping[str, str], name: str, mechanism: str, 
     """Return the text of a setting of one mechanism on one listener; None if the node has none."""
     settings = listener_settings(properties, name)
     return settings.get(f"{mechanism.lower()}.{setting}", settings.get(setting))
+
+
+def has_login(config: NodeRoles, name: str, protocol: str) -> bool:
+    """Return whether a listener serves only clients that have proved who they are: by SASL, or by a certificate.
+
+    Args:
+        protocol: of the listener.
+    """
+    settings = listener_settings(config.properties, name)
+    return protocol.startswith("SASL") or (protocol == "SSL" and settings.get("ssl.client.auth") == "required")
 
 
 def enabled_mechanisms(config: NodeRoles, name: str) -> tuple[str, ...]:
