@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -16,13 +16,22 @@ NOT_YET = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIME
 
 
 def read_partition(
-    bootstrap_servers: str, topic: str, partition: int, *, committed_only: bool = False
+    bootstrap_servers: str,
+    topic: str,
+    partition: int,
+    *,
+    committed_only: bool = False,
+    settings: Mapping[str, str] | None = None,
 ) -> list[tuple[int, bytes]]:
-    """Return the (offset, value) of every record from the beginning to the end."""
+    """Return the (offset, value) of every record from the beginning to the end.
+
+    Args:
+        settings: of the consumer, beside its own; its TLS and its login.
+    """
     isolation = "read_committed" if committed_only else "read_uncommitted"
     consumer = Consumer({
         "bootstrap.servers": bootstrap_servers, "group.id": "reads-all", "enable.auto.commit": False,
-        "enable.partition.eof": True, "isolation.level": isolation, **QUICK,
+        "enable.partition.eof": True, "isolation.level": isolation, **QUICK, **(settings or {}),
     })  # fmt: skip
     found: list[tuple[int, bytes]] = []
     deadline = time.monotonic() + READ_SECONDS
@@ -68,14 +77,15 @@ def elsewhere(records: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def check_exactly_once(bootstrap_servers: str, load: Load | Probe) -> None:
+def check_exactly_once(bootstrap_servers: str, load: Load | Probe, settings: Mapping[str, str] | None = None) -> None:
     """Every acknowledged record is there, once, in the order in which it was sent, at the offset that its producer was told."""
     assert not load.failures, f"the producer gave up: {load.failures[:3]}"
     told = {index: {} for index in range(load.partitions)}  # type: dict[int, dict[int, int]]
     for each in load.acknowledged:
         told[each.partition][each.number] = each.offset
     for index in range(load.partitions):
-        there = [(offset, int(value)) for offset, value in read_partition(bootstrap_servers, load.topic, index)]
+        found = read_partition(bootstrap_servers, load.topic, index, settings=settings)
+        there = [(offset, int(value)) for offset, value in found]
         where = f"{load.topic}-{index}"
         numbers = [number for _, number in there]
         lost = sorted(set(told[index]) - set(numbers))
