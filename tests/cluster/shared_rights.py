@@ -40,8 +40,8 @@ def _plays(names: Sequence[str]) -> Iterator[tuple[Row, str]]:
     return ((row, mode) for row in ROWS if row.name in names for mode in row.modes())
 
 
-def create_acls(node: NodeProcess, acls: Sequence[AclBinding]) -> None:
-    """Create access control lists through one broker."""
+def create_acls(cluster: Cluster, node: NodeProcess, acls: Sequence[AclBinding]) -> None:
+    """Create access control lists through one broker, and wait until all brokers have them."""
     kind = m.CreateAclsRequest
     creations = [
         kind.AclCreation(
@@ -53,6 +53,9 @@ def create_acls(node: NodeProcess, acls: Sequence[AclBinding]) -> None:
     with BlockingConnection(*node.address, timeout_ms=views.ANSWER_MS, security=node.security) as connection:
         results = connection.request(kind(creations=creations)).results
     assert {each.error_code for each in results} <= {0}, results
+    made = {tuple(acl) for acl in acls}
+    for each in cluster.brokers:
+        wait_for(f"node {each.node_id} has the access control lists", lambda each=each: acls_of(each) >= made)  # type: ignore[misc]
 
 
 def acls_of(node: NodeProcess) -> set[tuple[Any, ...]]:
@@ -76,10 +79,7 @@ def check_rights(cluster: Cluster, brokers: Sequence[NodeProcess], names: Sequen
     plays = list(_plays(names))
     for number, maker in enumerate(brokers):
         mine = [acl for row, mode in plays[number :: len(brokers)] for acl in row.acls(mode)]
-        create_acls(maker, mine)
-    made = {tuple(acl) for row, mode in plays for acl in row.acls(mode)}
-    for node in brokers:
-        wait_for(f"node {node.node_id} has every access control list", lambda node=node: acls_of(node) >= made)  # type: ignore[misc]
+        create_acls(cluster, maker, mine)
     for row, mode in plays:
         expected = row.lacks(mode)
         wanted = set() if expected is None or expected.code < 0 else {expected.code}

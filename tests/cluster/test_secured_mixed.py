@@ -19,7 +19,7 @@ from tests.cluster.replicas import check_bytes_identical
 from tests.cluster.shared_rights import FEW, check_rights, check_users, create_acls, users_of
 from tests.cluster.topics import create_topic
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.timeout(900)]
 
 TOPIC = "mixed"
 RECORDS = 100
@@ -29,6 +29,8 @@ SETTINGS = {
     "share.coordinator.state.topic.replication.factor": "2",
     "transaction.state.log.min.isr": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    # On a busy machine a JVM takes longer to start than a broker waits for its controller.
+    "initial.broker.registration.timeout.ms": "300000",
 }
 
 
@@ -49,7 +51,7 @@ def test_both_kinds_lead_and_follow(mixed: Cluster) -> None:
     write = AclBinding(
         ResourceType.TOPIC, TOPIC, PatternType.LITERAL, "User:app", "*", AclOperation.WRITE, Permission.ALLOW
     )
-    create_acls(mixed[OURS], [write])
+    create_acls(mixed, mixed[OURS], [write])
     with Load(mixed.bootstrap_servers, TOPIC, 2, settings=mixed.security.librdkafka("app")) as load:
         load.await_more(RECORDS)
         mixed[OURS].kill()

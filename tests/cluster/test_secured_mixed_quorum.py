@@ -49,7 +49,7 @@ def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             write = AclBinding(
                 ResourceType.TOPIC, pattern, PatternType.PREFIXED, "User:app", "*", AclOperation.WRITE, Permission.ALLOW
             )
-            create_acls(cluster.brokers[number], [write])
+            create_acls(cluster, cluster.brokers[number], [write])
         yield cluster
 
 

@@ -259,7 +259,7 @@ def harmful(running: Running, line: Line) -> tuple[Any, int]:
     version = (APIS if line.listener == "B" else CONTROLLER_APIS)[line.key].max_version
     if line.key in HARM:
         return HARM[line.key](running), version
-    values: Values = {"replica_id": 2, "key_type": 2, "coordinator_keys": ["g:AAAAAAAAAAAAAAAAAAAAAQ:0"]}
+    values: Values = {"replica_id": 2, "rack_id": "", "key_type": 2, "coordinator_keys": ["g:AAAAAAAAAAAAAAAAAAAAAQ:0"]}
     values["topic_id"] = bytes(running.node.quorum.loader.image.topics.by_name["t"].topic_id)
     if line.listener != "B" and line.key in (*QUORUM, ApiKey.UPDATE_RAFT_VOTER):
         values |= of_quorum(running)
@@ -299,15 +299,18 @@ def test_what_nodes_send_is_refused(running: Running, line: Line, caplog: pytest
 
 
 @pytest.mark.parametrize("line", ADMINISTRATORS, ids=lambda line: line.api)
-def test_what_administrators_send_to_a_controller_is_refused(
-    running: Running, line: Line, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_administrators_send_is_refused(running: Running, line: Line, caplog: pytest.LogCaptureFixture) -> None:
+    """A controller refuses what comes to its own listener, and what a broker passes on."""
     caplog.set_level(logging.INFO, "kafka.authorizer.logger")
     before = running.kept()
-    request, version = harmful(running, line)
-    assert set(codes(running.ask("C", request, version))) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
-    assert f"operation = {line.operation} " in caplog.messages[0]
-    assert f"for request = {line.api} with" in caplog.messages[0]
+    for listener in ("C", "B") if line.listener == "A" and line.key in APIS else ("C",):
+        caplog.clear()
+        request, version = harmful(running, line._replace(listener=listener))
+        answer = running.ask(listener, request, version)
+        assert set(codes(answer)) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+        (audited,) = [record.message for record in caplog.records if record.name == "kafka.authorizer.logger"]
+        assert f"User:{running.stranger} is Denied operation = {line.operation} " in audited
+        assert f"for request = {line.api} with" in audited
     assert running.kept() == before
 
 
