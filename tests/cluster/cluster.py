@@ -135,6 +135,9 @@ class Cluster:
             found["inter.broker.listener.name"] = clients
         if node.is_controller:
             listeners.append(f"CONTROLLER://{node.host}:{node.controller_port}")
+        if node.host != "127.0.0.1":
+            # In a network of its own; Apache Kafka does not know the setting.
+            found["barnabas.insecure"] = "true"
         voters = [f"{each.node_id}@{each.host}:{each.controller_port}" for each in self.controllers]
         return found | {
             "listeners": ",".join(listeners),

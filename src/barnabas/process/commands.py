@@ -35,6 +35,7 @@ from barnabas.process.arguments import Parser, print_error
 from barnabas.process.local_cluster import NODES_MAX, OWN_SETTINGS
 from barnabas.process.stop_signals import LEFT, StopSignals
 from barnabas.process.supervisor import run_cluster
+from barnabas.words.hidden_values import hide_values
 from barnabas.words.kafka_words import in_plain_words
 from barnabas.words.printable import printable
 
@@ -72,6 +73,7 @@ def _start(arguments: Sequence[str]) -> int:
         config = sources.config()
     except UsageMistake as mistake:
         parser.error(str(mistake))
+    hide_values(config.provided)
     sources.log_ignored(config)
     _raise_file_limit()
     return _serve(config, stop_at_end_of_input=options.stop_at_end_of_input)
@@ -103,7 +105,7 @@ def _start_cluster(options: argparse.Namespace) -> int:
         int(options.nodes),
         port,
         restart=options.restart,
-        arguments=[*arguments, "--log-level", options.log_level],
+        arguments=[*arguments, *(["--insecure"] if options.insecure else []), "--log-level", options.log_level],
     )
 
 
@@ -137,6 +139,11 @@ def _start_parser() -> Parser:
         help="A setting; repeat.",
     )
     parser.add_argument("--log-level", choices=_LEVELS, default="info", help="What to log at least.  [default: info]")
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="Start although other machines reach a port without a login.",
+    )
     parser.add_argument("--nodes", metavar="N", help="Start a cluster of N nodes on this machine, below --data-dir.")
     parser.add_argument("--port", metavar="PORT", help="The first port of that cluster.  [default: 9092]")
     parser.add_argument("--restart", action="store_true", help="Start a node of that cluster again if it ends.")
@@ -154,6 +161,8 @@ def _sources(options: argparse.Namespace) -> ConfigSources:
         sources.properties["barnabas.metrics.listen"] = options.metrics_listen
     if options.data_dir:
         sources.properties["log.dirs"] = options.data_dir
+    if options.insecure:
+        sources.properties["barnabas.insecure"] = "true"
     return sources
 
 
