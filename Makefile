@@ -81,7 +81,7 @@ week: install java  ## write a table once a second for days, as far as some minu
 kills: install java  ## kill Spark's driver in every window of the sink's protocol, then count; ARGS="--seeds 1-10 --on kafka"
 	PYTHONPATH=tools $(BIN)/python -m tests.spark.sink.kill_matrix $(ARGS)
 
-faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1"
+faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1 --secure"
 	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.fault_run $(ARGS)
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from barnabas.client.cluster_metadata import PartitionMetadata
 from tests.cluster import views
-from tests.cluster.cluster_security import CLIENTS, ClusterSecurity
 from tests.cluster.network import Network
 from tests.cluster.node_process import KINDS, NodeProcess
+from tests.cluster.secured_nodes import SecuredNodes
 from tests.cluster.waiting import wait_for
 
 CONTROLLER_ID = 100
@@ -52,7 +52,7 @@ class Cluster:
         settings: of every node, added to `SETTINGS` or replacing them.
         others: by id, the kinds of the nodes that are not of `kind`.
         network: the nodes run in its namespaces; None for this machine's own network.
-        security: TLS, logins and an authorizer; None for listeners in plain text.
+        secured: what secures every listener; None for plain text.
     """
 
     def __init__(
@@ -66,11 +66,10 @@ class Cluster:
         settings: dict[str, str] | None = None,
         others: dict[int, str] | None = None,
         network: Network | None = None,
-        security: ClusterSecurity | None = None,
+        secured: SecuredNodes | None = None,
     ) -> None:
+        self._secured = secured
         self.kind, self.folder = kind, folder
-        self.security = security
-        self._admin = None if security is None else security.admin()
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         roles = ("broker",) if has_own_controller else ("broker", "controller")
         wanted = dict.fromkeys(range(1, nodes + 1), roles)
@@ -83,8 +82,6 @@ class Cluster:
             for node in self.nodes.values():
                 node.host, node.prefix = network.host(node.node_id), network.prefix(node.node_id)
         for node in self.nodes.values():
-            if security is not None:
-                node.security, node.format_options = self._admin, security.format_options(node)
             node.write_config(self.properties(node))
             # The newest version that both kinds know.
             node.release_version = MIXED_RELEASE if others else None
@@ -119,20 +116,15 @@ class Cluster:
         """Every broker's address, so that a client begins with whichever is up."""
         return ",".join(node.bootstrap_servers for node in self.brokers)
 
-    @property
-    def client_settings(self) -> dict[str, str]:
-        """What a client that uses librdkafka needs beside the address, as an administrator."""
-        return {} if self.security is None else self.security.librdkafka()
-
     def properties(self, node: NodeProcess) -> dict[str, str]:
         """Return the node's `server.properties`: the same for both kinds, except for ports and folders."""
-        clients = "PLAINTEXT" if self.security is None else CLIENTS
         listeners = []
         found = {"process.roles": ",".join(node.roles), "node.id": str(node.node_id)}
+        name = "PLAINTEXT" if self._secured is None else self._secured.protocol
         if node.is_broker:
-            listeners.append(f"{clients}://{node.bootstrap_servers}")
+            listeners.append(f"{name}://{node.bootstrap_servers}")
             found["advertised.listeners"] = listeners[0]
-            found["inter.broker.listener.name"] = clients
+            found["inter.broker.listener.name"] = name
         if node.is_controller:
             listeners.append(f"CONTROLLER://{node.host}:{node.controller_port}")
         if node.host != "127.0.0.1":
@@ -145,7 +137,7 @@ class Cluster:
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.quorum.voters": ",".join(voters),
             "log.dirs": str(node.data_dir),
-            **({} if self.security is None else self.security.properties(node)),
+            **({} if self._secured is None else self._secured.settings(node.node_id, node.host)),
             **self._settings,
         }
 
@@ -184,7 +176,7 @@ class Cluster:
                 )
 
     def _knows(self, node: NodeProcess, brokers: set[int]) -> bool:
-        return set(views.metadata(node.address, security=self._admin).brokers) == brokers
+        return set(views.metadata(node.address).brokers) == brokers
 
     def any_address(self, *, but: int | None = None) -> views.Address:
         """Return the address of a broker that answers, and is not the one with this id."""
@@ -199,7 +191,7 @@ class Cluster:
 
     def partitions(self, topic: str) -> list[PartitionMetadata]:
         """Return the partitions of a topic as some broker knows them; none if that knows no such topic."""
-        found = views.metadata(self.any_address(), topic, security=self._admin).topics.get(topic)
+        found = views.metadata(self.any_address(), topic).topics.get(topic)
         return found.partitions if found else []
 
     def leader_of(self, topic: str, index: int) -> NodeProcess:
@@ -215,7 +207,7 @@ class Cluster:
         """Return the node that leads the quorum, waiting until there is one."""
 
         def find() -> NodeProcess | None:
-            found = views.quorum(self.any_address(), self._admin)
+            found = views.quorum(self.any_address())
             return self.nodes[found.leader_id] if found and self.nodes[found.leader_id].is_up else None
 
         return wait_for("the quorum has a leader", find)
@@ -230,7 +222,7 @@ class Cluster:
                 )
 
     def _are_in_sync(self, node: NodeProcess, topics: Sequence[str]) -> bool:
-        found = views.metadata(node.address, *topics, security=self._admin).topics
+        found = views.metadata(node.address, *topics).topics
         partitions = [each for topic in found.values() for each in topic.partitions]
         return set(found) == set(topics) and all(
             each.leader >= 0 and set(each.isr) == set(each.replicas) for each in partitions
@@ -241,14 +233,14 @@ class Cluster:
 
         def all_see_it() -> bool:
             answering = [node.address for node in self.brokers if node.answers]
-            found = [views.metadata(address, topic, security=self._admin).topics.get(topic) for address in answering]
+            found = [views.metadata(address, topic).topics.get(topic) for address in answering]
             return all(each is not None and is_so(each.partitions[index]) for each in found)
 
         wait_for(f"every broker sees {topic}-{index} as it should be", all_see_it)
 
     def all_topics(self) -> set[str]:
         """Return the names of all topics."""
-        return views.all_topics(self.any_address(), self._admin)
+        return views.all_topics(self.any_address())
 
     def repair(self) -> None:
         """Make the cluster as a scenario finds and leaves it: every node runs, and every replica of every topic is in sync."""
@@ -271,7 +263,7 @@ class Cluster:
         """Wait until the leader counts these voters and observers, and all have read the same; return its id."""
 
         def find() -> int | None:
-            found = views.quorum(self.any_address(), self._admin)
+            found = views.quorum(self.any_address())
             if found is None or not self[found.leader_id].is_up:
                 return None
             counted = {each.replica_id for each in found.current_voters}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 
 from tests.cluster.waiting import wait_for
+from tests.cluster.way_in import way_in
 from tests.cluster.worker import Worker
 
 FLUSH_SECONDS = 120.0
@@ -29,27 +29,17 @@ class Acknowledged(NamedTuple):
 class Load(Worker):
     """Sends numbers to the partitions of a topic in turn, with acks=all. A block that ends well waits until all are acknowledged.
 
-    Args:
-        settings: of the producer, beside its own; its TLS and its login.
-
     Attributes:
         acknowledged: in the order in which it was told.
         failures: errors of records that were given up; a scenario expects none.
     """
 
-    def __init__(
-        self,
-        bootstrap_servers: str,
-        topic: str,
-        partitions: int,
-        per_second: int = 2000,
-        settings: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, bootstrap_servers: str, topic: str, partitions: int, per_second: int = 2000) -> None:
         super().__init__()
         self.topic, self.partitions = topic, partitions
         self.producer = Producer({
             "bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "acks": "all", "linger.ms": 2,
-            "message.timeout.ms": 600_000, "request.timeout.ms": 5000, "queue.buffering.max.messages": 2000, **QUICK, **(settings or {}),
+            "message.timeout.ms": 600_000, "request.timeout.ms": 5000, "queue.buffering.max.messages": 2000, **QUICK, **way_in.library,
         })  # fmt: skip
         self.acknowledged: list[Acknowledged] = []
         self.failures: list[str] = []

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import apache_kafka
 
-from barnabas.security.client_security import ClientSecurity
 from tests.cluster import views
 from tests.cluster.waiting import NeverCame, wait_for
 
@@ -36,7 +35,6 @@ class NodeProcess:
         is_paused: its process is stopped by SIGSTOP.
         format_options: more arguments of the command that formats the directory.
         release_version: with which the directory is formatted; None for the newest that the node knows.
-        security: TLS and the login of the test itself; None in plain text.
     """
 
     kind: ClassVar[str]
@@ -54,7 +52,6 @@ class NodeProcess:
         self.is_paused = False
         self.release_version: str | None = None
         self.format_options: tuple[str, ...] = ()
-        self.security: ClientSecurity | None = None
 
     def __repr__(self) -> str:
         state = "down" if not self.is_up else "paused" if self.is_paused else "up"
@@ -99,7 +96,6 @@ class NodeProcess:
     def write_config(self, properties: dict[str, str]) -> None:
         """Write its `server.properties`."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.config.touch(0o600)
         self.config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
 
     def format(self, cluster_id: str) -> None:
@@ -134,7 +130,7 @@ class NodeProcess:
             if not self.is_up:
                 raise RuntimeError(f"node {self.node_id} has ended:\n{self.last_lines()}")
             if self.port is not None:
-                return self.node_id in views.metadata(self.address, security=self.security).brokers
+                return self.node_id in views.metadata(self.address).brokers
             assert self.controller_port is not None
             return views.takes_connections((self.host, self.controller_port))
 

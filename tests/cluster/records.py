@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.cluster.load import QUICK, Load
 from tests.cluster.probe import Probe
+from tests.cluster.way_in import way_in
 
 READ_SECONDS = 240.0
 NO_OFFSET = (-1, -1001)
@@ -16,22 +17,13 @@ NOT_YET = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIME
 
 
 def read_partition(
-    bootstrap_servers: str,
-    topic: str,
-    partition: int,
-    *,
-    committed_only: bool = False,
-    settings: Mapping[str, str] | None = None,
+    bootstrap_servers: str, topic: str, partition: int, *, committed_only: bool = False
 ) -> list[tuple[int, bytes]]:
-    """Return the (offset, value) of every record from the beginning to the end.
-
-    Args:
-        settings: of the consumer, beside its own; its TLS and its login.
-    """
+    """Return the (offset, value) of every record from the beginning to the end."""
     isolation = "read_committed" if committed_only else "read_uncommitted"
     consumer = Consumer({
         "bootstrap.servers": bootstrap_servers, "group.id": "reads-all", "enable.auto.commit": False,
-        "enable.partition.eof": True, "isolation.level": isolation, **QUICK, **(settings or {}),
+        "enable.partition.eof": True, "isolation.level": isolation, **QUICK, **way_in.library,
     })  # fmt: skip
     found: list[tuple[int, bytes]] = []
     deadline = time.monotonic() + READ_SECONDS
@@ -77,15 +69,14 @@ def elsewhere(records: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def check_exactly_once(bootstrap_servers: str, load: Load | Probe, settings: Mapping[str, str] | None = None) -> None:
+def check_exactly_once(bootstrap_servers: str, load: Load | Probe) -> None:
     """Every acknowledged record is there, once, in the order in which it was sent, at the offset that its producer was told."""
     assert not load.failures, f"the producer gave up: {load.failures[:3]}"
     told = {index: {} for index in range(load.partitions)}  # type: dict[int, dict[int, int]]
     for each in load.acknowledged:
         told[each.partition][each.number] = each.offset
     for index in range(load.partitions):
-        found = read_partition(bootstrap_servers, load.topic, index, settings=settings)
-        there = [(offset, int(value)) for offset, value in found]
+        there = [(offset, int(value)) for offset, value in read_partition(bootstrap_servers, load.topic, index)]
         where = f"{load.topic}-{index}"
         numbers = [number for _, number in there]
         lost = sorted(set(told[index]) - set(numbers))

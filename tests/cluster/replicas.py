@@ -56,5 +56,5 @@ def check_replicas_identical(tools: ToolProcess, cluster: Cluster, topic: str) -
 def check_load(tools: ToolProcess, cluster: Cluster, load: Load) -> None:
     """All replicas of a load's topic come in sync, are identical, and have every acknowledged record exactly once."""
     cluster.await_in_sync([load.topic])
-    check_exactly_once(cluster.bootstrap_servers, load, cluster.client_settings)
+    check_exactly_once(cluster.bootstrap_servers, load)
     check_replicas_identical(tools, cluster, load.topic)
