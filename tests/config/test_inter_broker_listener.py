@@ -40,6 +40,13 @@ def test_another_broker_is_reached_at_the_listener_of_that_name() -> None:
     assert found(listener(inter_broker_listener_name="INSIDE"), PLAINTEXT) is None
 
 
-def test_where_no_name_is_given_any_listener_without_protection_will_do() -> None:
-    assert found(listener(), SECURE, INSIDE) == INSIDE
-    assert found(listener(), SECURE) is None
+def test_no_other_listener_takes_its_place() -> None:
+    """One without protection least of all."""
+    assert found(listener(), SECURE, INSIDE) is None
+    protected = {**BROKER, "listeners": "SSL://:9092", "security.inter.broker.protocol": "SSL"}
+    del protected["listener.security.protocol.map"]
+    protected["listener.security.protocol.map"] = "SSL:SSL,CONTROLLER:PLAINTEXT"
+    certified = {"ssl.keystore.type": "PEM", "ssl.keystore.location": "node.pem"}
+    wanted = BrokerConfig.from_properties({**protected, **certified}).inter_broker_listener
+    assert wanted == ("SSL", False)
+    assert found(wanted, PLAINTEXT, INSIDE) is None

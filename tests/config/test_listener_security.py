@@ -96,8 +96,19 @@ def test_scram_among_voters_stops_the_start() -> None:
         "sasl.mechanism.controller.protocol=SCRAM-SHA-256 cannot work among voters: the credentials are in the log that has "
         "no leader yet; use PLAIN, or certificates (SSL with ssl.client.auth=required)"
     )
+    growing = {name: text for name, text in MEMBER.items() if name != "controller.quorum.voters"}
+    growing["controller.quorum.bootstrap.servers"] = "h:9093,i:9093"
+    assert "cannot work among voters" in refused(growing, sasl__mechanism__controller__protocol="SCRAM-SHA-512")
+
+
+def test_brokers_log_in_at_controllers_with_scram() -> None:
     broker = {**MEMBER, "node.id": "3", "process.roles": "broker", "listeners": "OUT://:9092"}
     assert made(broker, sasl__mechanism__controller__protocol="SCRAM-SHA-256").is_broker
+    only = {"process.roles": "controller", "controller.quorum.voters": "1@h:9093", "listeners": "CONTROLLER://:9093"}
+    of_brokers = ("inter.broker.listener.name", "sasl.mechanism.inter.broker.protocol")
+    controller = {name: text for name, text in MEMBER.items() if name not in of_brokers} | only
+    config = made(controller, sasl__mechanism__controller__protocol="SCRAM-SHA-256")
+    assert not config.has_other_voters, "the only voter has nobody to log in at"
 
 
 def test_controllers_need_an_explicit_protocol_beside_a_protected_listener() -> None:

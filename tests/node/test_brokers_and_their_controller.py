@@ -11,6 +11,7 @@ import pytest
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.metadata.partition_registration import PartitionRegistration
+from barnabas.node.broker import BrokerServer
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -280,6 +281,33 @@ def test_brokers_that_start_before_their_controller_wait_for_it() -> None:
         assert cluster.world.loop.time() < 40
 
     play(story)
+
+
+def test_a_broker_takes_no_request_before_it_knows_the_access_control_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    knew: list[bool] = []
+    serve = vars(BrokerServer)["_serve"]
+
+    def recorded(broker: BrokerServer) -> None:
+        assert broker.services.authorizer is not None
+        knew.append(broker.services.authorizer.is_ready)
+        serve(broker)
+
+    monkeypatch.setattr(BrokerServer, "_serve", recorded)
+
+    async def story(cluster: Cluster) -> None:
+        starting = [asyncio.ensure_future(broker.start()) for broker in cluster.brokers]
+        await asyncio.sleep(1)
+        early = asyncio.ensure_future(cluster.ask(0, MetadataRequest(), MetadataResponse, 9))
+        await asyncio.sleep(4)
+        assert not early.done(), "the listener is bound, and its requests wait"
+        await cluster.controller.start()
+        await early
+        for start in starting:
+            await start
+        assert knew == [True, True]
+
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    play(story, authorizer_class_name=authorizer, super_users="User:ANONYMOUS")
 
 
 def test_a_broker_that_never_hears_of_a_controller_does_not_start() -> None:

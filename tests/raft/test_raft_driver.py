@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas.clock import Clock
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError
 from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.epochs import LAST_EPOCH
@@ -29,7 +29,7 @@ from barnabas.raft.peer_messages import (
     VoteAnswer,
 )
 from barnabas.raft.peers import Peers
-from barnabas.raft.raft_driver import ELECTION_LINES_MAX, AppendFailed, RaftDriver
+from barnabas.raft.raft_driver import ELECTION_LINES_MAX, AppendFailed, NobodyListens, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
@@ -534,6 +534,34 @@ def test_many_elections_are_few_lines(caplog: pytest.LogCaptureFixture) -> None:
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == ELECTION_LINES_MAX + 1
     assert lines[-1].startswith("Node 2 leads the quorum in epoch 1001 (98")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not for you."),
+            "Node 2 of the quorum does not let this node in: Not for you. (is this node in its super.users?)",
+        ),
+        (
+            KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, "Authentication failed."),
+            "Node 2 of the quorum does not let this node in: Authentication failed.",
+        ),
+        (
+            KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "two:9093 has TLS"),
+            "Node 2 of the quorum does not let this node in: two:9093 has TLS",
+        ),
+        (NobodyListens("nobody"), ""),
+        (RetriableError(ErrorCode.BROKER_NOT_AVAILABLE, "away"), ""),
+    ],
+    ids=["not allowed", "wrong password", "other security", "down", "away"],
+)
+def test_the_log_says_that_a_node_is_not_let_in(error: KafkaError, line: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", "barnabas.raft")
+    raft, peers, _ = follower_of_two(Tape())
+    peers.answer(error)
+    raft.close()
+    assert caplog.messages == ([line] if line else [])
 
 
 def test_the_only_voter_does_not_start_in_the_last_epoch() -> None:

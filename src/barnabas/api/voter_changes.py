@@ -25,7 +25,8 @@ async def handle(context: ControllerContext, request: Message) -> Message:
         response: Message = await forward(context, request)
     except KafkaError as error:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code == ErrorCode.NOT_CONTROLLER else error.code
-        if not isinstance(request, UpdateRaftVoterRequest):
+        # A stranger does not learn who leads.
+        if not isinstance(request, UpdateRaftVoterRequest) or code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             raise KafkaError(code) from None
         response = UpdateRaftVoterResponse(error_code=code)
     if isinstance(response, UpdateRaftVoterResponse):

@@ -207,7 +207,9 @@ class BrokerConfig(NodeRoles):
         fields["log_dirs"] = _log_dirs(value)
         fields["_values"] = values
         made = cls(fields)
-        made.__dict__["is_alone"] = _is_alone(made)
+        names_others = not _names_no_other_node(made)
+        made.__dict__["is_alone"] = made.is_broker and made.is_controller and not names_others
+        made.__dict__["has_other_voters"] = made.is_controller and names_others
         check_roles(made, {name: text.strip() for name, text in properties.items()})
         if embedded and not made.is_alone:
             raise ConfigError(
@@ -230,6 +232,7 @@ _DERIVED = (
     "quorum_voters",
     "quorum_bootstrap_servers",
     "is_alone",
+    "has_other_voters",
     "log_dirs",
     "unknown",
     "without_effect",
@@ -251,11 +254,10 @@ def _field_names() -> tuple[tuple[str, str], ...]:
     return tuple((n, n.replace("_", ".")) for n in names if n not in _DERIVED)
 
 
-def _is_alone(config: BrokerConfig) -> bool:
+def _names_no_other_node(config: BrokerConfig) -> bool:
     advertised = (*(config.advertised_listeners or ()), *config.advertised_controller_listeners)
     voters, servers = config.quorum_voters, config.quorum_bootstrap_servers
-    is_both = config.is_broker and config.is_controller
-    return is_both and is_alone(config.node_id, voters, servers, config.controller_listeners, advertised)
+    return is_alone(config.node_id, voters, servers, config.controller_listeners, advertised)
 
 
 def _log_dirs(value: Callable[[str], ConfigValue]) -> tuple[str, ...]:

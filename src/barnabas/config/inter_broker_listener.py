@@ -1,9 +1,7 @@
 """The listener between brokers: which of a broker's listeners the other brokers use.
 
 - `inter.broker.listener.name` names it; without that setting it has the name of `security.inter.broker.protocol`.
-- Where neither is given, another broker that has no listener PLAINTEXT is reached at its first listener without protection. Apache
-  Kafka rejects such a broker; here a node that was alone may have named its one listener as it liked. Brokers that protect what they
-  tell each other never do so.
+- A broker without a listener of that name is not reached at another one: that one may lack the protection of the first.
 
 Source: Kafka's `AbstractKafkaConfig.interBrokerListenerName`.
 """
@@ -20,9 +18,6 @@ __all__ = ["INTER_BROKER_LISTENER", "INTER_BROKER_PROTOCOL", "InterBrokerListene
 
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
 INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
-
-PLAINTEXT = "PLAINTEXT"
-_PLAINTEXT = 0
 
 
 class InterBrokerListener(NamedTuple):
@@ -48,7 +43,4 @@ class InterBrokerListener(NamedTuple):
 
     def of_broker(self, registration: BrokerRegistration) -> Endpoint | None:
         """Return where another broker is reached; None if it has no such listener."""
-        named = registration.listener(self.name)
-        if named is not None or self.is_given or self.name != PLAINTEXT:
-            return named
-        return next((each for each in registration.listeners if each.security_protocol == _PLAINTEXT), None)
+        return registration.listener(self.name)

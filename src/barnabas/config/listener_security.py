@@ -7,7 +7,8 @@
   listener that does not exist, and one of TLS or SASL on a node where no listener has it.
 - One of OAUTHBEARER needs a listener with this mechanism.
 - GSSAPI, Kafka's default, stops the start: a listener with SASL names its mechanisms.
-- SCRAM among voters stops the start: the credentials are in the log, which has no leader before the voters have talked.
+- SCRAM among voters stops the start: the credentials are in the log, which has no leader before the voters have talked. Brokers may log in
+  with it at controllers.
 
 Source: Kafka's `KafkaConfig.validateValues`, `ListenerName`, `ChannelBuilders`, `JaasContext`; KIP-85, KIP-103, KIP-226.
 """
@@ -189,7 +190,7 @@ def check_mechanisms(config: NodeRoles) -> None:
     if names and used.get(names[0], "").startswith("SASL"):
         mechanism = config.str_value(CONTROLLER_MECHANISM)
         _check_known(mechanism, CONTROLLER_MECHANISM)
-        if config.is_controller and mechanism.startswith("SCRAM"):
+        if config.has_other_voters and mechanism.startswith("SCRAM"):
             raise ConfigError(
                 f"{CONTROLLER_MECHANISM}={mechanism} cannot work among voters: the credentials are in the log that has no "
                 "leader yet; use PLAIN, or certificates (SSL with ssl.client.auth=required)"

@@ -22,6 +22,7 @@ class NodeRoles(SettingValues):
         quorum_voters: the voters that `controller.quorum.voters` names, in id order; none in a quorum that can grow.
         quorum_bootstrap_servers: host and port of the nodes that know the quorum.
         is_alone: this node has both roles, and its settings name no other node.
+        has_other_voters: this node is a controller, and its settings name other nodes of the quorum.
     """
 
     node_id: int
@@ -33,6 +34,7 @@ class NodeRoles(SettingValues):
     quorum_voters: tuple[Voter, ...]
     quorum_bootstrap_servers: tuple[tuple[str, int], ...]
     is_alone: bool
+    has_other_voters: bool
 
     @property
     def is_broker(self) -> bool:

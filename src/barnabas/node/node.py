@@ -30,6 +30,7 @@ Source: Kafka's `KafkaRaftServer`, `SharedServer`.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import random as random_module
 import time
@@ -267,6 +268,11 @@ class Node:
         if self._broker is not None:
             self._broker.check()
         self._directory.check()
+        if self._authorizer is not None:
+            # A node without an authorizer does not import what reads key stores.
+            principals = importlib.import_module("barnabas.net.node_principals")
+            for line in principals.check_super_users(config, self._authorizer.super_users):
+                logger.warning("%s", line)
 
     def _make_log_manager(self) -> LogManager:
         config, runtime = self.config, self._runtime

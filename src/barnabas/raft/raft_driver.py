@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError
 from barnabas.raft.election_state import NO_NODE
 from barnabas.raft.epochs import LAST_EPOCH
 from barnabas.raft.fetch_purgatory import FetchPurgatory
@@ -50,6 +50,12 @@ MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 ELECTION_LINES_MAX = 20
 """Lines about elections that are logged in a minute, before they are counted: a peer can cause as many as it likes."""
+
+_REFUSALS = (
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.SASL_AUTHENTICATION_FAILED,
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+)
 
 
 class AppendFailed(Exception):
@@ -281,10 +287,23 @@ class RaftDriver:
             logger.debug("node %d gave no answer to %s: %s", message.to, type(message.request).__name__, error)
             if not self.closed:
                 is_refused = isinstance(error, NobodyListens)
+                if not is_refused:
+                    self._say_why(message.to, error)
                 self._step(lambda: self.node.failed(message.request, is_refused=is_refused))
             return
         if not self.closed:
             self._step(lambda: self.node.answered(message.to, message.request, answer))
+
+    def _say_why(self, to: int, error: KafkaError) -> None:
+        """Log that a node does not let this one in: no retry helps, and its operator sees no leader and no reason."""
+        # Other security settings have this code too, and are no RetriableError.
+        does_not_fit = error.code == ErrorCode.BROKER_NOT_AVAILABLE and not isinstance(error, RetriableError)
+        if error.code not in _REFUSALS and not does_not_fit:
+            return
+        node = f"Node {to}" if to >= 0 else "A bootstrap server"
+        remedy = " (is this node in its super.users?)" if error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else ""
+        line = f"{node} of the quorum does not let this node in: {error.message}{remedy}"
+        self._log(logging.WARNING, f"refusals of node {to}", line, at_most=1)
 
     # Time
 
@@ -351,12 +370,12 @@ class RaftDriver:
             line = f"The quorum has no leader in epoch {self.node.epoch} yet"
         self._log(logging.INFO, "elections of the quorum", line)
 
-    def _log(self, level: int, about: str, line: str) -> None:
+    def _log(self, level: int, about: str, line: str, *, at_most: int = ELECTION_LINES_MAX) -> None:
         """Log a line that a peer can cause."""
         if self._lines is None:
             logger.log(level, "%s", line)
         else:
-            self._lines.log(logger, level, about, line, at_most=ELECTION_LINES_MAX)
+            self._lines.log(logger, level, about, line, at_most=at_most)
 
     def _write(self, ready: Ready) -> None:
         try:
