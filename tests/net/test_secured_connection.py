@@ -87,10 +87,10 @@ class Logins(ScriptedDispatcher):
 
 
 @asynccontextmanager
-async def listening(security: ListenerSecurity, **limits: Any) -> AsyncIterator[Listener]:
+async def listening(security: ListenerSecurity, answer: Any = None, **limits: Any) -> AsyncIterator[Listener]:
     listener = Listener(asyncio.get_running_loop(), name="OUT", host="127.0.0.1", security=security, **limits)
     await listener.bind()
-    dispatcher: Any = Logins()
+    dispatcher: Any = Logins() if answer is None else ScriptedDispatcher(answer)
     listener.serve(dispatcher)
     try:
         yield listener

@@ -2,11 +2,31 @@
 
 - A setting that the request does not name returns to its default. Deprecated in favour of IncrementalAlterConfigs, still sent by
   librdkafka.
-- The broker forwards the request to the active controller, which responds after its records are committed.
+- The broker reads the key and trust stores that it shall use (`serving/store_checks`) and forwards the request to the active controller,
+  which responds after its records are committed.
 
 Version 1 adds the throttle time, 2 is flexible.
 """
 
-from barnabas.api.serving.forwarding import forward
+from __future__ import annotations
 
-handle = forward
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.api.serving.forwarding import forward
+from barnabas.api.serving.store_checks import forward_checked
+from barnabas.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
+
+if TYPE_CHECKING:
+    from barnabas.api.serving.context import AnyContext
+
+
+async def handle(context: AnyContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    """Check what only this broker can, then forward."""
+    result = AlterConfigsResponse.AlterConfigsResourceResponse
+    response: AlterConfigsResponse = await forward_checked(context, request, forward, _values_after, result)
+    return response
+
+
+def _values_after(resource: AlterConfigsRequest.AlterConfigsResource, present: Mapping[str, str]) -> dict[str, str]:
+    return {config.name: config.value for config in resource.configs if config.value is not None}
