@@ -16,6 +16,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from barnabas.client.admin import Admin, NewTopic
+from barnabas.protocol.errors import KafkaError
+from barnabas.security.client_security import client_security
 from barnabas.security.certificate_entries import certificate_entry
 from barnabas.security.dev_certificates import DevelopmentAuthority, IssuedCertificate
 from tests.conform.brokers import BarnabasProcess
@@ -94,22 +96,32 @@ def wait(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
-class Mutual(BarnabasProcess):
-    """A node whose clients show certificates."""
+MUTUAL = {"listener.security.protocol.map": "OUT:SSL", "ssl.client.auth": "required"}
+"""Clients show certificates."""
+PLAIN, SCRAM = (f"org.apache.kafka.common.security.{each}LoginModule" for each in ("plain.Plain", "scram.Scram"))
+LOGINS = {
+    "listener.security.protocol.map": "OUT:SASL_SSL",
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+    "listener.name.out.plain.sasl.jaas.config": f'{PLAIN} required user_admin="admin-secret";',
+}
+"""Clients log in."""
 
-    def __init__(self, folder: Path, certificates: Certificates) -> None:
+
+class Secured(BarnabasProcess):
+    """A node with one listener; its settings are in a file."""
+
+    def __init__(self, folder: Path, certificates: Certificates, more: dict[str, str]) -> None:
         super().__init__(folder)
         folder.mkdir()
         self.file = folder / "server.properties"
         settings = {
             "listeners": f"OUT://127.0.0.1:{self.port}",
             "log.dirs": str(self.data_dir),
-            "listener.security.protocol.map": "OUT:SSL",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(certificates.node),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(certificates.folder / "ca.pem"),
-            "ssl.client.auth": "required",
+            **more,
         }
         self.file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
@@ -129,15 +141,15 @@ def tools(certificates: Certificates) -> Iterator[ToolProcess]:
     running.close()
 
 
-def alter(tools: ToolProcess, bootstrap: str, client: dict[str, str], *add: str, to: str = "1") -> str:
-    """Have kafka-configs.sh alter a broker's settings."""
+def alter(
+    tools: ToolProcess, bootstrap: str, client: dict[str, str], *add: str, to: str = "1", kind: str = "brokers"
+) -> str:
+    """Have kafka-configs.sh alter the settings of a broker, or a user."""
     file = tools.log.parent / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in client.items()))
     entity = ("--entity-default",) if to == "" else ("--entity-name", to)
     where = ("--bootstrap-server", bootstrap, "--command-config", str(file))
-    return tools.run(
-        "configs", *where, "--alter", "--entity-type", "brokers", *entity, "--add-config", ",".join(add)
-    )
+    return tools.run("configs", *where, "--alter", "--entity-type", kind, *entity, "--add-config", ",".join(add))
 
 
 class Load:
@@ -189,9 +201,9 @@ class Load:
 
 
 def test_certificates_roll_under_load(certificates: Certificates, tools: ToolProcess, tmp_path: Path) -> None:
-    with Mutual(tmp_path / "node", certificates) as broker:
+    with Secured(tmp_path / "node", certificates, MUTUAL) as broker:
         bootstrap = broker.bootstrap_servers
-        with Admin(bootstrap, security=client_of(certificates)) as admin:
+        with Admin(bootstrap, security=client_security(certificates.of_java())) as admin:
             admin.create_topics([NewTopic("orders", 1, 1)])
         load = Load(bootstrap, certificates.of_librdkafka())
         load.goes_on()
@@ -225,10 +237,54 @@ def test_certificates_roll_under_load(certificates: Certificates, tools: ToolPro
         assert not any(secret in log.read_text() for secret in ("another-secret", "BEGIN PRIVATE"))
 
 
-def client_of(certificates: Certificates) -> Any:
-    from barnabas.security.client_security import client_security
+def test_passwords_roll_under_load(certificates: Certificates, tools: ToolProcess, tmp_path: Path) -> None:
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificates.folder / "ca.pem")}
 
-    return client_security(certificates.of_java())
+    def of_java(module: str, mechanism: str, user: str, password: str) -> dict[str, str]:
+        jaas = f'{module} required username="{user}" password="{password}";'
+        return {**trust, "security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+
+    def alice(password: str) -> Any:
+        return client_security(of_java(SCRAM, "SCRAM-SHA-512", "alice", password))
+
+    admin = of_java(PLAIN, "PLAIN", "admin", "admin-secret")
+    with Secured(tmp_path / "node", certificates, LOGINS) as broker:
+        bootstrap = broker.bootstrap_servers
+
+        def give(password: str) -> None:
+            added = f"SCRAM-SHA-512=[password={password}]"
+            assert "Completed updating config for user alice" in alter(
+                tools, bootstrap, admin, added, to="alice", kind="users"
+            )
+
+        give("first-secret")
+        with Admin(bootstrap, security=alice("first-secret")) as session:
+            session.create_topics([NewTopic("orders", 1, 1)])
+        load = Load(
+            bootstrap,
+            {
+                "security.protocol": "SASL_SSL",
+                "ssl.ca.location": str(certificates.folder / "ca.pem"),
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.username": "alice",
+                "sasl.password": "first-secret",
+            },
+        )
+        load.goes_on()
+        give("second-secret")
+        load.goes_on()
+        with Admin(bootstrap, security=alice("second-secret")) as session:
+            assert "orders" in [each.name for each in session.list_topics()]
+        with (
+            pytest.raises(KafkaError, match="Authentication failed during authentication due to invalid credentials"),
+            Admin(bootstrap, security=alice("first-secret")) as session,
+        ):
+            session.list_topics()
+        load.goes_on()
+        load.end()
+        assert load.failures == []
+        assert load.consumed == list(range(load.produced))
+        assert "secret" not in (broker.folder / "server.log").read_text()
 
 
 # What both brokers answer to stores that they may not use.
