@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, Producer
 
 from barnabas.client.admin import Admin, NewTopic
 from barnabas.protocol.errors import KafkaError
-from barnabas.security.client_security import client_security
 from barnabas.security.certificate_entries import certificate_entry
+from barnabas.security.client_security import client_security
 from barnabas.security.dev_certificates import DevelopmentAuthority, IssuedCertificate
 from tests.conform.brokers import BarnabasProcess
 from tests.conform.secured_kafka import SecuredKafka
@@ -335,7 +335,9 @@ def test_wrong_stores_get_the_same_words(tools: ToolProcess, tmp_path: Path) -> 
             (["ssl.keystore.location=/x"], "1"),
             (["listener.name.ssl.ssl.keystore.location=/x"], ""),
         ):
-            theirs, own = (words(alter(tools, each.bootstrap_servers, {}, *given, to=to), folder) for each in (kafka, ours))
+            theirs, own = (
+                words(alter(tools, each.bootstrap_servers, {}, *given, to=to), folder) for each in (kafka, ours)
+            )
             assert own == theirs, given
         good = f"listener.name.ssl.ssl.keystore.location={folder}/good.pem"
         for each in (kafka, ours):

@@ -13,9 +13,7 @@ from barnabas.security.store_renewal import LoadedStores, StoresRejected, loaded
 from tests.security.certificates import authority, foreign_authority
 
 HOSTS = ["localhost", "127.0.0.1"]
-FRAME = (
-    "Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of SSLFactory failed: "
-)
+FRAME = "Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of SSLFactory failed: "
 
 
 def settings(issued: IssuedCertificate | None, trusts: bool = True, **more: str) -> dict[str, str]:
@@ -63,7 +61,9 @@ def test_another_subject_needs_a_setting() -> None:
 
 def test_fewer_names_need_a_setting() -> None:
     other = authority().issue("CN=node", hosts=["localhost"])
-    assert str(rejected(settings(other))).startswith("Keystore SubjectAltNames do not match:  existing={alias=kafka, SAN=[[2")
+    assert str(rejected(settings(other))).startswith(
+        "Keystore SubjectAltNames do not match:  existing={alias=kafka, SAN=[[2"
+    )
     assert renewed(settings(other, ssl_allow_san_changes="true")).entry is not None
 
 
@@ -86,7 +86,10 @@ def test_between_brokers_old_and_new_stores_trust_each_other() -> None:
     assert f"{FRAME}javax.net.ssl.SSLHandshakeException: " in why.answer
     # Towards clients alone that is the administrator's business.
     assert renewed(settings(foreign)).entry is not None
-    both = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority().certificate + foreign_authority().certificate}
+    both = {
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority().certificate + foreign_authority().certificate,
+    }
     assert renewed({**OLD, **both}, is_between=True).peers is not None
     assert renewed({**settings(foreign), **both}, {**OLD, **both}, is_between=True).peers is not None
 

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.api.serving.forwarding import forward
-from barnabas.api.serving.store_checks import forward_checked
+from barnabas.api.serving.store_checks import rejected_stores
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
 
 if TYPE_CHECKING:
@@ -23,8 +24,20 @@ if TYPE_CHECKING:
 
 async def handle(context: AnyContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Check what only this broker can, then forward."""
-    result = AlterConfigsResponse.AlterConfigsResourceResponse
-    response: AlterConfigsResponse = await forward_checked(context, request, forward, _values_after, result)
+    rejected = await rejected_stores(context, request.resources, _values_after)
+    answers = {
+        index: AlterConfigsResponse.AlterConfigsResourceResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message=why,
+            resource_type=request.resources[index].resource_type,
+            resource_name=request.resources[index].resource_name,
+        )
+        for index, why in rejected.items()
+    }
+    request.resources = [each for index, each in enumerate(request.resources) if index not in rejected]
+    response: AlterConfigsResponse = await forward(context, request)
+    for index, answer in answers.items():
+        response.responses.insert(index, answer)
     return response
 
 

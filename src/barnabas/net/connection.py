@@ -56,8 +56,8 @@ from barnabas.api.serving.dispatch import Dispatcher, Output, RefusedRequest
 from barnabas.log.errors import in_words
 from barnabas.net.arrival import ARRIVAL_SECONDS, Arrival
 from barnabas.net.foreign_protocols import HTTP, TLS, foreign_protocol, http_answer
-from barnabas.net.response_queue import ResponseQueue
 from barnabas.net.piece_sender import PIECE, PieceSender
+from barnabas.net.response_queue import ResponseQueue
 from barnabas.net.sendfile import WRITE_LIMIT, SliceSender, encrypts
 from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer

@@ -2,8 +2,8 @@
 
     parts of a response ── `PIECE` bytes ──► transport.write: encrypted ──► the transport's buffer ──► socket
 
-Each piece is read, encrypted and written in one go, so there are never more than `WRITE_LIMIT` and a piece in this process's memory, however
-large the response is. The sender stops
+Each piece is read, encrypted and written in one go, so this process never holds more than `WRITE_LIMIT` and a piece, however large the
+response is. The sender stops
 
 - when the transport holds more than `WRITE_LIMIT`: `resume_writing` must call `proceed`, as for `SliceSender`;
 - when the turn of the loop is used up (`turns`): the next one goes on.

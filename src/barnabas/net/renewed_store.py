@@ -93,9 +93,7 @@ class RenewedStore:
         if not again and (settings, files) == self._rejected:
             return None
         try:
-            loaded = renewed_stores(
-                settings, self._loaded, is_server=self.is_server, is_between=self._is_between
-            )
+            loaded = renewed_stores(settings, self._loaded, is_server=self.is_server, is_between=self._is_between)
         except StoresRejected as error:
             return Judged(settings, files, None, error)
         return Judged(settings, files, loaded, None)

@@ -84,6 +84,7 @@ class BrokerServer:
         image: the metadata as of now.
         client_metrics: the client telemetry; None until a client asks for its subscription.
         dispatcher: of the listeners, once this broker answers requests.
+        stores: as given.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class BrokerServer:
         self._membership = membership
         self._on_fault = on_fault
         self._authorizer = authorizer
-        self._stores = stores
+        self.stores = stores
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
         # Done when the metadata of this broker has it as unfenced for the first time.
@@ -156,7 +157,7 @@ class BrokerServer:
             loop=self._runtime.loop,
             now_ms=self._runtime.now_ms,
             securities=securities(
-                self.config, self.config.listeners, lambda: self.image, self._runtime.now_ms, self._stores
+                self.config, self.config.listeners, lambda: self.image, self._runtime.now_ms, self.stores
             ),
         )
 
@@ -287,7 +288,7 @@ class BrokerServer:
             monotonic_ns=runtime.monotonic_ns,
             recent_deletions=RecentDeletions(runtime.now_ms),
             authorizer=self._authorizer,
-            why_not_stores=self._stores.why_not if self._stores else None,
+            why_not_stores=self.stores.why_not if self.stores else None,
         )
 
     def log_config_of(self, topic: str) -> LogConfig:
@@ -312,7 +313,7 @@ class BrokerServer:
         if self._channels is not None and delta.cluster is not None:
             self._channels.drop_outdated()
         if is_first or delta.configs is not None:
-            await self._stores.apply(image.configs)
+            await self.stores.apply(image.configs)
         self.services.recent_deletions.apply(delta)
         self._membership.apply_settings(delta, image)
         await apply_delta(self.replica_manager, delta, image)
@@ -364,9 +365,7 @@ class BrokerServer:
             # A node alone does not import it.
             from barnabas.node.inter_broker import InterBrokerChannels
 
-            self._channels = InterBrokerChannels(
-                lambda: self.image, self.config, self._runtime.loop, self._stores
-            )
+            self._channels = InterBrokerChannels(lambda: self.image, self.config, self._runtime.loop, self.stores)
         return self._channels
 
     def _make_replicated(self, replicas: ReplicaManager) -> ReplicatedPartitions:

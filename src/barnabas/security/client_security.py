@@ -7,8 +7,8 @@
     SASL_SSL            x     x
 
 The value is built once, before anything is dialled, so a setting that cannot be used is an error in the beginning. Every connection of a
-client shares it; a node's stores are renewed while it runs, so each connection asks for the context of that moment. It is pickled by its settings: who unpickles it reads the key stores again, at their place. `repr` shows only the
-protocol and the mechanism.
+client shares it. A node's stores are renewed while it runs, so each connection asks for the context of that moment. The value is pickled by
+its settings: who unpickles it reads the key stores again, at their place. `repr` shows only the protocol and the mechanism.
 
 Limits: GSSAPI, which is what no `sasl.mechanism` means, is an error: it needs a library that PyPI does not have as a wheel.
 Source: Kafka's `SecurityProtocol`, `ChannelBuilders`.
@@ -60,7 +60,7 @@ class ClientSecurity:
 
     @property
     def context(self) -> SSLContext | None:
-        """What makes the TLS of a new connection; None without TLS."""
+        """The context of a new connection; None without TLS."""
         return None if self.contexts is None else self.contexts()
 
     @property

@@ -62,7 +62,7 @@ class KeyStore:
     key_password: str | None = field(repr=False)
     chain: str = field(repr=False)
     setting: str
-    alias: str = "kafka"
+    alias: str = field(default="kafka", repr=False)
 
 
 def key_store(settings: Mapping[str, str], prefix: str = "") -> KeyStore | None:

@@ -31,7 +31,7 @@ class Secured(Serving):
 
     @property
     def certificate(self) -> str:
-        store = self.server._stores.get("OUT", is_server=True)
+        store = self.server.stores.get("OUT", is_server=True)
         assert store is not None
         return store.certificate
 
@@ -39,7 +39,9 @@ class Secured(Serving):
         """Let the metadata arrive; the test's own timeout is the bound."""
         self.loop.run_until_complete(until(condition))
 
-    def alter(self, *resources: tuple[int, str, dict[str, str | None]], validate_only: bool = False) -> list[tuple[int, str]]:
+    def alter(
+        self, *resources: tuple[int, str, dict[str, str | None]], validate_only: bool = False
+    ) -> list[tuple[int, str]]:
         """Set settings, or delete those without a value; return codes and messages."""
         request = IncrementalAlterConfigsRequest
         asked = [
@@ -93,10 +95,14 @@ def test_stores_that_the_node_may_not_use_are_rejected_among_others(serving: Sec
     before = serving.certificate
     wrong = {f"{PREFIX}keystore.location": str(elsewhere.key)}
     good = {"retention.ms": "1000"}
-    first, (code, message), last = serving.alter((TOPIC, "orders", good), (BROKER, "1", wrong), (BROKER, "", {"log.cleaner.threads": "2"}))
+    first, (code, message), last = serving.alter(
+        (TOPIC, "orders", good), (BROKER, "1", wrong), (BROKER, "", {"log.cleaner.threads": "2"})
+    )
     assert first == last == (0, "")
     assert code == ErrorCode.INVALID_REQUEST
-    assert message.startswith(f"{FRAME}org.apache.kafka.common.config.ConfigException: Keystore DistinguishedName does not match:")
+    assert message.startswith(
+        f"{FRAME}org.apache.kafka.common.config.ConfigException: Keystore DistinguishedName does not match:"
+    )
     assert serving.certificate == before
     assert serving.server.image.configs.for_resource(BROKER, "1") == {}
     (missing,) = serving.alter((BROKER, "1", {f"{PREFIX}keystore.location": "/nowhere"}))

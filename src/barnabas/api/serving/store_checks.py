@@ -17,62 +17,43 @@ Source: Kafka's `ConfigAdminManager.preprocess`, `DynamicBrokerConfig.validate`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.security_settings import reloadable_of_listener
-from barnabas.protocol.errors import ErrorCode
 from barnabas.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.turns import RECORD, pace
 
 if TYPE_CHECKING:
     from barnabas.api.serving.context import AnyContext
+    from barnabas.protocol.messages import AlterConfigsRequest, IncrementalAlterConfigsRequest
 
-__all__ = ["forward_checked"]
+    _Resource = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
+
+__all__ = ["rejected_stores"]
+
+R = TypeVar("R", bound="_Resource")
+ValuesAfter = Callable[[R, Mapping[str, str]], dict[str, str]]
+"""Returns the values that a resource would have, for those that it has."""
 
 
-async def forward_checked(
-    context: AnyContext,
-    request: Any,
-    forward: Callable[[AnyContext, Any], Awaitable[Any]],
-    values_after: Callable[[Any, Mapping[str, str]], dict[str, str]],
-    result: Callable[..., Any],
-) -> Any:
-    """Forward a request without the resources that this broker rejects; return the whole response.
-
-    Args:
-        request: AlterConfigs or IncrementalAlterConfigs.
-        values_after: returns the values that a resource would have, for those that it has.
-        result: makes the answer for one resource.
-    """
+async def rejected_stores(context: AnyContext, resources: Sequence[R], values_after: ValuesAfter[R]) -> dict[int, str]:
+    """Return the reason for each resource that this broker rejects, by its place."""
+    rejected: dict[int, str] = {}
     if context.services.why_not_stores is None:
-        return await forward(context, request)
-    rejected: dict[int, Any] = {}
-    named = Counter((each.resource_type, each.resource_name) for each in request.resources)
-    for index, resource in enumerate(request.resources):
+        return rejected
+    named = Counter((each.resource_type, each.resource_name) for each in resources)
+    for index, resource in enumerate(resources):
         await pace(RECORD)
         if named[resource.resource_type, resource.resource_name] > 1:
             continue
         if why := await _why_not(context, resource, values_after):
-            rejected[index] = result(
-                error_code=ErrorCode.INVALID_REQUEST,
-                error_message=why,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-    if not rejected:
-        return await forward(context, request)
-    request.resources = [each for index, each in enumerate(request.resources) if index not in rejected]
-    response = await forward(context, request)
-    for index, answer in rejected.items():
-        response.responses.insert(index, answer)
-    return response
+            rejected[index] = why
+    return rejected
 
 
-async def _why_not(
-    context: AnyContext, resource: Any, values_after: Callable[[Any, Mapping[str, str]], dict[str, str]]
-) -> str:
+async def _why_not(context: AnyContext, resource: R, values_after: ValuesAfter[R]) -> str:
     services, name = context.services, resource.resource_name
     if services.why_not_stores is None or resource.resource_type != ConfigResourceType.BROKER or not name:
         return ""
