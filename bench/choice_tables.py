@@ -17,12 +17,14 @@ SIDES = (OURS, THEIRS)
 NODES = (1, 3, 6)
 LABELS = {
     "acks": ("acks",),
+    "losses": ("acks",),
     "transactions": ("nodes", "transactions"),
     "partition": ("nodes", "bytes a record"),
     "small": ("nodes", "written by"),
 }
 FIGURES = {
-    "acks": ("MB/s", "p50 ms", "p99 ms", "acknowledged", "of these lost", "twice"),
+    "acks": ("MB/s", "p50 ms", "p99 ms"),
+    "losses": ("acknowledged", "of these lost", "twice"),
     "transactions": ("MB/s", "CPU s/GB", "p50 ms", "p99 ms"),
     "partition": ("produce MB/s", "consume MB/s", "out of order"),
     "small": ("records/s", "broker CPU µs a record", "read records/s"),

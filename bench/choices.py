@@ -4,7 +4,7 @@
     python -m bench.choices log --phase fill|rest|measure --folder DIR --gigabytes 30 [--side …]
     python -m bench.choices write [--page docs/choices.md]
 
-TABLE is acks, transactions, partition, scaling or small. Runs are added to those in the file of pieces, bench/choices.json; `--fresh`
+TABLE is acks, losses (of acks, by a kill), transactions, partition, scaling or small. Runs are added to those in the file of pieces, bench/choices.json; `--fresh`
 drops the earlier ones of the same rows. `--scale` makes the loads smaller. `log` keeps its data between its phases, and removes them after
 the last.
 """
@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import choice_rows, long_log
-from bench.acks_rows import ACKS, acks_row
+from bench.acks_rows import ACKS, acks_losses, acks_rates
 from bench.choice_tables import write_tables
 from bench.clusters import BenchCluster, RunningCluster
 from bench.pieces import Pieces
 from bench.report import OURS, THEIRS
 from bench.scenarios import Figures
 
-TABLES = ("acks", "transactions", "partition", "scaling", "small", "log")
+TABLES = ("acks", "losses", "transactions", "partition", "scaling", "small", "log")
 Work = Callable[[RunningCluster], Figures]
 
 
@@ -37,6 +37,9 @@ def rows(table: str, nodes: int, scale: float) -> Iterator[tuple[str, Work]]:
     if table == "acks":
         for acks in ACKS:
             yield f"acks={acks}", lambda it, a=acks: _acks(it, a, scale)  # type: ignore[misc]
+    elif table == "losses":
+        for acks in ACKS:
+            yield f"acks={acks}", lambda it, a=acks: acks_losses(it, a)  # type: ignore[misc]
     elif table == "transactions":
         for kind in choice_rows.COMMIT_EVERY:
             yield f"{nodes}, {kind}", lambda it, k=kind: choice_rows.transactions(it, k, 4 * scale)  # type: ignore[misc]
@@ -55,15 +58,8 @@ def rows(table: str, nodes: int, scale: float) -> Iterator[tuple[str, Work]]:
 
 def _acks(running: RunningCluster, acks: str, scale: float) -> Figures:
     """Measure the row of `make bench`, in the units of the page."""
-    found = acks_row(running, acks, max(1, int(60 * scale)), 4 * scale)
-    return {
-        "MB/s": found["MB/s"],
-        "p50 ms": found["p50 µs"] / 1000,
-        "p99 ms": found["p99 µs"] / 1000,
-        "acknowledged": found["a leader killed: acknowledged"],
-        "of these lost": found["a leader killed: of these lost"],
-        "twice": found["a leader killed: twice"],
-    }
+    found = acks_rates(running, acks, max(1, int(200 * scale)), 4 * scale)
+    return {"MB/s": found["MB/s"], "p50 ms": found["p50 µs"] / 1000, "p99 ms": found["p99 µs"] / 1000}
 
 
 def measure(
@@ -75,7 +71,8 @@ def measure(
         BenchCluster(side, Path(folder), nodes) as cluster,
     ):
         running = RunningCluster(side, cluster)
-        choice_rows.warm_up(running, max(1, int(100 * scale)))
+        # The more nodes, the longer until each JVM has compiled its code.
+        choice_rows.warm_up(running, max(1, int((100 if nodes == 1 else 500) * scale)))
         chosen = [(table, name, work) for table in tables for name, work in rows(table, nodes, scale)]
         for run in range(runs):
             for table, name, work in chosen:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.cluster import views
 from tests.cluster.waiting import wait_for
 
-from bench.acks_rows import ACKS, acks_row
+from bench.acks_rows import ACKS, acks_losses, acks_rates
 from bench.clusters import (
     BenchCluster,
     ClusterCost,
@@ -262,7 +262,12 @@ def cluster_rows(megabytes: int, seconds: float) -> list[ClusterRow]:
     ]
     rows.append(ClusterRow("cluster: latency of 200 records a second", lambda r: latency(r, 200, 2 * seconds)))
     rows += [
-        ClusterRow(f"cluster: acks={acks}", lambda r, a=acks: acks_row(r, a, small, seconds))  # type: ignore[misc]
+        ClusterRow(f"cluster: acks={acks}", lambda r, a=acks: acks_rates(r, a, small, seconds))  # type: ignore[misc]
+        for acks in ACKS
+    ]
+    # After the rates: each run kills a node, and a node that was started again runs cold code.
+    rows += [
+        ClusterRow(f"cluster: acks={acks}, a leader killed", lambda r, a=acks: acks_losses(r, a))  # type: ignore[misc]
         for acks in ACKS
     ]
     rows += [

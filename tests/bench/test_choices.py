@@ -73,7 +73,7 @@ def test_the_page_keeps_its_words_and_gets_its_tables(pieces: Pieces, tmp_path: 
     once = page.read_text()
     assert [once.count(f"before {each}\n") for each in TABLES] == [1] * len(TABLES)
     assert "| 3 | one producer, acks=1 | barnabas |" in once
-    assert once.count("old") == 3, "nothing was measured of acks, transactions, one partition"
+    assert once.count("old") == 4, "nothing was measured of acks, losses, transactions, one partition"
     assert "Runs of each row: 3; " in once
     picture = (tmp_path / "choices-scaling.svg").read_text()
     assert "barnabas, 3 nodes" in picture
