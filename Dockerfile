@@ -18,11 +18,12 @@ RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-index --find-links=/wheels "barnabas[cli]"
 USER 10001
 VOLUME /var/lib/barnabas
-# Kafka's image reads the same variables; `docker run -e KAFKA_LISTENERS=…` overrides these.
+# Kafka's image reads the same variables; `docker run -e KAFKA_LISTENERS=…` overrides these. A listener without a login and an
+# authorizer stops the start, unless KAFKA_BARNABAS_INSECURE=true says that it may be open.
 ENV PYTHONUNBUFFERED=1 \
     KAFKA_LOG_DIRS=/var/lib/barnabas \
     KAFKA_LISTENERS=PLAINTEXT://:9092 \
-    KAFKA_BARNABAS_METRICS_LISTEN=0.0.0.0:9308
+    KAFKA_BARNABAS_METRICS_LISTEN=127.0.0.1:9308
 EXPOSE 9092 9308
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \

@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a file's tests run in one process; tests/scheduling.py says why.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
-# Two processes: each starts clusters and Java programs, and waits for them half the time.
-CONFORM := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# Three processes: each starts clusters and Java programs, and waits for them half the time.
+CONFORM := $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=40
 # What test modules share is typed as the source is; the drivers are programs of other environments.
 STAGES := $(shell find tests -name '*.py' ! -name 'test_*' ! -path '*/drivers/*')
 NATIVE := $(wildcard native/*.* native/c/* native/src/barnabas_native/*)
@@ -16,7 +16,7 @@ BUILD_NATIVE = $(UV) pip install -q --python $(BIN)/python --reinstall-package b
 # The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults mutants coverage conform long card bench docs dist changelog serve clean
+.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults mutants coverage conform long card bench docs dist audit changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -81,7 +81,7 @@ week: install java  ## write a table once a second for days, as far as some minu
 kills: install java  ## kill Spark's driver in every window of the sink's protocol, then count; ARGS="--seeds 1-10 --on kafka"
 	PYTHONPATH=tools $(BIN)/python -m tests.spark.sink.kill_matrix $(ARGS)
 
-faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1"
+faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1 --secure"
 	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.fault_run $(ARGS)
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
@@ -111,11 +111,15 @@ docs: install  ## write the generated files: docs/configuration.md, docs/referen
 	$(BIN)/python tools/write_configuration_docs.py
 	$(BIN)/python tools/write_reference.py
 
-dist: install  ## build the wheel and the source packages, in dist/
+dist: install  ## build the wheel and the source packages, in dist/, with a list of what the wheel's extras bring (SBOM)
 	rm -rf dist
 	$(UV) build -q
 	$(UV) build -q --sdist --out-dir dist native
+	$(BIN)/python tools/write_sbom.py
 	@ls dist
+
+audit: install  ## ask PyPI whether the locked packages have known vulnerabilities
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/audit_packages.py
 
 changelog: install  ## print the next release's changelog, from the fragments in changes/
 	@$(BIN)/towncrier build --draft --version unreleased

@@ -24,7 +24,8 @@ This page is generated from the docstrings: `make docs`. What it does not name m
 line there is [a page of its own](cli.md), for settings [another](configuration.md).
 """
 FIXTURES = (
-    "barnabas", "barnabas_config", "barnabas_broker", "barnabas_cluster", "barnabas_cluster_config", "barnabas_cluster_brokers",
+    "barnabas", "barnabas_config", "barnabas_security", "barnabas_broker",
+    "barnabas_cluster", "barnabas_cluster_config", "barnabas_cluster_brokers",
 )  # fmt: skip
 VALUES = (
     ("cluster_metadata", ("TopicPartition", "Node", "TopicMetadata", "PartitionMetadata")),
@@ -50,6 +51,7 @@ SECTIONS: list[Section] = [
         [
             ("barnabas.", "embedded/broker", "Broker"),
             ("barnabas.", "embedded/cluster", "Cluster"),
+            ("", "embedded/secured_clients", "SecuredClients"),
             ("barnabas.", "embedded/fault_tickets", "InjectedFault"),
             ("barnabas.", "*", "ConfigError"),
             ("barnabas.", "*", "CannotStart"),

@@ -10,6 +10,7 @@
 - `barnabas_broker` is the same broker without a reset, for fixtures that live longer than a test.
 - `barnabas_cluster` is a cluster of three processes, also reset before each test: its faults are over then, and its nodes run.
   `barnabas_cluster_config` returns the settings of its nodes, `barnabas_cluster_brokers` their number.
+- `barnabas_security` returns TLS, logins and ACLs of both, as the arguments `security`, `users` and `acls` of `barnabas.Broker`.
 - A mistake in the settings is one sentence that names the fixture `barnabas_config` and where it is.
 - The report of a failed test has a section with the broker's log lines of that test, and one for each node of a cluster. Pytest's own
   section for log lines has the others.
@@ -24,7 +25,7 @@ import os
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -195,6 +196,22 @@ def _key(settings: Mapping[str, object]) -> frozenset[tuple[str, str]]:
     return frozenset((name, str(value)) for name, value in settings.items())
 
 
+_Key = tuple[frozenset[tuple[str, str]], str]
+
+
+def _secured_key(settings: Mapping[str, object], security: Mapping[str, Any]) -> _Key:
+    """Return settings and security as a key; equal ones share a broker."""
+    if not isinstance(security, Mapping) or not security.keys() <= {"security", "users", "acls"}:
+        raise TypeError(
+            'the fixture barnabas_security returns {"security": …, "users": …, "acls": …}, or {} for plain text'
+        )
+    return _key(settings), repr(sorted(security.items()))
+
+
+def _or_security(security: object) -> str:
+    return " or barnabas_security" if security else ""
+
+
 def _fail(mistake: Exception, settings: object, fixture: str) -> NoReturn:
     """Fail the test with one sentence about the settings that a fixture returned."""
     where = _places.get(id(settings), "")
@@ -208,22 +225,22 @@ class _Brokers:
     """The session's brokers: one for each set of settings."""
 
     def __init__(self) -> None:
-        self._by_settings: dict[frozenset[tuple[str, str]], Broker] = {}
+        self._by_settings: dict[_Key, Broker] = {}
 
-    def with_settings(self, settings: Mapping[str, object]) -> Broker:
+    def with_settings(self, settings: Mapping[str, object], security: Mapping[str, Any]) -> Broker:
         """Return a running broker; a test may have stopped it. A mistake in the settings fails the test."""
         try:
-            key = _key(settings)
+            key = _secured_key(settings, security)
             broker = self._by_settings.get(key)
             if broker is None:
-                broker = self._by_settings[key] = package.Broker(config=settings)
+                broker = self._by_settings[key] = package.Broker(config=settings, **security)
             if not broker.is_running:
                 broker.stop()
                 broker.start()
             return broker
-        except (package.ConfigError, package.CannotStart, TypeError) as mistake:
+        except (package.ConfigError, package.CannotStart, TypeError, ImportError) as mistake:
             found = mistake
-        _fail(found, settings, "barnabas_config")
+        _fail(found, settings, "barnabas_config" + _or_security(security))
 
     def stop(self) -> None:
         for broker in self._by_settings.values():
@@ -234,22 +251,22 @@ class _Clusters:
     """The session's clusters: one for each size and set of settings."""
 
     def __init__(self) -> None:
-        self._by_settings: dict[tuple[int, frozenset[tuple[str, str]]], Cluster] = {}
+        self._by_settings: dict[tuple[int, _Key], Cluster] = {}
 
-    def with_settings(self, brokers: int, settings: Mapping[str, object]) -> Cluster:
+    def with_settings(self, brokers: int, settings: Mapping[str, object], security: Mapping[str, Any]) -> Cluster:
         """Return a running cluster; nodes of it may be down. A mistake in the settings fails the test."""
         try:
-            key = (brokers, _key(settings))
+            key = (brokers, _secured_key(settings, security))
             cluster = self._by_settings.get(key)
             if cluster is None:
-                cluster = self._by_settings[key] = package.Cluster(brokers, config=settings)
+                cluster = self._by_settings[key] = package.Cluster(brokers, config=settings, **security)
                 _node_logs.clusters.append(cluster)
             if not cluster.is_running:
                 cluster.start()
             return cluster
-        except (package.ConfigError, package.CannotStart, TypeError, ValueError) as mistake:
+        except (package.ConfigError, package.CannotStart, TypeError, ValueError, ImportError) as mistake:
             found = mistake
-        _fail(found, settings, "barnabas_cluster_config")
+        _fail(found, settings, "barnabas_cluster_config" + _or_security(security))
 
     def stop(self) -> None:
         for cluster in self._by_settings.values():
@@ -271,15 +288,25 @@ def barnabas_config() -> Mapping[str, object]:
 
 
 @pytest.fixture(scope="session")
-def barnabas_broker(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object]) -> Broker:
+def barnabas_security() -> Mapping[str, Any]:
+    """Return `security`, `users` and `acls` of brokers and clusters: override this fixture, with any scope."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def barnabas_broker(
+    _barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object], barnabas_security: Mapping[str, Any]
+) -> Broker:
     """Return the session's broker without a reset, for fixtures that live longer than a test."""
-    return _barnabas_brokers.with_settings(barnabas_config)
+    return _barnabas_brokers.with_settings(barnabas_config, barnabas_security)
 
 
 @pytest.fixture
-def barnabas(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object]) -> Broker:
+def barnabas(
+    _barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object], barnabas_security: Mapping[str, Any]
+) -> Broker:
     """Return an empty broker: no topics, no groups. Its settings are those of the fixture `barnabas_config`."""
-    broker = _barnabas_brokers.with_settings(barnabas_config)
+    broker = _barnabas_brokers.with_settings(barnabas_config, barnabas_security)
     broker.reset()
     return broker
 
@@ -305,9 +332,12 @@ def barnabas_cluster_brokers() -> int:
 
 @pytest.fixture
 def barnabas_cluster(
-    _barnabas_clusters: _Clusters, barnabas_cluster_brokers: int, barnabas_cluster_config: Mapping[str, object]
+    _barnabas_clusters: _Clusters,
+    barnabas_cluster_brokers: int,
+    barnabas_cluster_config: Mapping[str, object],
+    barnabas_security: Mapping[str, Any],
 ) -> Cluster:
     """Return an empty cluster of processes without faults. Its nodes have the settings of `barnabas_cluster_config`."""
-    cluster = _barnabas_clusters.with_settings(barnabas_cluster_brokers, barnabas_cluster_config)
+    cluster = _barnabas_clusters.with_settings(barnabas_cluster_brokers, barnabas_cluster_config, barnabas_security)
     cluster.reset()
     return cluster

@@ -1,3 +1,4 @@
+from pathlib import Path
 from unittest import mock
 
 import click
@@ -5,7 +6,9 @@ import pytest
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import TableOutput
-from barnabas.cli.session import Session, parse_pairs
+from barnabas.cli.session import Session, parse_pairs, read_command_config
+from barnabas.words import hidden_values
+from barnabas.words.error_lines import error_line
 from tests.cli.made_up_cluster import PARTITIONS, MadeUpAdmin
 
 
@@ -66,3 +69,29 @@ def test_names_are_listed_once_and_not_among_too_many() -> None:
 
 def test_no_names_without_a_broker() -> None:
     assert session("127.0.0.1:1").names("group") == []
+
+
+def test_a_file_of_librdkafkas_names_is_understood() -> None:
+    given = {"security_protocol": "sasl_plaintext", "sasl_mechanisms": "PLAIN", "sasl_username": "me"}
+    secured = session(**given, sasl_password="s3cret").security
+    assert secured is not None
+    assert (secured.protocol, secured.mechanism_name) == ("SASL_PLAINTEXT", "PLAIN")
+    with pytest.raises(Failure, match=r"^sasl\.password: is missing"):
+        session(**given)
+
+
+def test_a_file_may_have_its_values_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hidden_values, "_hidden", set())
+    (tmp_path / "password").write_text("hunter2\n")
+    file = tmp_path / "client.properties"
+    text = (
+        "config.providers=directory\n"
+        "config.providers.directory.class=org.apache.kafka.common.config.provider.DirectoryConfigProvider\n"
+        f"sasl.password=${{directory:{tmp_path}:password}}\n"
+    )
+    file.write_text(text)
+    assert read_command_config(str(file))["sasl.password"] == "hunter2"
+    assert error_line("no hunter2 here") == "error: no [hidden] here"
+    file.write_text(text.replace(":password}", ":other}"))
+    with pytest.raises(Failure, match=f"^{file}: sasl.password: .*: the directory has no file other$"):
+        read_command_config(str(file))

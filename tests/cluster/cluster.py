@@ -13,6 +13,7 @@ from barnabas.client.cluster_metadata import PartitionMetadata
 from tests.cluster import views
 from tests.cluster.network import Network
 from tests.cluster.node_process import KINDS, NodeProcess
+from tests.cluster.secured_nodes import SecuredNodes
 from tests.cluster.waiting import wait_for
 
 CONTROLLER_ID = 100
@@ -51,6 +52,7 @@ class Cluster:
         settings: of every node, added to `SETTINGS` or replacing them.
         others: by id, the kinds of the nodes that are not of `kind`.
         network: the nodes run in its namespaces; None for this machine's own network.
+        secured: what secures every listener; None for plain text.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class Cluster:
         settings: dict[str, str] | None = None,
         others: dict[int, str] | None = None,
         network: Network | None = None,
+        secured: SecuredNodes | None = None,
     ) -> None:
+        self._secured = secured
         self.kind, self.folder = kind, folder
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         roles = ("broker",) if has_own_controller else ("broker", "controller")
@@ -116,12 +120,16 @@ class Cluster:
         """Return the node's `server.properties`: the same for both kinds, except for ports and folders."""
         listeners = []
         found = {"process.roles": ",".join(node.roles), "node.id": str(node.node_id)}
+        name = "PLAINTEXT" if self._secured is None else self._secured.protocol
         if node.is_broker:
-            listeners.append(f"PLAINTEXT://{node.bootstrap_servers}")
+            listeners.append(f"{name}://{node.bootstrap_servers}")
             found["advertised.listeners"] = listeners[0]
-            found["inter.broker.listener.name"] = "PLAINTEXT"
+            found["inter.broker.listener.name"] = name
         if node.is_controller:
             listeners.append(f"CONTROLLER://{node.host}:{node.controller_port}")
+        if node.host != "127.0.0.1":
+            # In a network of its own; Apache Kafka does not know the setting.
+            found["barnabas.insecure"] = "true"
         voters = [f"{each.node_id}@{each.host}:{each.controller_port}" for each in self.controllers]
         return found | {
             "listeners": ",".join(listeners),
@@ -129,6 +137,7 @@ class Cluster:
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.quorum.voters": ",".join(voters),
             "log.dirs": str(node.data_dir),
+            **({} if self._secured is None else self._secured.settings(node.node_id, node.host)),
             **self._settings,
         }
 

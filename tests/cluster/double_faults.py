@@ -21,6 +21,7 @@ from tests.cluster import views
 from tests.cluster.nemesis import SESSION_SECONDS, Nemesis
 from tests.cluster.node_process import NodeProcess
 from tests.cluster.waiting import wait_for
+from tests.cluster.way_in import way_in
 
 MOVED_PARTITIONS = 6
 
@@ -87,7 +88,7 @@ class DoubleFaults:
         node = self._nemesis.anyone()
         ids = sorted(self._cluster.nodes)
         others = [each for each in ids if each != node.node_id]
-        with Admin(self._cluster.bootstrap_servers) as admin:
+        with Admin(self._cluster.bootstrap_servers, security=way_in.security) as admin:
             topics = [each for each in sorted(self._cluster.all_topics()) if not each.startswith("__")]
             partitions = self._rng.sample(
                 [
@@ -126,7 +127,7 @@ class DoubleFaults:
         request = RemoveRaftVoterRequest(
             cluster_id=self._cluster.cluster_id, voter_id=node_id, voter_directory_id=voter.replica_directory_id
         )
-        with BlockingConnection(*address, timeout_ms=views.ANSWER_MS) as connection:
+        with BlockingConnection(*address, timeout_ms=views.ANSWER_MS, security=way_in.security) as connection:
             answer = connection.request(request)
         # A change may be under way, and the leader may have changed.
         return bool(answer.error_code == ErrorCode.NONE)

@@ -1,6 +1,6 @@
 """Three nodes under faults, while the clients of `barnabas verify` work: what each fault costs, and whether a promise was broken.
 
-    python -m tests.cluster.fault_run [--kind barnabas] [--minutes 3] [--seed 1] [--faults NAME …] [--rounds N] [--output FILE]
+    python -m tests.cluster.fault_run [--kind barnabas] [--minutes 3] [--seed 1] [--faults NAME …] [--rounds N] [--output FILE] [--secure]
 
 Beside the workload, whose history is checked for anomalies, a producer writes to three partitions with acks=all. For each fault the
 script prints the longest time in which one of the partitions acknowledged no write, and how long it took afterwards until the cluster
@@ -8,7 +8,8 @@ was whole. The exit code is 1 if there is an anomaly, a lost, repeated or disord
 standstill longer than `--limit`.
 
 The seed decides the faults and the clients' operations. Processes and networks have times of their own, so two runs of one seed are
-similar, not equal. `nemesis` has the faults. Where the machine does not allow network namespaces or mounts, the script says so and
+similar, not equal. `nemesis` has the faults. With `--secure` every listener has SASL_SSL and every node an authorizer, and the clients log
+in. Where the machine does not allow network namespaces or mounts, the script says so and
 leaves those faults out. SIGTERM and SIGINT end it, and with it the nodes, their namespaces and their mounts.
 """
 
@@ -36,8 +37,10 @@ from tests.cluster.network import Network, NoNetwork
 from tests.cluster.node_process import KINDS
 from tests.cluster.probe import Probe
 from tests.cluster.records import check_exactly_once
+from tests.cluster.secured_nodes import SecuredNodes
 from tests.cluster.topics import create_safe_topic
 from tests.cluster.waiting import wait_for
+from tests.cluster.way_in import way_in
 from tests.long_runs import LongRun, add_flag
 from tests.verify.run_process import RunProcess
 
@@ -93,7 +96,9 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def nodes(kind: str, folder: Path, seed: int, *, has_changing_voters: bool) -> Iterator[Nemesis]:
+def nodes(
+    kind: str, folder: Path, seed: int, *, has_changing_voters: bool, secured: SecuredNodes | None
+) -> Iterator[Nemesis]:
     """Three nodes that are up, and what is done to them."""
     with ExitStack() as stack:
         network = disk = None
@@ -103,9 +108,11 @@ def nodes(kind: str, folder: Path, seed: int, *, has_changing_voters: bool) -> I
             note(f"no faults of the network: {error}")
         # A paused node must go on before it can end, and its namespace goes after it: the cluster is closed first.
         if has_changing_voters:
-            cluster: Cluster = GrowingCluster(kind, folder, network=network, settings={AUTO_JOIN: "true"})
+            cluster: Cluster = GrowingCluster(
+                kind, folder, network=network, settings={AUTO_JOIN: "true"}, secured=secured
+            )
         else:
-            cluster = Cluster(kind, folder, network=network)
+            cluster = Cluster(kind, folder, network=network, secured=secured)
         rng = random.Random(f"{seed}-faults")
         disk_node = rng.choice(sorted(cluster.nodes))
         try:
@@ -130,7 +137,7 @@ def play(nemesis: Nemesis, settings: Settings, wanted: list[str] | None, rounds:
     result = Result()
     cluster = nemesis.cluster
     create_safe_topic(cluster, PROBED)
-    run = RunProcess(settings, folder / "history.jsonl")
+    run = RunProcess(settings, folder / "history.jsonl", command_config=way_in.file)
     try:
         with Probe(cluster.bootstrap_servers, PROBED, 3) as probe:
             wait_for("the workload works", lambda: not run.look() or run.phase == "working")
@@ -200,17 +207,23 @@ def main() -> int:
     parser.add_argument(
         "--changing-voters", action="store_true", help="controllers join the quorum by themselves, and leave it"
     )
+    parser.add_argument("--secure", action="store_true", help="SASL_SSL on every listener, and ACLs; of barnabas")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds a partition may stand still")
     parser.add_argument("--folder", type=Path, help="keep the nodes' files and the history there")
     parser.add_argument("--output", type=Path, help="write what was seen there, as JSON")
     add_flag(parser)
     args = parser.parse_args()
-    run = LongRun("faults", f"faults on {args.kind}", is_kept=args.record)
+    if args.secure and args.kind != "barnabas":
+        parser.error("--secure is for --kind barnabas")
+    run = LongRun("faults", f"faults on {args.kind}{', encrypted' if args.secure else ''}", is_kept=args.record)
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
         folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-")))
         folder.mkdir(parents=True, exist_ok=True)
-        with nodes(args.kind, folder, args.seed, has_changing_voters=args.changing_voters) as nemesis:
+        secured = SecuredNodes(folder / "certificates") if args.secure else None
+        if secured is not None:
+            way_in.use(secured.client)
+        with nodes(args.kind, folder, args.seed, has_changing_voters=args.changing_voters, secured=secured) as nemesis:
             settings = Settings(
                 nemesis.cluster.bootstrap_servers, seconds=60 * args.minutes, seed=args.seed, protocol=args.protocol,
                 group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,

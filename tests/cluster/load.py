@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Producer
 
 from tests.cluster.waiting import wait_for
+from tests.cluster.way_in import way_in
 from tests.cluster.worker import Worker
 
 FLUSH_SECONDS = 120.0
@@ -38,7 +39,7 @@ class Load(Worker):
         self.topic, self.partitions = topic, partitions
         self.producer = Producer({
             "bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "acks": "all", "linger.ms": 2,
-            "message.timeout.ms": 600_000, "request.timeout.ms": 5000, "queue.buffering.max.messages": 2000, **QUICK,
+            "message.timeout.ms": 600_000, "request.timeout.ms": 5000, "queue.buffering.max.messages": 2000, **QUICK, **way_in.library,
         })  # fmt: skip
         self.acknowledged: list[Acknowledged] = []
         self.failures: list[str] = []

@@ -43,6 +43,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.network import Network, NoNetwork
 from tests.cluster.node_process import NodeProcess
 from tests.cluster.waiting import NeverCame, wait_for
+from tests.cluster.way_in import way_in
 from tests.cluster.worker import Worker
 
 DISK_BYTES = 768 << 20
@@ -293,7 +294,7 @@ class Nemesis:
     def _moved(self) -> str:
         ids = sorted(self.cluster.nodes)
         leaves = self.rng.choice(ids)
-        with Admin(self.cluster.bootstrap_servers) as admin:
+        with Admin(self.cluster.bootstrap_servers, security=way_in.security) as admin:
             partitions = [
                 TopicPartition(topic, index)
                 for topic in sorted(self.cluster.all_topics())
@@ -332,7 +333,7 @@ class Mover(Worker):
             # A fault may be going on: then this fails, and the next one may succeed.
             with (
                 contextlib.suppress(KafkaError, OSError, AssertionError, Stalled),
-                Admin(self._cluster.bootstrap_servers, timeout_ms=5000) as admin,
+                Admin(self._cluster.bootstrap_servers, timeout_ms=5000, security=way_in.security) as admin,
             ):
                 partitions = [
                     TopicPartition(topic, index)

@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from tests.cluster.load import QUICK, Acknowledged
+from tests.cluster.way_in import way_in
 from tests.cluster.worker import Worker
 
 EVERY_SECONDS = 0.02
@@ -38,7 +39,7 @@ class Probe(Worker):
         self._waiting = [0] * partitions
         self._producer = Producer({
             "bootstrap.servers": bootstrap_servers, "acks": "all", "enable.idempotence": True, "linger.ms": 0,
-            "message.timeout.ms": 900_000, "request.timeout.ms": 5000, "socket.timeout.ms": 6000, **QUICK,
+            "message.timeout.ms": 900_000, "request.timeout.ms": 5000, "socket.timeout.ms": 6000, **QUICK, **way_in.library,
         })  # fmt: skip
 
     def _run(self) -> None:

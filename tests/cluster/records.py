@@ -9,6 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from tests.cluster.load import QUICK, Load
 from tests.cluster.probe import Probe
+from tests.cluster.way_in import way_in
 
 READ_SECONDS = 240.0
 NO_OFFSET = (-1, -1001)
@@ -22,7 +23,7 @@ def read_partition(
     isolation = "read_committed" if committed_only else "read_uncommitted"
     consumer = Consumer({
         "bootstrap.servers": bootstrap_servers, "group.id": "reads-all", "enable.auto.commit": False,
-        "enable.partition.eof": True, "isolation.level": isolation, **QUICK,
+        "enable.partition.eof": True, "isolation.level": isolation, **QUICK, **way_in.library,
     })  # fmt: skip
     found: list[tuple[int, bytes]] = []
     deadline = time.monotonic() + READ_SECONDS

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.way_in import way_in
 
 CREATE_SECONDS = 60.0
 
@@ -17,7 +18,7 @@ def create_topic(cluster: Cluster, name: str, replicas: list[list[int]], configs
     Args:
         replicas: of each partition; the first leads.
     """
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, **way_in.library})
     topic = NewTopic(name, len(replicas), replica_assignment=replicas, config=configs or {})
     admin.create_topics([topic], operation_timeout=CREATE_SECONDS)[name].result(CREATE_SECONDS)
     cluster.await_in_sync([name])
@@ -30,7 +31,7 @@ def create_safe_topic(cluster: Cluster, name: str) -> None:
 
 def create_safe_topics(cluster: Cluster, names: Iterable[str]) -> None:
     """Create topics as `create_safe_topic` does, all at once."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, **way_in.library})
     wanted = [
         NewTopic(name, 3, replica_assignment=[[1, 2, 3], [2, 3, 1], [3, 1, 2]], config={"min.insync.replicas": "2"})
         for name in names

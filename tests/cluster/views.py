@@ -10,6 +10,7 @@ import socket
 from barnabas.client.cluster_metadata import ClusterMetadata, read_metadata
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.messages import DescribeQuorumRequest, DescribeQuorumResponse, MetadataRequest
+from tests.cluster.way_in import way_in
 
 ANSWER_MS = 5000
 
@@ -28,13 +29,13 @@ def metadata(address: Address, *topics: str) -> ClusterMetadata:
     request = MetadataRequest(
         topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
     )
-    with BlockingConnection(*address, timeout_ms=ANSWER_MS) as connection:
+    with BlockingConnection(*address, timeout_ms=ANSWER_MS, security=way_in.security) as connection:
         return read_metadata(connection.request(request))
 
 
 def all_topics(address: Address) -> set[str]:
     """Return the names of all topics that this node knows."""
-    with BlockingConnection(*address, timeout_ms=ANSWER_MS) as connection:
+    with BlockingConnection(*address, timeout_ms=ANSWER_MS, security=way_in.security) as connection:
         return set(read_metadata(connection.request(MetadataRequest(topics=None))).topics)
 
 
@@ -42,7 +43,7 @@ def quorum(address: Address) -> DescribeQuorumResponse.PartitionData | None:
     """Return the state of the metadata log's quorum; None while nobody leads it."""
     partition = DescribeQuorumRequest.PartitionData(partition_index=0)
     topic = DescribeQuorumRequest.TopicData(topic_name="__cluster_metadata", partitions=[partition])
-    with BlockingConnection(*address, timeout_ms=ANSWER_MS) as connection:
+    with BlockingConnection(*address, timeout_ms=ANSWER_MS, security=way_in.security) as connection:
         answer: DescribeQuorumResponse = connection.request(DescribeQuorumRequest(topics=[topic]))
     if answer.error_code or not answer.topics:
         return None

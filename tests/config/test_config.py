@@ -51,6 +51,7 @@ def test_every_field_is_a_setting() -> None:
         "quorum_bootstrap_servers",
         "is_alone",
         "log_dirs",
+        "provided",
     }
     made = config()
     for name in BrokerConfig.__annotations__:
@@ -147,3 +148,29 @@ def test_assignors_may_be_named_by_kafkas_classes() -> None:
     given = "org.apache.kafka.coordinator.group.assignor.RangeAssignor,uniform"
     config = BrokerConfig.from_properties({"group.consumer.assignors": given})
     assert config.list_value("group.consumer.assignors") == tuple(given.split(","))
+
+
+PROVIDERS = {
+    "config.providers": "env",
+    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+}
+
+
+def test_a_value_from_a_provider_is_used_and_never_shown() -> None:
+    given = {**PROVIDERS, "num.partitions": "${env:PARTITIONS}", "cluster.id": "${env:CLUSTER}"}
+    environ = {"PARTITIONS": "12", "CLUSTER": "4L6g3nShT-eMCtK--X86sw"}
+    made = BrokerConfig.from_properties(given, environ=environ)
+    assert (made.num_partitions, made.cluster_id, made.unknown) == (12, environ["CLUSTER"], ())
+    assert made.provided == set(environ.values())
+    assert not any(value in repr(made) for value in environ.values())
+    for wrong in ("-7", "hunter2"):
+        with pytest.raises(ConfigError, match=r"num\.partitions") as caught:
+            BrokerConfig.from_properties(given, environ={**environ, "PARTITIONS": wrong})
+        assert wrong not in str(caught.value)
+    with pytest.raises(ConfigError, match=r"^cluster\.id: \$\{env:CLUSTER\}: the environment has no such variable$"):
+        BrokerConfig.from_properties(given, environ={"PARTITIONS": "1"})
+
+
+def test_an_error_without_providers_shows_what_was_given() -> None:
+    with pytest.raises(ConfigError, match=r"\$\{env:X\}"):
+        config(num_partitions="${env:X}")

@@ -6,6 +6,7 @@ import pytest
 
 from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.config.listener_security import (
+    BEARER_HANDLER,
     CONTROLLER_MECHANISM,
     INTER_BROKER_MECHANISM,
     dialling_settings,
@@ -132,3 +133,38 @@ def test_what_a_node_dials_with() -> None:
 def test_a_node_that_dials_needs_a_login() -> None:
     with pytest.raises(ConfigError, match=r"listener\.name\.out\.scram-sha-256\.sasl\.jaas\.config is not set"):
         dialling_settings(made(MEMBER), "OUT", INTER_BROKER_MECHANISM)
+
+
+BEARERS = {**ALONE, "sasl.enabled.mechanisms": "OAUTHBEARER"}
+
+
+def test_settings_of_tokens_need_a_listener_with_them() -> None:
+    for prefix in ("", "listener.name.out.", "listener.name.out.oauthbearer."):
+        name = f"{prefix}sasl.oauthbearer.expected.issuer"
+        assert BrokerConfig.from_properties({**BEARERS, name: "https://i"}).properties[name] == "https://i"
+        with pytest.raises(ConfigError, match=r"protects nothing, because no listener has the mechanism OAUTHBEARER"):
+            BrokerConfig.from_properties({**ALONE, name: "https://i"})
+    with pytest.raises(ConfigError, match="does not know how to honour"):
+        BrokerConfig.from_properties(
+            {**BEARERS, "listener.name.out.plain.sasl.oauthbearer.expected.issuer": "https://i"}
+        )
+
+
+def test_a_class_of_kafka_may_be_named_for_tokens_alone() -> None:
+    own = "sasl.server.callback.handler.class"
+    assert BrokerConfig.from_properties({**BEARERS, f"listener.name.out.oauthbearer.{own}": BEARER_HANDLER}).listeners
+    for name in (own, f"listener.name.out.{own}", f"listener.name.out.plain.{own}"):
+        with pytest.raises(ConfigError, match="does not know how to honour"):
+            BrokerConfig.from_properties({**BEARERS, name: BEARER_HANDLER})
+
+
+def test_a_node_dials_with_a_token_from_a_file() -> None:
+    of_dialler = {"oauthbearer.sasl.jaas.config": "bearer", "sasl.oauthbearer.token.endpoint.url": "file:///token"}
+    more = {f"listener.name.out.{name}": text for name, text in of_dialler.items()}
+    given = {**MEMBER, "sasl.enabled.mechanisms": "OAUTHBEARER,PLAIN", INTER_BROKER_MECHANISM: "OAUTHBEARER", **more}
+    assert dialling_settings(BrokerConfig.from_properties(given), "OUT", INTER_BROKER_MECHANISM) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": "bearer",
+        "sasl.oauthbearer.token.endpoint.url": "file:///token",
+    }

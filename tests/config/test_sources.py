@@ -194,3 +194,21 @@ def test_the_files_for_one_role(file: str, role: str, node_id: int, listeners: l
     assert (config.process_roles, config.node_id, config.unknown) == ((role,), node_id, ())
     assert [each[:3] for each in (*config.listeners, *config.controller_listeners)] == listeners
     assert (config.is_alone, config.quorum_bootstrap_servers) == (False, (("localhost", 9093),))
+
+
+def test_a_file_may_have_its_values_from_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "secrets").write_text(f"data={tmp_path}/data\nusers=User:admin\n")
+    (tmp_path / "data").mkdir()
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "config.providers=file,env\n"
+        "config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"
+        "config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
+        f"log.dirs=${{file:{tmp_path}/secrets:data}}\nnode.id=${{env:NODE}}\n"
+    )
+    environ = {"NODE": "7", "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw"}
+    config = ConfigSources(str(file), environ).config()
+    assert (config.log_dirs, config.node_id, config.unknown) == ((f"{tmp_path}/data",), 7, ())
+    assert config.cluster_id == "4L6g3nShT-eMCtK--X86sw"
+    (tmp_path / "data" / "meta.properties").touch()
+    assert ConfigSources(str(file), environ).config().cluster_id is None

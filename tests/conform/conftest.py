@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apache_kafka
 import pytest
 
 from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
+from tests.conform.card import secured_results
 from tests.conform.card.programs import program_of
 from tests.conform.card.results import OURS, THEIRS, Card, KeptCells
+from tests.conform.card.security import WAYS, Security, secured_broker
 from tests.conform.nodes import Nodes
 
 OUTCOME = pytest.StashKey[pytest.TestReport]()
@@ -38,6 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--nodes", type=int, default=1, help="nodes of each broker of the card; of several, each scenario kills one"
     )
     parser.addoption(
+        "--security",
+        choices=list(WAYS),
+        help="how the card's clients connect; without it in plain text, without an authorizer",
+    )
+    parser.addoption(
         "--acl-questions",
         type=int,
         default=40_000,
@@ -46,20 +54,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
+def security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Security | None:
+    """What the card's clients connect with, or None for plain text."""
+    way = request.config.getoption("--security")
+    return Security(WAYS[way], tmp_path_factory.mktemp("security")) if way else None
+
+
+@pytest.fixture(scope="session")
 def both_brokers(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, security: Security | None
 ) -> Iterator[dict[str, BarnabasProcess | KafkaProcess | Nodes]]:
     """One broker of each kind for all scenarios of the card; `BARNABAS_CARD_BROKER` names one to run on alone."""
     only = os.environ.get("BARNABAS_CARD_BROKER")
     folder, nodes = tmp_path_factory.mktemp("card"), request.config.getoption("--nodes")
-    brokers: dict[str, BarnabasProcess | KafkaProcess | Nodes] = {
-        name: broker(name, folder / name, SETTINGS) if nodes == 1 else Nodes(name, folder / name, nodes, SETTINGS)
-        for name in (OURS, THEIRS)
-        if name == (only or name)
-    }
+    if security is not None and nodes > 1:
+        raise pytest.UsageError("--security plays on one node: leave --nodes out")
+
+    def made(name: str) -> BarnabasProcess | KafkaProcess | Nodes:
+        if security is not None:
+            return secured_broker(name, folder / name, security, SETTINGS)
+        return broker(name, folder / name, SETTINGS) if nodes == 1 else Nodes(name, folder / name, nodes, SETTINGS)
+
+    brokers = {name: made(name) for name in (OURS, THEIRS) if name == (only or name)}
     try:
         for one in brokers.values():
             one.start()
+            if security is not None:
+                security.admit(one.bootstrap_servers)
         yield brokers
     finally:
         for one in brokers.values():
@@ -73,20 +94,28 @@ def both_brokers(
 def card(request: pytest.FixtureRequest) -> Iterator[Card]:
     """The cells of earlier runs and of this one; at the end the page, when no cell is missing.
 
-    The page shows one node of each kind; cells of several nodes are kept apart.
+    The page shows one node of each kind; cells of several nodes, and those of each way of security, are kept apart.
     """
-    nodes = request.config.getoption("--nodes")
-    kept = KeptCells(request.config.cache.mkdir("card" if nodes == 1 else f"card-on-{nodes}-nodes"))
+    nodes, way = request.config.getoption("--nodes"), request.config.getoption("--security")
+    where = f"card-{way.replace('/', '-')}" if way else "card" if nodes == 1 else f"card-on-{nodes}-nodes"
+    kept = KeptCells(request.config.cache.mkdir(where))
     found = Card(kept.read(), apache_kafka.VERSION)
     found.keep = lambda: kept.merge(found)
     yield found
     found.keep()
-    if nodes > 1:
+    if way:
+        print("", *found.lines(), sep="\n")
+        secured = secured_results.read()
+        day = datetime.now(UTC).date().isoformat()
+        secured |= {(row.client, row.way): row for row in secured_results.of_card(found, way, day)}
+        secured_results.write(secured.values())
+        PAGE.write_text(secured_results.with_section(PAGE.read_text(), secured))
+    elif nodes > 1:
         print("", *found.lines(), sep="\n")
     elif missing := found.missing():
         print(f"\n{PAGE.name} is not written: {len(missing)} results are missing, first {missing[0]}")
     else:
-        PAGE.write_text(found.page())
+        PAGE.write_text(secured_results.with_section(found.page(), secured_results.read()))
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from tests.conform.brokers import BarnabasProcess, KafkaProcess, alive
 from tests.conform.card.clients import CLIENTS, Client
 from tests.conform.card.results import Card
 from tests.conform.card.scenarios import SCENARIOS
+from tests.conform.card.security import Security, address_of
 from tests.conform.card.stage import Stage
 from tests.conform.card.toolchains import Unavailable
 from tests.conform.nodes import Nodes
@@ -52,10 +53,15 @@ def ready(broker: Broker, name: str) -> Iterator[Callable[[], None]]:
 
 @pytest.mark.parametrize(("client", "scenario"), CELLS)
 def test_a_client_sees_the_same_on_both_brokers(
-    client: Client, scenario: str, both_brokers: dict[str, Broker], card: Card, tmp_path: Path
+    client: Client,
+    scenario: str,
+    both_brokers: dict[str, Broker],
+    security: Security | None,
+    card: Card,
+    tmp_path: Path,
 ) -> None:
     try:
-        command = client.prepare()
+        command = client.prepare() if security is None else security.driver(client.with_tls())
     except Unavailable as reason:
         card.unavailable(client.name, str(reason))
         pytest.skip(str(reason))
@@ -67,9 +73,10 @@ def test_a_client_sees_the_same_on_both_brokers(
         again = f"-{attempt}" if attempt else ""
         prefix = f"{client.name}-{scenario}{again}".replace(" ", "-").lower()
         with ready(both_brokers[name], prefix) as before_command:
+            broker = both_brokers[name]
             stage = Stage(
-                both_brokers[name],
-                lambda address: [*command, address],
+                broker,
+                lambda plain: [*command, address_of(broker, plain)],
                 prefix,
                 folder,
                 client.codecs,

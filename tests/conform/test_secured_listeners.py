@@ -1,4 +1,7 @@
-"""Listeners with TLS and logins, judged by Apache Kafka's own tools: certificates, PLAIN and SCRAM, and what a wrong password gets."""
+"""Listeners with TLS and logins, judged by Apache Kafka's own tools: certificates, PLAIN and SCRAM, and what a wrong password gets.
+
+The node's passwords come from a file, by `config.providers`; one of a client's comes from a directory, for Java and for barnabas alike.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from pathlib import Path
 
 import apache_kafka
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from barnabas.security.dev_certificates import DevelopmentAuthority
 from tests.conform.brokers import BarnabasProcess
 from tests.conform.tool_process import ToolProcess
+from tests.process import process
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
 
+PROVIDERS = "org.apache.kafka.common.config.provider"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
@@ -27,6 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node = authority.issue("CN=node", hosts=["localhost", "127.0.0.1"])
     (made / "ca.pem").write_text(authority.certificate)
     (made / "node.p12").write_bytes(node.pkcs12("store-secret"))
+    (made / "secrets.properties").write_text("store=store-secret\nadmin=admin-secret\n")
+    (made / "passwords").mkdir()
+    (made / "passwords" / "admin").write_text("admin-secret")
     (made / "alice.p12").write_bytes(authority.issue("CN=alice,O=Example").pkcs12("store-secret"))
     return made
 
@@ -49,11 +58,14 @@ class SecuredProcess(BarnabasProcess):
 
 @pytest.fixture(scope="module")
 def broker(folder: Path) -> Iterator[SecuredProcess]:
-    users = 'user_admin="admin-secret"'
+    secrets = f"${{file:{folder}/secrets.properties"
+    users = f'user_admin="{secrets}:admin}}"'
     settings = {
+        "config.providers": "file",
+        "config.providers.file.class": f"{PROVIDERS}.FileConfigProvider",
         "listener.security.protocol.map": "SASL:SASL_SSL,MUTUAL:SSL",
         "ssl.keystore.location": str(folder / "node.p12"),
-        "ssl.keystore.password": "store-secret",
+        "ssl.keystore.password": f"{secrets}:store}}",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(folder / "ca.pem"),
         "listener.name.mutual.ssl.client.auth": "required",
@@ -114,3 +126,80 @@ def test_tools_of_java(folder: Path, broker: SecuredProcess, tools: ToolProcess)
     assert unknown.startswith("exit 1")
     # With TLS 1.3 a client has shaken hands before it learns that its certificate is missing, so Java names either moment.
     assert "SSL handshake failed" in unknown or "post-handshake" in unknown
+
+
+def test_one_file_with_a_password_from_elsewhere_serves_java_and_barnabas(
+    folder: Path, broker: SecuredProcess, tools: ToolProcess
+) -> None:
+    password = f"${{directory:{folder}/passwords:admin}}"
+    providers = {
+        "config.providers": "directory",
+        "config.providers.directory.class": f"{PROVIDERS}.DirectoryConfigProvider",
+        "config.providers.directory.param.allowed.paths": str(folder),
+    }
+    given = {**providers, **login("PLAIN", "admin", password)}
+    assert "exit 0" in run(tools, "topics", broker.bootstrap_servers, given, "--list")
+    words = (
+        "topic",
+        "list",
+        "-b",
+        broker.bootstrap_servers,
+        "--command-config",
+        str(tools.log.parent / "client.properties"),
+    )
+    listed = process.run(*words)
+    assert (listed.returncode, listed.stderr) == (0, "")
+
+
+def test_a_file_of_librdkafkas_names(folder: Path, broker: SecuredProcess) -> None:
+    """The same file for confluent-kafka and for a command of barnabas."""
+    given = {
+        "security.protocol": "sasl_ssl",
+        "ssl.ca.location": str(folder / "ca.pem"),
+        "sasl.mechanisms": "PLAIN",
+        "sasl.username": "admin",
+        "sasl.password": "admin-secret",
+    }
+    assert AdminClient({"bootstrap.servers": broker.bootstrap_servers, **given}).list_topics(timeout=30).brokers
+    file = folder / "librdkafka.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in given.items()))
+    listed = process.run("topic", "list", "-b", broker.bootstrap_servers, "--command-config", str(file))
+    assert (listed.returncode, listed.stderr) == (0, "")
+
+
+def test_the_audit_and_the_log(broker: SecuredProcess, tools: ToolProcess) -> None:
+    """A login that fails, and a user and a setting that an administrator changes with Java's tools."""
+    sasl, admin = broker.bootstrap_servers, login("PLAIN", "admin", "admin-secret")
+    run(tools, "topics", sasl, login("PLAIN", "mallory", "wrong-secret"), "--list")
+    user = (
+        "--alter",
+        "--entity-type",
+        "users",
+        "--entity-name",
+        "dave",
+        "--add-config",
+        "SCRAM-SHA-256=[password=dave-secret]",
+    )
+    run(tools, "configs", sasl, admin, *user)
+    run(
+        tools,
+        "configs",
+        sasl,
+        admin,
+        "--alter",
+        "--entity-type",
+        "brokers",
+        "--entity-default",
+        "--add-config",
+        "num.io.threads=9",
+    )
+    log = (broker.folder / "server.log").read_text()
+    lines = [line.partition("kafka.authorizer.logger: ")[2] for line in log.splitlines()]
+    start = "Principal = User:admin from host = 127.0.0.1 has"
+    failed = "Failed login from host = 127.0.0.1 on listener = SASL: failed authentication by PLAIN: "
+    assert f"{failed}Authentication failed: Invalid username or password: user mallory" in lines
+    assert f"{start} set the SCRAM-SHA-256 credential of user dave for request = AlterUserScramCredentials" in lines
+    assert (
+        f"{start} altered settings of broker default: num.io.threads=9 for request = IncrementalAlterConfigs" in lines
+    )
+    assert not [word for word in ("admin-secret", "store-secret", "dave-secret", "wrong-secret") if word in log]

@@ -35,7 +35,9 @@ class OfOneFile(ApacheKafka):
 
 @contextmanager
 def barnabas(file: Path) -> Iterator[None]:
-    with subprocess.Popen(command("start", str(file)), stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as node:
+    with subprocess.Popen(
+        command("start", str(file), "--insecure"), stdout=subprocess.PIPE, env=ENVIRONMENT, text=True
+    ) as node:
         assert node.stdout is not None
         assert node.stdout.readline().startswith("barnabas ready on ")
         yield

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from pathlib import Path
 
 import pytest
 
-import barnabas
-from barnabas.directory import start_report
-from barnabas.directory.start_report import RecoveryReport, say_start, warn_of_readers, warn_of_strangers
+from barnabas.directory.start_report import RecoveryReport, say_start, warn_of_readers
 from barnabas.log.disk import OsDisk
 from barnabas.log.log_manager import Recovery
 from barnabas.log.meta_properties import MetaProperties
-from barnabas.net.listener import Listener
 from barnabas.version import VERSION
 
 SECOND = 1_000_000_000
@@ -64,51 +60,6 @@ def test_a_recovery_says_now_and_then_how_far_it_is(log: pytest.LogCaptureFixtur
 def test_without_a_recovery_there_is_nothing_to_say(log: pytest.LogCaptureFixture) -> None:
     RecoveryReport(lambda: 0).end()
     assert log.messages == []
-
-
-@pytest.mark.parametrize(
-    ("host", "bound", "said"),
-    [
-        ("127.0.0.1", ("127.0.0.1",), None),
-        ("localhost", ("127.0.0.1", "::1"), None),
-        ("0.0.0.0", ("0.0.0.0",), "serves every address of this machine, here as localhost:9100: anyone"),
-        ("", ("0.0.0.0", "::"), "serves every address of this machine, here as localhost:9100: anyone"),
-        ("192.168.1.5", ("192.168.1.5",), "serves the network, here as 192.168.1.5:9100: anyone"),
-        ("fe80::1%eth0", ("fe80::1%eth0",), "serves the network, here as [fe80::1%eth0]:9100: anyone"),
-        ("my-host", ("127.0.1.1", "10.0.0.1"), "serves the network, here as my-host:9100: anyone"),
-    ],
-)
-def test_an_address_that_others_reach_is_named(
-    host: str, bound: tuple[str, ...], said: str | None, log: pytest.LogCaptureFixture
-) -> None:
-    loop = asyncio.new_event_loop()
-    listener = Listener(loop, host=host, port=9100)
-    listener.bound_hosts = bound
-    warn_of_strangers(listener)
-    loop.close()
-    if said is None:
-        assert log.records == []
-    else:
-        (record,) = log.records
-        assert record.levelname == "WARNING"
-        assert said in record.getMessage()
-        assert "may read, write and delete" in record.getMessage()
-
-
-@pytest.mark.parametrize(
-    ("is_loopback", "said"), [(True, None), (False, "/metrics serves the network, here as 127.0.0.1")]
-)
-def test_a_port_of_metrics_that_others_reach_is_named(
-    is_loopback: bool, said: str | None, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
-) -> None:
-    hosts: list[str] = []
-    monkeypatch.setattr(start_report, "_is_loopback", lambda host: hosts.append(host) or is_loopback)
-    with barnabas.Broker(config={"barnabas.metrics.listen": "127.0.0.1:0"}):
-        pass
-    assert hosts == ["127.0.0.1", "127.0.0.1"]
-    warnings = [record.getMessage() for record in log.records if "/metrics serves" in record.getMessage()]
-    assert len(warnings) == (said is not None)
-    assert all(text.startswith(said or "") and "read the names of topics" in text for text in warnings)
 
 
 @pytest.mark.parametrize("closed", [None, "", "node-1", "node-1/node.log"])

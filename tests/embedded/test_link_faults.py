@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -13,6 +14,8 @@ from barnabas.client.errors import BrokerNotAvailable
 from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan
 from barnabas.embedded.link_faults import FaultyLoop, LinkFaults, Pipe
 from barnabas.protocol.messages import MetadataRequest
+from barnabas.security.tls_settings import client_context, server_context
+from tests.security import certificates
 
 OUT, BACK = (1, 2), (2, 1)
 
@@ -153,10 +156,16 @@ class Node(asyncio.BufferedProtocol):
 
 
 class World:
-    """Node 1 here, node 2 behind a socket."""
+    """Node 1 here, node 2 behind a socket, with TLS or without."""
 
-    def __init__(self, loop: FaultyLoop) -> None:
+    def __init__(self, loop: FaultyLoop, *, has_tls: bool = False) -> None:
         self.loop = loop
+        self._client: ssl.SSLContext | None = None
+        self._server_side: ssl.SSLContext | None = None
+        if has_tls:
+            trust = certificates.authority().settings()
+            self._client = client_context(trust)
+            self._server_side = server_context(certificates.node().settings() | trust)
         self.at_peer: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.peers: list[Peer] = []
         self.faults: LinkFaults
@@ -167,7 +176,7 @@ class World:
             self.peers.append(Peer(self.at_peer))
             return self.peers[-1]
 
-        self._server = await self.loop.create_server(accept, "127.0.0.1", 0)
+        self._server = await self.loop.create_server(accept, "127.0.0.1", 0, ssl=self._server_side)
         self.port = self._server.sockets[0].getsockname()[1]
         self.faults = self.loop.faults = LinkFaults(1, {("127.0.0.1", self.port): 2}, self.loop)
         return self
@@ -175,10 +184,11 @@ class World:
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
         for peer in self.peers:
-            peer.transport.abort()
+            if hasattr(peer, "transport"):  # A handshake that failed has made none.
+                peer.transport.abort()
 
     async def dial(self) -> Node:
-        _, node = await self.loop.create_connection(Node, "127.0.0.1", self.port)
+        _, node = await self.loop.create_connection(Node, "127.0.0.1", self.port, ssl=self._client)
         assert isinstance(node, Node)
         return node
 
@@ -207,11 +217,11 @@ class World:
         server.close()
 
 
-def play(scene: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+def play(scene: Callable[[World], Coroutine[Any, Any, None]], *, has_tls: bool = False) -> None:
     loop = FaultyLoop()
 
     async def run() -> None:
-        async with World(loop) as world:
+        async with World(loop, has_tls=has_tls) as world:
             await asyncio.wait_for(scene(world), 30)
 
     try:
@@ -356,3 +366,56 @@ def test_a_channel_of_the_cluster_ends_with_its_own_time_limit() -> None:
             await channel.request(MetadataRequest())
 
     play(scene)
+
+
+def test_an_encrypted_connection_is_cut_and_healed() -> None:
+    async def scene(world: World) -> None:
+        node = await world.dial()
+        node.transport.write(b"hello")
+        assert await word(node) == b"hello"
+        world.cut(OUT)
+        node.transport.write(b"later")
+        await world.turns()
+        assert world.at_peer.qsize() == 1
+        world.heal()
+        assert await word(node) == b"later"
+        world.cut(BACK)
+        world.peers[0].transport.close()
+        await world.turns()
+        assert node.received.empty()
+        world.heal()
+        assert await node.received.get() is None
+
+    play(scene, has_tls=True)
+
+
+def test_a_cut_holds_a_handshake() -> None:
+    async def scene(world: World) -> None:
+        world.cut(OUT)
+        dialling = world.loop.create_task(world.dial())
+        await world.turns()
+        assert world.peers == []
+        world.heal()
+        # The connection is open, and the server's part of the handshake is under way.
+        while not world.faults.connections:
+            await asyncio.sleep(0)
+        world.cut(BACK)
+        await world.turns()
+        assert not dialling.done()
+        world.heal()
+        node = await dialling
+        node.transport.write(b"hello")
+        assert await word(node) == b"hello"
+
+    play(scene, has_tls=True)
+
+
+def test_a_server_that_is_not_trusted_is_a_failure_of_the_dial() -> None:
+    async def scene(world: World) -> None:
+        stranger = client_context(certificates.foreign_authority().settings())
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await world.loop.create_connection(Node, "127.0.0.1", world.port, ssl=stranger)
+        await world.turns()
+        assert world.faults.connections == 0
+
+    play(scene, has_tls=True)

@@ -1,4 +1,4 @@
-"""`make fuzz`: `python -m tests.fuzz [--decoder N] [--dispatcher N] [--sockets N] [--seed N] [--guided SECONDS]`.
+"""`make fuzz`: `python -m tests.fuzz [--decoder N] [--dispatcher N] [--sockets N] [--logins N] [--strangers N] …`.
 
 Each part prints what it did; the first oracle that fails ends it with the seed and a traceback. `--guided` lets atheris choose the
 bytes for the decoder by the code they reach, if it is installed (`pip install atheris`).
@@ -15,9 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.fuzz.certificates import Certificates
 from tests.fuzz.decoder import Decoders
 from tests.fuzz.dispatcher import FuzzedNode
+from tests.fuzz.logins import Logins
+from tests.fuzz.part_time import timed
 from tests.fuzz.sockets import attack
+from tests.fuzz.strangers import Strangers
 from tests.long_runs import LongRun, add_flag
 
 ADDRESS_SPACE = 4 << 30
@@ -34,6 +38,12 @@ def main() -> int:
     parser.add_argument(
         "--guided", type=int, default=0, metavar="SECONDS", help="let atheris choose the decoder's bytes"
     )
+    parser.add_argument(
+        "--logins", type=int, default=50_000, metavar="N", help="logins, tokens, certificates, handshakes"
+    )
+    parser.add_argument(
+        "--strangers", type=int, default=20_000, metavar="N", help="requests of a stranger to a controller"
+    )
     parser.add_argument("--seed", type=int, default=1)
     add_flag(parser)
     given = parser.parse_args()
@@ -44,6 +54,11 @@ def main() -> int:
     if given.dispatcher:
         with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
             _dispatcher(Path(folder), given.seed, given.dispatcher)
+    if given.logins:
+        with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+            _logins(Path(folder), given.seed, given.logins)
+    if given.strangers:
+        _strangers(given.seed, given.strangers)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     if given.decoder:
         _decoder(given.seed, given.decoder)
@@ -52,7 +67,8 @@ def main() -> int:
 
         guide(given.seed, given.guided)
     run.ended(
-        f"{given.decoder:,} messages decoded, {given.dispatcher:,} requests, {given.sockets:,} frames over sockets: no oracle failed"
+        f"{given.decoder:,} messages decoded, {given.dispatcher:,} requests, {given.sockets:,} frames over sockets, "
+        f"{given.logins:,} logins, {given.strangers:,} requests of strangers: no oracle failed"
     )
     return 0
 
@@ -75,6 +91,29 @@ def _dispatcher(folder: Path, seed: int, count: int) -> None:
         name, seconds = node.slowest
         text = f"{node.sent:,} sent, {node.answered:,} answered, {node.refused:,} refused"
     _say("dispatcher", seed, began, f"{text}, longest {seconds * 1000:.0f} ms {name}, peak {_peak_mb():.0f} MB")
+
+
+def _logins(folder: Path, seed: int, count: int) -> None:
+    began = time.perf_counter()
+    logins, certificates = Logins(seed), Certificates(folder, seed)
+    slowest = ("", 0.0)
+    for part in (logins, certificates):
+        for _ in range(count // 2):
+            slowest = max(slowest, timed(part), key=lambda each: each[1])
+    name, seconds = slowest
+    text = f"{logins.tried + certificates.tried:,} tried, {logins.accepted + certificates.accepted:,} accepted"
+    _say("logins", seed, began, f"{text}, longest {seconds * 1000:.0f} ms {name}, peak {_peak_mb():.0f} MB")
+
+
+def _strangers(seed: int, count: int) -> None:
+    began = time.perf_counter()
+    with Strangers(seed) as strangers:
+        for _ in range(count):
+            strangers.one()
+        strangers.check()
+        name, seconds = strangers.slowest
+        text = f"{strangers.sent:,} sent, {strangers.answered:,} answered, {strangers.denied:,} denied, {strangers.refused:,} refused"
+    _say("strangers", seed, began, f"{text}, longest {seconds * 1000:.0f} ms {name}, peak {_peak_mb():.0f} MB")
 
 
 def _sockets(folder: Path, seed: int, count: int) -> None:

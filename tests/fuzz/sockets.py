@@ -1,7 +1,8 @@
 """Hostile connections to a broker's process, and one client that works beside them.
 
-The hostile connections send requests that no client sends, change bytes, stop in the middle of a frame, never read, and hang up. The
-other client measures how long an answer takes, writes records and commits all the while.
+The hostile connections send requests that no client sends, change bytes, stop in the middle of a frame, never read, and hang up; some of
+them at a listener with TLS and logins (`secured`). The other client measures how long an answer takes, writes records and commits all the
+while.
 
 Oracles
 - The process lives, and logs neither an error nor a traceback nor an exception that nobody retrieved.
@@ -38,9 +39,11 @@ from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.fuzz.frames import TOPICS, Frames
+from tests.fuzz.secured import SecuredListener
 
 OTHERS_TOPIC, OTHERS_GROUP = "of-another-client", "group-of-another-client"
 CONNECTIONS = 24
+SECURED_CONNECTIONS = 8
 GROWTH_MB = 250
 ANSWER_SECONDS = 30.0
 BAD_LINE = re.compile(r"Traceback|never retrieved| ERROR |Exception in callback")
@@ -53,12 +56,14 @@ class Report:
 
     Attributes:
         frames: sent by the hostile connections.
+        logins: frames of those at the listener with TLS and logins that ended without an error.
         written: records of the other client.
         waits: seconds of each of its answers.
         idle_mb, end_mb: resident memory before and after.
     """
 
     frames: int = 0
+    logins: int = 0
     written: int = 0
     waits: list[float] = field(default_factory=list)
     idle_mb: float = 0.0
@@ -96,21 +101,26 @@ class Client:
 
 async def attack(folder: Path, seed: int, frames: int) -> Report:
     """Start a broker, send so many hostile frames, and return what was seen. Raises AssertionError if an oracle fails."""
-    command = [sys.executable, "-m", "barnabas.main", "start", "--data-dir", str(folder / "data")]
-    command += ["--listen", "127.0.0.1:0", "--set", "offsets.topic.num.partitions=1"]
-    command += [
-        "--set",
-        "transaction.state.log.num.partitions=1",
-        "--set",
-        "share.coordinator.state.topic.num.partitions=1",
-    ]
-    log = folder / "log"
+    random = Random(seed)
+    secured = SecuredListener(folder, random)
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
+        "log.dirs": str(folder / "data"),
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.num.partitions": "1",
+        "share.coordinator.state.topic.num.partitions": "1",
+        **secured.settings,
+    }
+    file, log = folder / "server.properties", folder / "log"
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    command = [sys.executable, "-m", "barnabas.main", "start", "--config", str(file)]
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=errors)
     try:
         assert process.stdout is not None
-        port = int((await process.stdout.readline()).rpartition(b":")[2])
-        report = await _run(process.pid, port, Random(seed), frames)
+        # A line for each listener.
+        ports = [int((await process.stdout.readline()).rpartition(b":")[2]) for _ in range(2)]
+        report = await _run(process.pid, ports, random, frames, secured)
         assert process.returncode is None, "the broker has ended"
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -122,7 +132,8 @@ async def attack(folder: Path, seed: int, frames: int) -> Report:
     return report
 
 
-async def _run(pid: int, port: int, random: Random, frames: int) -> Report:
+async def _run(pid: int, ports: list[int], random: Random, frames: int, secured: SecuredListener) -> Report:
+    port, secured_port = ports
     client = await Client.connect(port)
     topics = [
         CreateTopicsRequest.CreatableTopic(name=name, num_partitions=2, replication_factor=1)
@@ -139,7 +150,9 @@ async def _run(pid: int, port: int, random: Random, frames: int) -> Report:
     done = asyncio.Event()
     await _find_coordinators(client)
     other = asyncio.create_task(_work(client, report, done))
-    await asyncio.gather(*(_hostile(port, source, random, left, report) for _ in range(CONNECTIONS)))
+    hostile = [_hostile(port, source, random, left, report) for _ in range(CONNECTIONS)]
+    hostile += [_strange(secured_port, source, left, report, secured) for _ in range(SECURED_CONNECTIONS)]
+    await asyncio.gather(*hostile)
     done.set()
     await other
     await _read_back(client, report.written)
@@ -159,6 +172,14 @@ async def _hostile(port: int, source: Frames, random: Random, left: Any, report:
             pass
         finally:
             writer.transport.abort()
+
+
+async def _strange(port: int, source: Frames, left: Any, report: Report, secured: SecuredListener) -> None:
+    """Open one connection after the other to the listener with TLS and logins."""
+    while next(left, None) is not None:
+        report.frames += 1
+        with contextlib.suppress(OSError, EOFError, TimeoutError):
+            report.logins += await secured.harm(port, source)
 
 
 async def _harm(

@@ -59,7 +59,7 @@ def test_a_connection_is_kept_for_several_requests() -> None:
         async with listening() as listener:
             reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
             for _ in range(2):
-                status, fields, body = await ask(reader, writer, "GET /large?x=1 HTTP/1.1\nHost: h\n\n")
+                status, fields, body = await ask(reader, writer, "GET /large?x=1 HTTP/1.1\nHost: localhost\n\n")
                 assert (status, fields["connection"], body) == (200, "keep-alive", BODY)
             status, fields, _ = await ask(reader, writer, "HEAD /large HTTP/1.1\n\n", has_body=False)
             assert (status, fields["content-length"]) == (200, "5000")
@@ -115,6 +115,9 @@ def test_who_does_not_take_gzip_gets_it_plain(accepts: str) -> None:
         ("GET large HTTP/1.1\n\n", 400),
         ("GET /large HTTP/2.0\n\n", 400),
         ("GET /large HTTP/1.1\nno colon\n\n", 400),
+        ("GET /large HTTP/1.1\nHost: localhost\nHost: localhost\n\n", 400),
+        ("GET /large HTTP/1.1\nHost: evil.example\n\n", 403),
+        ("GET /none HTTP/1.0\nHost: evil.example:9308\n\n", 403),
         ("GET /large HTTP/1.1\nX: " + "y" * 9000 + "\n\n", 431),
         ("GET /large HTTP/1.1\nX: " + "y" * 9000, 431),
     ],

@@ -15,7 +15,7 @@ from barnabas.net.sendfile import WRITE_LIMIT
 from barnabas.net.tls_transport import TlsTransport
 from barnabas.turns import TURN, new_budget
 from tests.net.listening import connect, next_response, on_both_loops, until
-from tests.net.scripted_dispatcher import FETCH, BytesSlice, FileSlice, request, response
+from tests.net.scripted_dispatcher import FETCH, BytesSlice, FileSlice, ScriptedDispatcher, request, response
 from tests.net.test_secured_connection import client, listening, tls
 
 A_TURN = TURN // PIECE_COST * PIECE
@@ -217,7 +217,7 @@ def test_over_tls_every_turn_is_bounded(kind: str, monkeypatch: pytest.MonkeyPat
             whole = response(context.correlation_id, LARGE)
             return [whole] if kind == "one part" else [whole[:8], FileSlice(fd, 0, len(LARGE))]
 
-        async with listening(tls(), answer=answer) as listener:
+        async with listening(tls(), dispatcher=ScriptedDispatcher(answer)) as listener:
             reader, writer = await connect(listener, ssl=client())
             writer.write(request(FETCH, 1) + request(FETCH, 2))
             assert await next_response(reader) == (1, LARGE)
@@ -238,7 +238,7 @@ async def test_a_client_that_reads_nothing_costs_a_bounded_memory() -> None:
     def answer(context: Any, body: bytes) -> Any:
         return [response(context.correlation_id, LARGE)[:8], BytesSlice(LARGE)]
 
-    async with listening(tls(), answer=answer) as listener:
+    async with listening(tls(), dispatcher=ScriptedDispatcher(answer)) as listener:
         reader, writer = await connect(listener, ssl=client(), limit=1024)
         transport: Any = writer.transport
         transport.pause_reading()

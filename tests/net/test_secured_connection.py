@@ -16,14 +16,15 @@ import pytest
 
 from barnabas.net.listener import Listener
 from barnabas.net.listener_security import ListenerSecurity
+from barnabas.net.secured_connection import FAILED_LOGINS_MAX
 from barnabas.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from barnabas.security.certificate_names import PrincipalMapper, certificate_name
 from barnabas.security.dev_certificates import DevelopmentAuthority, IssuedCertificate
 from barnabas.security.sasl.plain import PlainServer
-from barnabas.security.server_login import ServerLogin
+from barnabas.security.server_login import ServerLogin, TokenRejected
 from barnabas.security.tls_layer import TlsLayer
 from barnabas.security.tls_settings import client_context, server_context
-from tests.net.listening import connect, next_response, on_both_loops
+from tests.net.listening import connect, next_response, on_both_loops, until
 from tests.net.scripted_dispatcher import METADATA, ScriptedDispatcher, request, response
 
 HANDSHAKE, AUTHENTICATE = 17, 36
@@ -87,11 +88,11 @@ class Logins(ScriptedDispatcher):
 
 
 @asynccontextmanager
-async def listening(security: ListenerSecurity, answer: Any = None, **limits: Any) -> AsyncIterator[Listener]:
+async def listening(security: ListenerSecurity, dispatcher: Any = None, **limits: Any) -> AsyncIterator[Listener]:
     listener = Listener(asyncio.get_running_loop(), name="OUT", host="127.0.0.1", security=security, **limits)
     await listener.bind()
-    dispatcher: Any = Logins() if answer is None else ScriptedDispatcher(answer)
-    listener.serve(dispatcher)
+    served: Any = dispatcher or Logins()
+    listener.serve(served)
     try:
         yield listener
     finally:
@@ -257,6 +258,65 @@ async def test_a_wrong_raw_token_closes_without_an_answer() -> None:
         writer.write(struct.pack(">i", len(raw)) + raw)
         assert await reader.read() == b""
         writer.close()
+
+
+class Delaying(Logins):
+    """Answers a login that has failed never."""
+
+    def _answered(self, context: Any, body: bytes) -> Any:
+        try:
+            return super()._answered(context, body)
+        except TokenRejected:
+            return asyncio.get_running_loop().create_future()
+
+
+@on_both_loops
+async def test_each_failed_login_is_audited_although_its_client_goes_away(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with listening(sasl(), Delaying()) as listener:
+        for number in range(FAILED_LOGINS_MAX + 2):
+            reader, writer = await connect(listener)
+            writer.write(handshake())
+            await next_response(reader)
+            writer.write(token(b"mallory\n" + b"%d" % number, b"hunter2"))
+            writer.close()
+            await until(lambda: not listener.connections)
+        lines = audited(caplog)
+        assert lines == [
+            "Failed login from host = 127.0.0.1 on listener = OUT: failed authentication by PLAIN: "
+            f"Authentication failed: Invalid username or password: user mallory\\n{number}"
+            for number in range(FAILED_LOGINS_MAX)
+        ]
+    (last,) = audited(caplog)
+    assert "user mallory\\n11 (2 lines about failed logins from 127.0.0.1 in the last minute" in last
+    assert "hunter2" not in caplog.text
+    assert "Closing connection" not in caplog.text
+
+
+@on_both_loops
+async def test_a_mechanism_and_a_certificate_that_are_refused_are_audited(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with listening(sasl()) as listener:
+        reader, writer = await connect(listener)
+        writer.write(handshake("GSSAPI"))
+        await next_response(reader)
+        await until(lambda: bool(audited(caplog, keep=True)))
+        writer.close()
+        (line,) = audited(caplog)
+        assert line.endswith("on listener = OUT: the mechanism 'GSSAPI' is not enabled")
+    async with listening(tls("required")) as listener:
+        with pytest.raises((ssl.SSLError, OSError, asyncio.IncompleteReadError)):
+            await principal(listener, client(issued("CN=mallory", "CN=theirs")))
+        await until(lambda: bool(audited(caplog, keep=True)))
+        (line,) = audited(caplog)
+        assert "on listener = OUT: failed authentication by SSL: the TLS handshake failed" in line
+
+
+def audited(caplog: pytest.LogCaptureFixture, *, keep: bool = False) -> list[str]:
+    found = [record.getMessage() for record in caplog.records if record.name == "kafka.authorizer.logger"]
+    if not keep:
+        caplog.records[:] = [record for record in caplog.records if record.name != "kafka.authorizer.logger"]
+    return found
 
 
 @on_both_loops

@@ -93,7 +93,10 @@ def test_limits() -> None:
             {"listener__name__out__plain__sasl__jaas__config": "org.example.Other required user_a=hunter2;"},
             "listener.name.out.plain.sasl.jaas.config names another login module",
         ),
-        ({"sasl__enabled__mechanisms": "OAUTHBEARER"}, "sasl.enabled.mechanisms of listener OUT: OAUTHBEARER"),
+        (
+            {"sasl__enabled__mechanisms": "OAUTHBEARER"},
+            "listener.name.out.oauthbearer.sasl.oauthbearer.jwks.endpoint.url is not set",
+        ),
         ({"sasl__server__max__receive__size": "0"}, "Invalid value 0 for configuration sasl.server.max.receive.size"),
         (
             {"listener__security__protocol__map": "OUT:SASL_SSL"},

@@ -90,7 +90,7 @@ def started(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     log = tmp_path / "log"
     environment = image_environment() | {"KAFKA_LOG_DIRS": str(tmp_path / "data")}
     for name in ("KAFKA_LISTENERS", "KAFKA_BARNABAS_METRICS_LISTEN"):
-        environment[name] = re.sub(r"(0\.0\.0\.0)?:\d+$", "127.0.0.1:0", environment[name])
+        environment[name] = re.sub(r"(127\.0\.0\.1)?:\d+$", "127.0.0.1:0", environment[name])
     (entrypoint,) = map(json.loads, instructions("ENTRYPOINT"))
     (arguments,) = map(json.loads, instructions("CMD"))
     with log.open("w") as stderr:
@@ -136,9 +136,17 @@ def test_clients_inside_and_outside_get_an_address_that_they_reach() -> None:
     sources = ConfigSources(None, image_environment() | service["environment"])
     config = BrokerConfig.from_properties(sources.properties)
     assert not config.unknown
+    assert config.bool_value("barnabas.insecure")
     listeners = dict(each.split("://") for each in sources.properties["listeners"].split(","))
     advertised = dict(each.split("://") for each in sources.properties["advertised.listeners"].split(","))
     outer = {port.rpartition(":")[2]: port.rpartition(":")[0] for port in service["ports"]}
     assert advertised["INTERNAL"] == f"barnabas{listeners['INTERNAL']}"
     assert outer[listeners["EXTERNAL"][1:]] == advertised["EXTERNAL"].replace("localhost", "127.0.0.1")
     assert all(host == "127.0.0.1" for host in (port.split(":")[0] for port in service["ports"]))
+
+
+def test_the_image_itself_is_not_insecure() -> None:
+    """Whoever starts it says so, or gives its listeners a login and an authorizer."""
+    config = BrokerConfig.from_properties(ConfigSources(None, image_environment()).properties)
+    assert not config.bool_value("barnabas.insecure")
+    assert config.str_value("barnabas.metrics.listen").startswith("127.0.0.1:")

@@ -294,7 +294,11 @@ def test_a_file_of_apache_kafka_starts_a_node(tmp_path: Path, file: str, formatt
     if formatted:
         assert run("storage", "format", "-t", cluster_id, "-c", str(config)).returncode == 0
     node = subprocess.Popen(
-        command("start", str(config)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True
+        command("start", str(config), "--insecure"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        text=True,
     )
     try:
         assert node.stdout is not None
@@ -317,6 +321,20 @@ def test_a_setting_that_asks_for_protection_stops_the_start(tmp_path: Path) -> N
     assert refused.stderr.startswith("error: ssl.client.auth=required: protects nothing, because no listener has SSL")
     assert (refused.stderr.count("\n"), "hunter2" in refused.stderr) == (1, False)
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("option", ["--listen", "--metrics-listen"])
+def test_a_port_that_other_machines_reach_stops_the_start_unless_it_may(tmp_path: Path, option: str) -> None:
+    data = tmp_path / "data"
+    other = ["--listen", "127.0.0.1:0"] if option == "--metrics-listen" else []
+    refused = run("start", "--data-dir", str(data), option, "0.0.0.0:0", *other)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
+    assert "without" in refused.stderr
+    assert "--insecure (barnabas.insecure=true) starts the node as it is" in refused.stderr
+    assert not data.exists()
+    with Node(data, option, "0.0.0.0:0", "--insecure") as node:
+        assert node.signal(signal.SIGTERM) == 0
+    assert "serves every address of this machine" in node.log_path.read_text()
 
 
 def test_the_environment_is_read_as_the_container_image_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -419,7 +437,7 @@ def test_the_files_of_two_nodes_are_a_cluster(tmp_path: Path, first: str) -> Non
             written.write_text(re.sub(r"log\.dirs=.*", f"log.dirs={tmp_path}/{file}", text))
             formatted = run("storage", "format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(written), *options)
             assert formatted.returncode == 0, formatted.stderr
-            words = command("start", "--config", str(written), "--log-level", "error")
+            words = command("start", "--config", str(written), "--insecure", "--log-level", "error")
             nodes.append(subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True))
             # Both brokers would have one port for clients.
             ports["9092"] = str(free_port())

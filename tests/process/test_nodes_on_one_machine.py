@@ -17,6 +17,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from barnabas.client.librdkafka_security import librdkafka_security
+from barnabas.client.properties import read_properties
+from barnabas.security.client_security import client_security
 from tests.process.process import ENVIRONMENT, command, pid_of, run
 
 PATIENCE_SECONDS = 60
@@ -159,6 +162,32 @@ def test_three_nodes_go_on_when_one_is_killed_keep_what_was_written_and_become_f
         metadata = AdminClient({"bootstrap.servers": cluster.addresses}).list_topics(timeout=PATIENCE_SECONDS)
         assert sorted(metadata.brokers) == [1, 2, 3, 4]
         assert cluster.stop() == 0
+
+
+@pytest.mark.long
+def test_a_secured_cluster_stays_secured_and_grows(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    with Cluster(folder, 3, "--port", "0", "--secure-dev") as cluster:
+        client = cluster.until(r"clients need --command-config (\S+)\n")[1]
+        settings = librdkafka_security(client_security(read_properties(client)))
+        producer = Producer({"bootstrap.servers": cluster.addresses, "enable.idempotence": True, **settings})
+        producer.produce("orders", "one")
+        assert producer.flush(PATIENCE_SECONDS) == 0
+        assert cluster.stop() == 0
+    assert_stopped_in_order(folder, 3)
+    text = Path(client).read_text()
+    with Cluster(folder, 4, "--port", "0") as cluster:
+        assert Path(client).read_text() == text
+        metadata = AdminClient({"bootstrap.servers": cluster.addresses, **settings}).list_topics(
+            timeout=PATIENCE_SECONDS
+        )
+        assert sorted(metadata.brokers) == [1, 2, 3, 4]
+        assert "orders" in metadata.topics
+        for file in (*folder.glob("node-*/server.properties"), *folder.glob("node-*/node.pem")):
+            assert file.stat().st_mode & 0o777 == 0o600
+        assert cluster.stop() == 0
+    for log in folder.glob("node-*/node.log"):
+        assert "password" not in log.read_text()
 
 
 def test_the_nodes_of_a_killed_supervisor_stop(tmp_path: Path) -> None:

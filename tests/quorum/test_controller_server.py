@@ -15,16 +15,19 @@ from barnabas.client.errors import ConnectionLost
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.config.runtime import Runtime
+from barnabas.metadata.acl_publisher import AclPublisher
 from barnabas.net.connections import Connections
 from barnabas.net.renewed_stores import RenewedStores
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
+    ApiVersionsRequest,
     BrokerRegistrationRequest,
     DescribeClusterRequest,
     DescribeClusterResponse,
     MetadataRequest,
 )
 from barnabas.quorum.controller_server import ControllerServer
+from barnabas.security.authorizer import StandardAuthorizer
 from barnabas.simulation.disk import SimDisk
 from tests.metadata.controller_harness import CLUSTER_ID
 from tests.node.only_voter import opened_quorum
@@ -119,6 +122,34 @@ def test_a_request_that_comes_early_waits() -> None:
             await server.stop()
             with pytest.raises(ConnectionLost):
                 await described(channel)
+            channel.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("given", "is_early"), [({}, True), ({"early.start.listeners": "PLAINTEXT"}, False)])
+def test_a_listener_that_may_not_start_early_waits_for_the_access_control_lists(
+    given: dict[str, str], is_early: bool
+) -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        config = config_of(**given)
+        server = ControllerServer(config, runtime(loop), RenewedStores(loop, 1))
+        await server.bind()
+        authorizer = StandardAuthorizer({"User:ANONYMOUS"})
+        with opened_quorum(config, loop) as (quorum, resolver):
+            quorum.loader.add_publisher(AclPublisher(authorizer).publish)
+            server.serve(quorum, CLUSTER_ID, resolver, authorizer=authorizer)
+            channel = channel_to(server)
+            asked = asyncio.ensure_future(channel.request(ApiVersionsRequest()))
+            for _ in range(200):
+                await asyncio.sleep(0)
+            assert (asked.done(), authorizer.is_ready) == (is_early, False)
+            quorum.start()
+            assert (await described(channel)).cluster_id == CLUSTER_ID
+            await asked
+            assert authorizer.is_ready
+            await server.stop()
             channel.close()
 
     asyncio.run(story())

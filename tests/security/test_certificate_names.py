@@ -115,3 +115,12 @@ def test_rules_that_are_not_valid(rules: str) -> None:
 
 def test_a_certificate_of_the_stage() -> None:
     assert certificate_name(ssl.PEM_cert_to_DER_cert(user().certificate)) == "CN=alice"
+
+
+def test_a_rule_of_several_lines_makes_an_error_of_one() -> None:
+    with pytest.raises(SecuritySettingError) as caught:
+        PrincipalMapper("RULE:a\n\x1b/$1/")
+    assert (
+        str(caught.value)
+        == "ssl.principal.mapping.rules: Invalid rule: RULE:a \\x1b/$1/: the expression has no group for $1"
+    )

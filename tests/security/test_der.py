@@ -32,7 +32,7 @@ def test_object_identifiers(content: str, text: str) -> None:
     assert object_identifier(bytes.fromhex(content)) == text
 
 
-@pytest.mark.parametrize("content", ["", "5504ff"])
+@pytest.mark.parametrize("content", ["", "5504ff", "55" * 5000], ids=["empty", "no end", "long"])
 def test_an_object_identifier_without_an_end_is_an_error(content: str) -> None:
     with pytest.raises(ValueError, match="object identifier"):
         object_identifier(bytes.fromhex(content))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.security.jaas import parse_jaas
+from barnabas.security.jaas import jaas_text, parse_jaas
 from barnabas.security.setting_error import SecuritySettingError
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -84,3 +84,13 @@ def test_distributions_put_a_prefix_before_the_class() -> None:
     entry = parse_jaas(f"kafkashaded.{MODULE} required;")
     assert entry.is_of(MODULE)
     assert not parse_jaas(f"evil{MODULE} required;").is_of(MODULE)
+
+
+@pytest.mark.parametrize("password", ["alice-secret", 'a "b" \\ c;', "two\nlines\r", "// no comment", "žluť", "'"])
+def test_a_line_that_is_written_is_read(password: str) -> None:
+    options = {"username": "alice", "user_alice@example.org": password}
+    text = jaas_text("com.example.Module", options)
+    assert text.startswith('com.example.Module required username="alice" "user_alice@example.org"=')
+    assert "\n" not in text
+    found = parse_jaas(text)
+    assert (found.module, found.options) == ("com.example.Module", options)

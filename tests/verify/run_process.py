@@ -1,6 +1,6 @@
 """A run of the checker's workload in a process of its own, which may get stuck without its caller.
 
-    python -m tests.verify.run_process SETTINGS HISTORY STACKS
+    python -m tests.verify.run_process SETTINGS HISTORY STACKS COMMAND-CONFIG
 
 A call of a client library sometimes never returns: librdkafka's `Consumer.close` was seen to wait for ever while it held the
 interpreter's lock, so that no thread of the process went on, and no timeout in it came. So the process says several times a second
@@ -25,6 +25,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from barnabas.client.properties import read_properties
+from barnabas.security.client_security import client_security
 from barnabas.verify.consumer import Layout
 from barnabas.verify.final_reads import read_committed_offsets, read_everything
 from barnabas.verify.history import History, Op, Outcome, read_history, write_history
@@ -46,16 +48,18 @@ class RunProcess:
     """A run in progress.
 
     Args:
-        settings: of the run; it kills no broker by itself.
+        settings: of the run; it kills no broker by itself, and has no security.
         history: the file of the history.
+        command_config: a client's properties file with TLS and a login; None for plain text.
 
     Attributes:
         phase: as in `Run`; `stuck` after it was killed.
         stack: of all threads of a process that was stuck; empty otherwise.
     """
 
-    def __init__(self, settings: Settings, history: Path, *mode: str) -> None:
+    def __init__(self, settings: Settings, history: Path, *mode: str, command_config: Path | None = None) -> None:
         self.settings, self.history = settings, history
+        self._command_config = command_config
         self.phase, self.stack = "starting", ""
         self.verdict: dict[str, Any] | None = None
         self._stacks = history.with_suffix(".stacks")
@@ -66,7 +70,8 @@ class RunProcess:
             self._process = subprocess.Popen(
                 [
                     sys.executable, "-m", __spec__.name if __name__ != "__main__" else "tests.verify.run_process",
-                    json.dumps(dataclasses.asdict(settings)), str(history), str(self._stacks), *mode,
+                    json.dumps(dataclasses.asdict(settings)), str(history), str(self._stacks),
+                    str(command_config or ""), *mode,
                 ],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -125,7 +130,7 @@ class RunProcess:
         return self.verdict
 
     def _finish(self, seconds: float) -> dict[str, Any]:
-        rest = RunProcess(self.settings, self.history, "finish")
+        rest = RunProcess(self.settings, self.history, "finish", command_config=self._command_config)
         try:
             while rest.look():
                 if time.monotonic() > rest.heard_at + seconds:
@@ -148,9 +153,10 @@ def finish(history: Path, settings: Settings) -> History:
     for process in still_open(begun):
         last.record(process, Outcome.INFO, "stuck", error="a call of the client library does not return")
     patience = settings.transaction_timeout_ms / 1000 + 30
-    read_everything(settings.bootstrap, layout, tuple(key for each in keys for key in each), last, patience)
+    every = tuple(key for each in keys for key in each)
+    read_everything(settings.bootstrap, layout, every, last, patience, settings.security)
     if settings.transform:
-        read_committed_offsets(settings.bootstrap, layout, f"{name}-group", keys[1], last, patience)
+        read_committed_offsets(settings.bootstrap, layout, f"{name}-group", keys[1], last, patience, settings.security)
     return joined(begun, last.history())
 
 
@@ -182,8 +188,10 @@ def joined(first: History, second: History) -> History:
 
 
 def main() -> None:
-    given, history, stacks, *mode = sys.argv[1:]
+    given, history, stacks, command_config, *mode = sys.argv[1:]
     settings = Settings(**json.loads(given))
+    if command_config:
+        settings = dataclasses.replace(settings, security=client_security(read_properties(command_config)))
     faulthandler.register(signal.SIGUSR1, file=open(stacks, "w"), all_threads=True)  # noqa: SIM115
     run = Run(settings, Path(history))
 

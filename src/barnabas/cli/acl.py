@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from enum import IntEnum
+from collections.abc import Callable, Sequence
 
 import click
 
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, session_options
+from barnabas.security.acl_words import NAMED_TYPES, OPERATIONS, acl_bindings
 from barnabas.security.acls import (
     CLUSTER_NAME,
     WILDCARD,
@@ -29,13 +29,6 @@ from barnabas.security.hosts import java_address
 from barnabas.security.principal import Principal, parse_principal
 
 _COLUMNS = ("TYPE", "NAME", "PATTERN", "PRINCIPAL", "HOST", "OPERATION", "PERMISSION")
-_NAMED_TYPES = {
-    "topic": ResourceType.TOPIC,
-    "group": ResourceType.GROUP,
-    "transactional_id": ResourceType.TRANSACTIONAL_ID,
-    "delegation_token": ResourceType.DELEGATION_TOKEN,
-    "user_principal": ResourceType.USER,
-}
 _Resource = tuple[ResourceType, str]
 
 
@@ -44,21 +37,14 @@ def acl() -> None:
     """Access control lists: list, create, delete, explain."""
 
 
-def _words(members: Iterable[IntEnum]) -> list[str]:
-    return [member.name.lower().replace("_", "-") for member in members]
-
-
-_OPERATIONS = dict(zip(_words([*AclOperation][2:]), [*AclOperation][2:], strict=True))
-
-
 def _resource(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that name a resource, and pass it to the command as `resource`; None if no option is given."""
 
     @functools.wraps(command)
     def with_resource(cluster: bool, **others: object) -> None:
         found: list[_Resource] = [(ResourceType.CLUSTER, CLUSTER_NAME)] if cluster else []
-        for option, resource_type in _NAMED_TYPES.items():
-            name = others.pop(option)
+        for option, resource_type in NAMED_TYPES.items():
+            name = others.pop(option.replace("-", "_"))
             if name is not None:
                 found.append((resource_type, str(name)))
         if len(found) > 1:
@@ -66,8 +52,7 @@ def _resource(command: Callable[..., None]) -> Callable[..., None]:
         command(resource=found[0] if found else None, **others)
 
     decorated = click.option("--cluster", is_flag=True, help="The cluster itself.")(with_resource)
-    for option in reversed(_NAMED_TYPES):
-        word = option.replace("_", "-")
+    for word in reversed(NAMED_TYPES):
         decorated = click.option(f"--{word}", metavar="NAME", help=f"The {word.replace('-', ' ')}; '*' is every one.")(
             decorated
         )
@@ -116,7 +101,7 @@ def _filter_options(command: Callable[..., None]) -> Callable[..., None]:
             PatternType[pattern.upper()],
             None if principal is None else str(_principal(principal)),
             host,
-            AclOperation.ANY if operation is None else _OPERATIONS[operation],
+            AclOperation.ANY if operation is None else OPERATIONS[operation],
             Permission.ANY if permission is None else Permission[permission.upper()],
         )
         command(wanted=wanted, **others)
@@ -127,7 +112,7 @@ def _filter_options(command: Callable[..., None]) -> Callable[..., None]:
     )(with_filter)  # fmt: skip
     decorated = click.option("--permission", type=click.Choice(["allow", "deny"]), help="Only these.")(decorated)
     decorated = click.option(
-        "--operation", type=click.Choice([*_OPERATIONS]), metavar="NAME", help="Of this operation."
+        "--operation", type=click.Choice([*OPERATIONS]), metavar="NAME", help="Of this operation."
     )(decorated)
     decorated = click.option("--host", metavar="HOST", help="Of exactly this host.")(decorated)
     decorated = click.option("--principal", metavar="TYPE:NAME", help="Of this principal.")(decorated)
@@ -156,7 +141,7 @@ def list_(session: Session, wanted: AclFilter) -> None:
 @click.option(
     "--deny-principal", "denied", metavar="TYPE:NAME", multiple=True, help="Who may not: outweighs every ALLOW."
 )
-@click.option("--operation", "operations", type=click.Choice([*_OPERATIONS]), metavar="NAME", multiple=True, required=True,
+@click.option("--operation", "operations", type=click.Choice([*OPERATIONS]), metavar="NAME", multiple=True, required=True,
               help="What: read, write, create, describe, all, …; repeat.")  # fmt: skip
 @click.option("--host", default=WILDCARD, show_default=True, metavar="HOST",
               help="From where: an address, or a range such as 10.0.0.0/8.")  # fmt: skip
@@ -184,14 +169,13 @@ def create(
         raise click.UsageError("Name the resource: --topic, --group, --cluster or another one.")
     if not allowed and not denied:
         raise click.UsageError("Name who may or may not: --allow-principal or --deny-principal.")
-    pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
-    # `::1` would match no client: brokers compare with addresses as Java writes them.
-    acls = [
-        AclBinding(*resource, pattern, str(_principal(user)), java_address(host), _OPERATIONS[operation], permission)
+    principals = [
+        (str(_principal(user)), permission)
         for users, permission in ((allowed, Permission.ALLOW), (denied, Permission.DENY))
         for user in users
-        for operation in operations
     ]
+    wanted = [OPERATIONS[operation] for operation in operations]
+    acls = acl_bindings(resource, principals, wanted, host=host, prefixed=prefixed)
     if not dry_run:
         with session.admin() as admin:
             failed = admin.create_acls(acls)
@@ -225,7 +209,7 @@ def delete(session: Session, wanted: AclFilter, dry_run: bool) -> None:
 @acl.command()
 @click.option("--principal", required=True, metavar="TYPE:NAME", help="Who asks.")
 @click.option("--host", required=True, metavar="ADDRESS", help="The client's address.")
-@click.option("--operation", required=True, type=click.Choice([*_OPERATIONS][1:]), metavar="NAME", help="What.")
+@click.option("--operation", required=True, type=click.Choice([*OPERATIONS][1:]), metavar="NAME", help="What.")
 @_resource
 @click.option(
     "--super-user", "super_users", multiple=True, metavar="TYPE:NAME", help="One of the brokers' super.users."
@@ -255,7 +239,7 @@ def explain(
         found = admin.list_acls(AclFilter(resource[0], resource[1], PatternType.MATCH))
     authorizer = StandardAuthorizer(super_users, allow_if_no_acl)
     authorizer.replace({str(index).encode(): each for index, each in enumerate(found)})
-    decision = authorizer.explain(who, java_address(host), _OPERATIONS[operation], *resource)
+    decision = authorizer.explain(who, java_address(host), OPERATIONS[operation], *resource)
     because = decision.rule.partition("(")[0]
     cells: tuple[str | None, ...] = _rows([decision.acl])[0] if decision.acl is not None else (None,) * len(_COLUMNS)
     answer = "ALLOWED" if decision.is_allowed else "DENIED"

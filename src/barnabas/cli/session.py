@@ -23,12 +23,15 @@ from barnabas.cli.patience import patience
 from barnabas.cli.usage import check_utf8, not_utf8
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import parse_bootstrap
+from barnabas.client.config_providers import ProviderError, resolved
+from barnabas.client.librdkafka_names import java_settings
 from barnabas.client.properties import read_properties
 from barnabas.client.token_fetch import fetch_token
 from barnabas.protocol.errors import KafkaError
 from barnabas.security.client_security import ClientSecurity, client_security
 from barnabas.security.setting_error import SecuritySettingError
 from barnabas.settings_table import setting_names
+from barnabas.words.hidden_values import hide_values
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 
@@ -110,7 +113,7 @@ def _security(properties: dict[str, str]) -> ClientSecurity | None:
         Failure: a setting cannot be used.
     """
     try:
-        return client_security(properties, fetch_token)
+        return client_security(java_settings(properties), fetch_token)
     except SecuritySettingError as error:
         raise Failure(str(error), "it is in the --command-config file") from None
 
@@ -200,7 +203,7 @@ def _two_sessions(
     found = []
     for name in _TWO:
         own = options.pop(f"{name}_config")
-        its = properties if own is None else _read_command_config(own)
+        its = properties if own is None else read_command_config(own)
         found.append(Session(options.pop(name), its, timeout_ms, output, name.upper()))
     options["sessions"] = tuple(found)
     return tuple(found)
@@ -267,7 +270,7 @@ def _with_connection(
         **options: Any,
     ) -> None:
         check_utf8(click.get_current_context())
-        properties = _read_command_config(command_config) if command_config else {}
+        properties = read_command_config(command_config) if command_config else {}
         first, *_ = session_of(options, properties, timeout_ms, outputs[output](wide=wide))
         with explained(first.names):
             function(**options)
@@ -275,12 +278,24 @@ def _with_connection(
     return command
 
 
-def _read_command_config(path: str) -> dict[str, str]:
+def read_command_config(path: str) -> dict[str, str]:
+    """Return the settings in a file of `--command-config`, with the values of its providers.
+
+    Raises:
+        Failure: the file is not one, or a provider has no such value.
+    """
     try:
         # Kafka's clients trim each value too; the file format does not.
         properties = {name: value.strip() for name, value in read_properties(path).items()}
     except ValueError as error:
         raise Failure(str(error), "write key=value, a line each") from None
+    try:
+        properties, provided = resolved(properties, os.environ)
+    except ProviderError as error:
+        raise Failure(f"{printable(path)}: {error}") from None
+    hide_values(provided)
+    # Kafka's clients trim what a provider brings, too.
+    properties = {name: value.strip() for name, value in properties.items()}
     for name in [each for each in properties if not is_client_setting(each)]:
         del properties[name]
         meant = did_you_mean(name, client_settings())
@@ -362,7 +377,7 @@ def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], 
         path = context.params.get("command_config")
         properties = read_properties(path) if path else {}
         address = _address(context.params.get("bootstrap"), properties)
-        with Admin(address, timeout_ms=1000, security=client_security(properties, fetch_token)) as admin:
+        with Admin(address, timeout_ms=1000, security=client_security(java_settings(properties), fetch_token)) as admin:
             # A name with an escape code or a newline would drive the terminal, or forge other names.
             return [name for name in names(admin) if name.startswith(incomplete) and name.isprintable()]
     except (KafkaError, OSError, ValueError, click.UsageError):

@@ -6,6 +6,7 @@ module parses a property.
 
 - A property that does not parse ends the start with one line that names it (`ConfigError`). So does a property that asks for
   protection, which this node has not, and a role that contradicts the quorum or the listeners (`role_checks`).
+- A property may have its value from elsewhere (`config.providers`); no error and no `repr` shows such a value.
 - An unknown property is listed in `unknown`, for a warning; Kafka ignores them too.
 - `listeners` without a host means every address. `advertised.listeners=auto` (the default) returns to each client the address
   that it dialled.
@@ -17,10 +18,12 @@ Sources: Kafka's `KafkaConfig`, `AbstractKafkaConfig`, `LogConfig`; KIP-226 for 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from barnabas.client.config_providers import PROVIDERS, ProviderError, Resolved, resolved
 from barnabas.config.config_checks import check_advertised, check_assignors, check_protection, selects_by_rack
 from barnabas.config.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 from barnabas.config.endpoints import Listener, endpoints
@@ -36,6 +39,7 @@ from barnabas.metadata.config_schema import (
 )
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_of_security, is_secret
 from barnabas.quota.client_quotas import QuotaWindows
+from barnabas.words.hidden_values import hidden_in
 
 __all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "quota_windows"]
 
@@ -47,12 +51,14 @@ class BrokerConfig(NodeRoles):
         unknown: the properties that are not settings.
         without_effect: the properties that this broker ignores although they differ from their defaults.
         cluster_id: None unless given; the formatted directory has it.
+        provided: the values that came from `config.providers`.
     """
 
     unknown: tuple[str, ...]
     without_effect: tuple[str, ...]
     log_dirs: tuple[str, ...]
     cluster_id: str | None
+    provided: frozenset[str]
     broker_rack: str | None
     auto_create_topics_enable: bool
     delete_topic_enable: bool
@@ -130,11 +136,17 @@ class BrokerConfig(NodeRoles):
     def __repr__(self) -> str:
         keys = config_schema().of(ConfigResourceType.BROKER)
         hidden = {name: HIDDEN for name in self.properties if name not in keys or is_secret(name, keys)}
-        return f"<BrokerConfig {dict(sorted({**self.properties, **hidden}.items()))}{' embedded' if self.embedded else ''}>"
+        shown = dict(sorted({**self.properties, **hidden}.items()))
+        return hidden_in(f"<BrokerConfig {shown}{' embedded' if self.embedded else ''}>", self.provided)
 
     @classmethod
     def from_properties(
-        cls, properties: Mapping[str, str], *, embedded: bool = False, served: bool = True
+        cls,
+        properties: Mapping[str, str],
+        *,
+        embedded: bool = False,
+        served: bool = True,
+        environ: Mapping[str, str] | None = None,
     ) -> BrokerConfig:
         """Check and parse properties.
 
@@ -142,10 +154,25 @@ class BrokerConfig(NodeRoles):
             properties: text by name, merged from all sources.
             embedded: use the defaults of an embedded broker.
             served: False if no broker will run with the properties, which may then ask for more than it can do.
+            environ: what the provider of environment variables reads; None for this process's.
 
         Raises:
             ConfigError: a property does not parse, or asks for more than this broker can do; the text is one line that names it.
         """
+        try:
+            found = resolved(properties, os.environ if environ is None else environ)
+        except ProviderError as error:
+            raise ConfigError(str(error)) from None
+        try:
+            return cls._parsed(found, embedded=embedded, served=served)
+        except ConfigError as error:
+            if not found.values:
+                raise
+            raise ConfigError(hidden_in(str(error), found.values)) from None
+
+    @classmethod
+    def _parsed(cls, found: Resolved, *, embedded: bool, served: bool) -> BrokerConfig:
+        properties = found.properties
         keys = config_schema().of(ConfigResourceType.BROKER)
         given = {name: text.strip() for name, text in properties.items()}
         # broker.id is the older name of node.id; either one sets both.
@@ -171,6 +198,7 @@ class BrokerConfig(NodeRoles):
         fields["quorum_voters"] = parse_voters(value)
         fields["quorum_bootstrap_servers"] = parse_bootstrap_servers(value)
         fields["properties"] = given
+        fields["provided"] = found.values
         fields["unknown"] = tuple(sorted(name for name in given if not is_setting(name)))
         fields["without_effect"] = tuple(
             sorted(n for n in values if n in given and not keys[n].has_effect and values[n] != keys[n].default_value())
@@ -205,12 +233,15 @@ _DERIVED = (
     "log_dirs",
     "unknown",
     "without_effect",
+    "provided",
 )
 
 
 def is_setting(name: str) -> bool:
     """Return whether a name is a broker setting, or one of a single listener, such as listener.name.internal.max.connections."""
     of_listener = name.startswith("listener.name.") and (name.endswith(LISTENER_SETTINGS) or is_of_security(name))
+    if name.startswith(f"{PROVIDERS}."):
+        return True
     return of_listener or name in config_schema().of(ConfigResourceType.BROKER) or name in AUTHORIZER_SETTINGS
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from barnabas.config.authorizer_settings import of_authorizer
+from barnabas.config.early_start import early_start_listeners
 from barnabas.config.listener_security import check_mechanisms, is_honoured, why_unused
+from barnabas.config.metrics_settings import check_metrics_settings
 from barnabas.config.node_roles import NodeRoles
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
@@ -86,6 +88,8 @@ def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], co
                 f"{shown(name, given[name], keys)}: protects nothing, because {why}. Remove it, or change a listener"
             )
     check_mechanisms(config)
+    check_metrics_settings(given, keys)
+    early_start_listeners(config)
 
 
 def _this(settings: Sequence[str]) -> str:

@@ -5,6 +5,7 @@
 - Listener and mechanism are in lower case there. `sasl.jaas.config` of a listener needs both, as in Kafka.
 - A setting that asks for protection is honoured, or it stops the start by name: one that barnabas does not know how to honour, one of a
   listener that does not exist, and one of TLS or SASL on a node where no listener has it.
+- One of OAUTHBEARER needs a listener with this mechanism.
 - GSSAPI, Kafka's default, stops the start: a listener with SASL names its mechanisms.
 - SCRAM among voters stops the start: the credentials are in the log, which has no leader before the voters have talked.
 
@@ -21,13 +22,17 @@ from barnabas.metadata.config_schema import ConfigError
 from barnabas.words.printable import printable
 
 __all__ = [
+    "BEARER_HANDLER",
     "CONTROLLER_MECHANISM",
+    "HANDLER_CLASS",
     "HONOURED",
     "INTER_BROKER_MECHANISM",
     "MECHANISMS",
+    "OF_OAUTHBEARER",
     "check_mechanisms",
     "dialling_settings",
     "enabled_mechanisms",
+    "has_login",
     "is_honoured",
     "listener_settings",
     "mechanism_setting",
@@ -66,11 +71,32 @@ _OF_SASL = frozenset(
         "connections.max.reauth.ms",
     }
 )
+OF_OAUTHBEARER = (
+    *(
+        f"sasl.oauthbearer.jwks.endpoint.{each}"
+        for each in ("url", "refresh.ms", "retry.backoff.ms", "retry.backoff.max.ms")
+    ),
+    *(f"sasl.oauthbearer.expected.{each}" for each in ("audience", "issuer")),
+    *(f"sasl.oauthbearer.allow.unverified.{each}" for each in ("audience", "issuer")),
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.scope.claim.name",
+    "sasl.oauthbearer.sub.claim.name",
+)
+"""The settings of a listener that checks tokens."""
+
+TOKEN_ENDPOINT_URL = "sasl.oauthbearer.token.endpoint.url"
+"""The file with the token by which a node logs in where it dials."""
+
+HANDLER_CLASS = "sasl.server.callback.handler.class"
+BEARER_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+"""The class that Kafka's listeners must name to check signed tokens; here it may stay in the file."""
+
 _OF_BOTH = frozenset({"security.inter.broker.protocol", "connection.failed.authentication.delay.ms"})
-HONOURED = _OF_TLS | _OF_SASL | _OF_BOTH
+_OF_NODE = frozenset({"early.start.listeners", "config.providers"})
+HONOURED = _OF_TLS | _OF_SASL | _OF_BOTH | _OF_NODE | {*OF_OAUTHBEARER, TOKEN_ENDPOINT_URL}
 """The settings that barnabas knows how to honour, for all listeners or for one."""
 
-_NOT_OF_ONE_LISTENER = frozenset({INTER_BROKER_MECHANISM, CONTROLLER_MECHANISM, "security.inter.broker.protocol"})
+_NOT_OF_ONE_LISTENER = _OF_NODE | {INTER_BROKER_MECHANISM, CONTROLLER_MECHANISM, "security.inter.broker.protocol"}
 
 
 def listener_settings(properties: Mapping[str, str], name: str) -> dict[str, str]:
@@ -90,6 +116,16 @@ def mechanism_setting(properties: Mapping[str, str], name: str, mechanism: str, 
     """Return the text of a setting of one mechanism on one listener; None if the node has none."""
     settings = listener_settings(properties, name)
     return settings.get(f"{mechanism.lower()}.{setting}", settings.get(setting))
+
+
+def has_login(config: NodeRoles, name: str, protocol: str) -> bool:
+    """Return whether a listener serves only clients that have proved who they are: by SASL, or by a certificate.
+
+    Args:
+        protocol: of the listener.
+    """
+    settings = listener_settings(config.properties, name)
+    return protocol.startswith("SASL") or (protocol == "SSL" and settings.get("ssl.client.auth") == "required")
 
 
 def enabled_mechanisms(config: NodeRoles, name: str) -> tuple[str, ...]:
@@ -129,6 +165,9 @@ def dialling_settings(config: NodeRoles, name: str, mechanism_setting_name: str)
                 f"this node logs in with it where it dials listener {printable(name)}"
             )
         settings["sasl.jaas.config"] = jaas
+        token = mechanism_setting(config.properties, name, mechanism, TOKEN_ENDPOINT_URL)
+        if token is not None:
+            settings[TOKEN_ENDPOINT_URL] = token
     return settings
 
 
@@ -172,6 +211,8 @@ def is_honoured(name: str, config: NodeRoles) -> bool:
                 return True
             mechanism, _, setting = own.partition(".")
             known = [each.lower() for each in MECHANISMS]
+            if mechanism == "oauthbearer" and setting in (*OF_OAUTHBEARER, TOKEN_ENDPOINT_URL, HANDLER_CLASS):
+                return True
             return mechanism in known and setting in ("sasl.jaas.config", "connections.max.reauth.ms")
     return False
 
@@ -183,9 +224,18 @@ def why_unused(name: str, config: NodeRoles) -> str:
     if own:
         return "" if any(each.endswith("SSL") for each in used) else f"no listener has SSL or SASL_SSL ({PROTOCOL_MAP})"
     if "sasl." in name or name.endswith("connections.max.reauth.ms"):
-        is_used = any(each.startswith("SASL") for each in used)
-        return "" if is_used else f"no listener has SASL_SSL or SASL_PLAINTEXT ({PROTOCOL_MAP})"
+        if not any(each.startswith("SASL") for each in used):
+            return f"no listener has SASL_SSL or SASL_PLAINTEXT ({PROTOCOL_MAP})"
+        if "sasl.oauthbearer." in name and not name.endswith(TOKEN_ENDPOINT_URL) and not _has_bearers(config):
+            return f"no listener has the mechanism OAUTHBEARER ({ENABLED})"
     return ""
+
+
+def _has_bearers(config: NodeRoles) -> bool:
+    secured = [
+        each for each in (*config.listeners, *config.controller_listeners) if each.security_protocol.startswith("SASL")
+    ]
+    return any("OAUTHBEARER" in enabled_mechanisms(config, each.name) for each in secured)
 
 
 def protocols_in_use(config: NodeRoles) -> dict[str, str]:

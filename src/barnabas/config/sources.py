@@ -50,6 +50,7 @@ class ConfigSources:
         self._variables: dict[str, str] = {}
         self._set: set[str] = set()
         self._cluster_id = environ.get("CLUSTER_ID")
+        self._environ = environ
         for name, (value, variable) in from_environment(environ).items():
             self.properties[name] = value
             self._variables[name] = variable
@@ -117,10 +118,11 @@ class ConfigSources:
         if not directory:
             raise UsageMistake("no data directory (pass --data-dir DIR, or set log.dirs in --config FILE)")
         properties.setdefault("listeners", f"PLAINTEXT://{DEFAULT_LISTEN}")
-        first = directory.split(",")[0].strip()
-        if self._cluster_id and not os.path.exists(os.path.join(first, "meta.properties")):
+        made = BrokerConfig.from_properties(properties, served=served, environ=self._environ)
+        if self._cluster_id and not os.path.exists(os.path.join(made.log_dirs[0], "meta.properties")):
             properties["cluster.id"] = self._cluster_id
-        return BrokerConfig.from_properties(properties, served=served)
+            made = BrokerConfig.from_properties(properties, served=served, environ=self._environ)
+        return made
 
     def log_ignored(self, config: BrokerConfig) -> None:
         """Log what the configuration has no use for: a line for each unknown setting, and one for those without effect."""

@@ -37,6 +37,10 @@ __all__ = ["DataDirectory", "check_is_free"]
 CLUSTER_PROPERTIES = "cluster.properties"
 """The folder of a cluster on this machine has it."""
 
+SECURE_DEV = "secure-dev"
+"""The folder of `barnabas start --secure-dev` in its directory, which then has `CLIENT_PROPERTIES` too."""
+CLIENT_PROPERTIES = "client.properties"
+
 # `lost+found` is in the root of a new file system; file browsers and version control leave the others.
 _OF_NOBODY = frozenset({"lost+found", ".DS_Store", ".gitkeep"})
 _OF_A_BROKER = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, DIRECTORY, LOCK_FILE, CLEAN_SHUTDOWN_FILE})
@@ -70,7 +74,8 @@ def check_is_free(disk: Disk, root: str, remedy: str) -> None:
 
 def _may_be_formatted(name: str) -> bool:
     plain = name.removesuffix(".tmp")
-    return name in _OF_NOBODY or plain in _OF_A_BROKER or plain.endswith(_CHECKPOINT)
+    is_ours = plain in _OF_A_BROKER or plain in (SECURE_DEV, CLIENT_PROPERTIES)
+    return name in _OF_NOBODY or is_ours or plain.endswith(_CHECKPOINT)
 
 
 def _is_partition(disk: Disk, root: str, name: str) -> bool:

@@ -10,7 +10,6 @@ A start that fails because of its settings, its directory or its port says nothi
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -18,20 +17,16 @@ from typing import TYPE_CHECKING
 
 from barnabas.log.disk import Disk
 from barnabas.log.log_manager import Recovery
-from barnabas.net.addresses import EVERY_ADDRESS, dialable
 from barnabas.version import VERSION
 from barnabas.words.byte_sizes import format_bytes
 
 if TYPE_CHECKING:
     from barnabas.log.meta_properties import MetaProperties
-    from barnabas.net.http_listener import HttpListener
-    from barnabas.net.listener import Listener
 
-__all__ = ["RecoveryReport", "say_start", "warn_of_onlookers", "warn_of_readers", "warn_of_strangers"]
+__all__ = ["RecoveryReport", "say_start", "warn_of_readers"]
 
 logger = logging.getLogger(__name__)
 
-_KEEP_OUT = "listen on 127.0.0.1, or let a firewall choose who connects"
 _EVERY_NS = 5_000_000_000
 
 
@@ -92,28 +87,6 @@ class RecoveryReport:
         )
 
 
-def warn_of_strangers(listener: Listener) -> None:
-    """Warn if a listener in plain text is bound to an address that other machines reach."""
-    if listener.protocol == "PLAINTEXT" and (reach := _reach(listener)):
-        logger.warning(
-            "Listener %s serves %s: anyone who reaches the port may read, write and delete, because it has no TLS"
-            " and no login (%s)",
-            listener.name,
-            reach,
-            _KEEP_OUT,
-        )
-
-
-def warn_of_onlookers(http: HttpListener) -> None:
-    """Warn if the port of the metrics is bound to an address that other machines reach."""
-    if reach := _reach(http):
-        logger.warning(
-            "/metrics serves %s: anyone who reaches the port may read the names of topics, groups and clients (%s)",
-            reach,
-            _KEEP_OUT,
-        )
-
-
 def warn_of_readers(disk: Disk, root: str, names: Sequence[str], what: str) -> None:
     """Warn if other users of this machine can read a directory, as one that an older release or Kafka has made.
 
@@ -129,22 +102,6 @@ def _way_to(root: str, name: str) -> Iterator[str]:
     yield root
     for part in name.split("/"):
         yield (root := f"{root}/{part}")
-
-
-def _reach(listener: Listener | HttpListener) -> str:
-    """Return which other machines reach a listener, and its address here; empty if none does."""
-    if all(_is_loopback(host) for host in listener.bound_hosts):
-        return ""
-    where = "every address of this machine" if listener.host in EVERY_ADDRESS else "the network"
-    return f"{where}, here as {dialable(listener.host, listener.port)}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        # Not an address of the Internet, so no other machine reaches it.
-        return True
 
 
 def _count(number: int, noun: str) -> str:

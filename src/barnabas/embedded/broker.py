@@ -10,6 +10,8 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 - `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`); `heal` and `reset` end them.
 - `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
   open connections stay.
+- `security`, `users` and `acls` give it TLS, logins and ACLs, made when it is made (`development_security`); `client_settings` and
+  `librdkafka_settings` return what a client needs.
 - `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again, on
   the port that it had, so that clients find it.
 - `async with` starts and stops in a helper thread, so that the caller's loop continues.
@@ -29,12 +31,13 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from barnabas.config.cannot_start import CannotStart, check_system
-from barnabas.config.config import ConfigError
+from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.embedded.broker_arguments import (
     broker_config,
     checked_path,
@@ -45,6 +48,8 @@ from barnabas.embedded.broker_arguments import (
 from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
 from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.secured_clients import SecuredClients, make_security
+from barnabas.embedded.users_and_acls import UsersAndAcls
 from barnabas.embedded.with_statement import StartedByWith
 from barnabas.log.disk import OsDisk
 from barnabas.node.node import Node
@@ -66,13 +71,18 @@ T = TypeVar("T")
 _CREATE_TOPICS_VERSION = 7
 
 
-class Broker(StartedByWith):
+class Broker(SecuredClients, StartedByWith):
     """A broker in this process.
 
     Args:
         data_dir: the data directory; None for a temporary folder that `stop` deletes.
         config: settings by Kafka's names, over the defaults of an embedded broker.
         port: 0 for a free port.
+        security: the protocol of its listener: `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`; None for PLAINTEXT. Certificates are made
+            when the object is made. TLS needs cryptography.
+        users: password by name, of PLAIN and SCRAM. With `SSL` a user has a certificate instead, `CN=NAME`.
+        acls: in the words of `barnabas acl create`, such as `--allow-principal User:alice --operation read --topic orders`; all
+            else is denied to users but `admin`. None if everybody may do everything.
 
     `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
     use, belongs to another node, holds other files or cannot be read, if the port is taken, or if the broker is already running.
@@ -86,8 +96,12 @@ class Broker(StartedByWith):
         *,
         config: Mapping[str, object] | None = None,
         port: int = 0,
+        security: str | None = None,
+        users: Mapping[str, str] | None = None,
+        acls: Iterable[str] | None = None,
     ) -> None:
         check_system()
+        self._security = make_security("barnabas.Broker", security, users, acls)
         self._data_dir = checked_path(data_dir)
         self._settings = setting_texts(config)
         self._port = checked_port(port)
@@ -98,6 +112,7 @@ class Broker(StartedByWith):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._remove_folder: Callable[[], object] | None = None
+        self._remove_clients: Callable[[], object] | None = None
         self._request_faults: RequestFaults | None = None
         self._faults: list[OrderedFault] = []
 
@@ -150,12 +165,17 @@ class Broker(StartedByWith):
             self._remove_folder = weakref.finalize(self, _remove_unless_forked, folder, os.getpid())
         try:
             one_budget_per_thread()
-            config = broker_config(folder, self._port, self._settings)
+            config = self._config(folder)
             loop = self._loop = new_event_loop()
             node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
             self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
             self._thread.start()
             self._call(node.start)
+            try:
+                self._call(lambda: self._make_users(node))
+            except BaseException:
+                self._call(node.stop)
+                raise
         except BaseException:
             self._release()
             raise
@@ -163,6 +183,22 @@ class Broker(StartedByWith):
         self._node = node
         if "listeners" not in self._settings:
             self._port = node.port
+
+    def _config(self, folder: str) -> BrokerConfig:
+        if self._security is None:
+            return broker_config(folder, self._port, self._settings)
+        secured = self._security.node_settings(1, 1, is_alone=True)
+        return broker_config(folder, self._port, self._settings, self._security.protocol, secured)
+
+    async def _make_users(self, node: Node) -> None:
+        if self._security is not None:
+            await UsersAndAcls.of(self._security).make(node.broker.controller, lambda: node.broker.image)
+
+    def _client_folder(self) -> Path:
+        self._running()
+        folder = tempfile.mkdtemp(prefix="barnabas-clients-")
+        self._remove_clients = weakref.finalize(self, _remove_unless_forked, folder, os.getpid())
+        return Path(folder)
 
     def stop(self) -> None:
         """Stop cleanly and delete the temporary folder."""
@@ -189,6 +225,10 @@ class Broker(StartedByWith):
         if self._remove_folder is not None:
             self._remove_folder()
             self._remove_folder = None
+        if self._remove_clients is not None and self._security is not None:
+            self._remove_clients()
+            self._remove_clients = None
+            self._security.forget_folder()
 
     def create_topic(
         self,
@@ -217,6 +257,8 @@ class Broker(StartedByWith):
     def reset(self) -> None:
         """Delete topics, records, groups and settings; a topic that is created again has a new id.
 
+        A secured broker has again the users and ACLs that it began with.
+
         Clients stay connected. A consumer that is still open joins its group again when it notices, so that it competes with the
         consumers of the next test: a warning in the log names its group.
         """
@@ -226,6 +268,7 @@ class Broker(StartedByWith):
         async def reset() -> None:
             _warn_of_members(node)
             await node.broker.reset()
+            await self._make_users(node)
 
         self._call(reset)
 

@@ -51,8 +51,18 @@ def setting_texts(config: Mapping[str, object] | None, example: str = _BROKER_EX
     return {name: _text(name, value) for name, value in config.items()}
 
 
-def broker_config(folder: str, port: int, settings: Mapping[str, str]) -> BrokerConfig:
+def broker_config(
+    folder: str,
+    port: int,
+    settings: Mapping[str, str],
+    protocol: str = "PLAINTEXT",
+    secured: Mapping[str, str] | None = None,
+) -> BrokerConfig:
     """Return the configuration of an embedded broker.
+
+    Args:
+        protocol: of its listener.
+        secured: the settings of security; the caller's own come before them.
 
     Raises:
         ConfigError: an argument or a setting is not valid.
@@ -67,8 +77,10 @@ def broker_config(folder: str, port: int, settings: Mapping[str, str]) -> Broker
         raise ConfigError("listeners and port= both name a port: pass one of them")
     for name in settings.keys() & {"log.dirs", "log.dir"}:
         raise ConfigError(f"{name} is not a setting of an embedded broker: pass data_dir=")
-    listeners = {"listeners": f"PLAINTEXT://{_HOST}:{port}"}
-    return checked_config({**listeners, **settings, "log.dirs": folder}, embedded=True)
+    if "listeners" in settings and secured is not None:
+        raise ConfigError("listeners and security= both choose the listeners: pass one of them")
+    listeners = {"listeners": f"{protocol}://{_HOST}:{port}"}
+    return checked_config({**listeners, **(secured or {}), **settings, "log.dirs": folder}, embedded=True)
 
 
 def checked_config(properties: Mapping[str, str], *, embedded: bool = False) -> BrokerConfig:

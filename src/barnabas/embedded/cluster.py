@@ -11,6 +11,7 @@ free ports of the loopback address and keep their data in a temporary folder tha
 - `partition`, `cut` and `delay` are faults in the network between nodes (`link_faults`). Clients reach every node.
 - `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`). `heal` ends these and the network's.
 - A cluster sends faults to its nodes over sockets that they inherit (`cluster_node`). Nodes that were started otherwise have none.
+- `security`, `users` and `acls` are as for `barnabas.Broker`; links between nodes, controllers' too, have the same protocol.
 - Methods return when the fault is in effect, and may be called from any thread. A method that waits for a condition raises
   `TimeoutError` if the condition does not come true in time.
 - The nodes end when the process of the cluster ends, even if it is killed.
@@ -20,6 +21,7 @@ free ports of the loopback address and keep their data in a temporary folder tha
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -39,13 +41,15 @@ from barnabas.embedded.cluster_arguments import (
     cluster_settings,
     ordered_pairs,
 )
-from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, open_held
+from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, open_held, secured_listeners
 from barnabas.embedded.cluster_process import ClusterProcess
 from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
 from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
 from barnabas.embedded.fault_tickets import FaultTickets, InjectedFault
+from barnabas.embedded.secured_clients import SecuredClients, make_security
+from barnabas.embedded.users_and_acls import UsersAndAcls
 from barnabas.embedded.with_statement import StartedByWith
-from barnabas.process.local_cluster import HOST
+from barnabas.process.local_cluster import HOST, LocalNode
 
 __all__ = ["Cluster"]
 
@@ -62,13 +66,14 @@ _Nodes = int | Iterable[int]
 T = TypeVar("T")
 
 
-class Cluster(StartedByWith):
+class Cluster(SecuredClients, StartedByWith):
     """A cluster of processes on this machine.
 
     Args:
         brokers: how many nodes; they are 1, 2, 3, …
         data_dir: the cluster's folder; None for a temporary one that `stop` deletes.
         config: settings of every node, by Kafka's names, over the defaults of such a cluster.
+        security, users, acls: as for `barnabas.Broker`.
 
     `start` raises `barnabas.CannotStart` if a node cannot start; the text has the last lines of its log. `Cluster()` itself raises
     `barnabas.ConfigError` if a setting is unknown or not valid, and `TypeError` or `ValueError` for another argument. A method that
@@ -81,11 +86,17 @@ class Cluster(StartedByWith):
         data_dir: str | PathLike[str] | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        security: str | None = None,
+        users: Mapping[str, str] | None = None,
+        acls: Iterable[str] | None = None,
     ) -> None:
         check_system()
+        self._security = made = make_security("barnabas.Cluster", security, users, acls)
         self._size = checked_brokers(brokers)
         self._data_dir = checked_path(data_dir)
-        self._settings = cluster_settings(config)
+        listener = None if made is None else {"listeners": f"{made.protocol}://{HOST}:0"}
+        secured = None if made is None or listener is None else listener | made.node_settings(1, 1, is_alone=True)
+        self._settings = cluster_settings(config, secured)
         self._lock = threading.RLock()
         self._processes: dict[int, ClusterProcess] = {}
         self._plan = NO_FAULTS
@@ -168,6 +179,26 @@ class Cluster(StartedByWith):
         self._processes = held.processes = {node.node_id: ClusterProcess(node) for node in cluster.nodes}
         self._launch(self._processes.values())
         self._await_all()
+        self._make_users()
+
+    def _make_users(self) -> None:
+        if self._security is not None:
+            offset = self._ask_controller("secure", UsersAndAcls.of(self._security).to_json())["offset"]
+            self._wait(
+                "not every node knows the users and ACLs",
+                lambda: all(look["offset"] >= offset for look in self._looks()),
+                _PATIENCE_S,
+            )
+
+    def _client_folder(self) -> Path:
+        self._all()
+        if self._data_dir is None:
+            folder = self._folder / "clients"
+            folder.mkdir(0o700)
+            return folder
+        folder = Path(tempfile.mkdtemp(prefix="barnabas-clients-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     def stop(self, node: int | None = None) -> None:
         """Stop one node cleanly (SIGTERM), as an operator would; without a node stop the cluster, and delete its temporary folder."""
@@ -191,13 +222,15 @@ class Cluster(StartedByWith):
                     process.wait_for_end()
             self._release()
             self._release = None
+            if self._security is not None and self._data_dir is None:
+                self._security.forget_folder()
             self._processes = {}
 
     def reset(self) -> None:
         """Make the cluster as new: end all faults, start stopped nodes, delete everything that clients created.
 
-        Topics with their records, groups, transactions, settings, quotas and credentials are deleted. Ports and the cluster id stay, and
-        so do the connections to nodes that were up.
+        Topics with their records, groups, transactions, settings, quotas, credentials and ACLs are deleted; a secured cluster has again
+        the users and ACLs that it began with. Ports and the cluster id stay, and so do the connections to nodes that were up.
         """
         with self._lock:
             self.heal()
@@ -209,6 +242,7 @@ class Cluster(StartedByWith):
             offset = self._ask_controller("clear", None)["offset"]
             for process in self._processes.values():
                 process.ask("forget", offset, _PATIENCE_S)
+            self._make_users()
 
     def create_topic(
         self,
@@ -453,7 +487,7 @@ class Cluster(StartedByWith):
             node_id = process.node.node_id
             process.launch(
                 {
-                    "settings": self._settings,
+                    "settings": {**self._secured(process.node), **self._settings},
                     "peers": [peer for peer in peers if peer[2] != node_id],
                     "plan": self._plan.to_json(node_id),
                     "temporary": self._data_dir is None,
@@ -462,6 +496,12 @@ class Cluster(StartedByWith):
         deadline = time.monotonic() + _START_S
         for process in launched:
             process.await_ready(deadline, self._active_faults())
+
+    def _secured(self, node: LocalNode) -> dict[str, str]:
+        if self._security is None:
+            return {}
+        listeners = {"listeners": secured_listeners(node, self._security.protocol)}
+        return listeners | self._security.node_settings(node.node_id, self._size, is_alone=False)
 
     def _await_all(self) -> None:
         self._wait("not every node knows all nodes", lambda: self._knows_all(self._looks()), _PATIENCE_S)

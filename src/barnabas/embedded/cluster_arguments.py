@@ -49,13 +49,16 @@ def checked_brokers(brokers: int) -> int:
     return brokers
 
 
-def cluster_settings(config: Mapping[str, object] | None) -> dict[str, str]:
+def cluster_settings(config: Mapping[str, object] | None, secured: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the settings of every node: the defaults of a cluster, and the argument `config` over them; raise as `checked_settings`."""
-    return {**CLUSTER_DEFAULTS, **checked_settings(config)}
+    return {**CLUSTER_DEFAULTS, **checked_settings(config, secured)}
 
 
-def checked_settings(config: Mapping[str, object] | None) -> dict[str, str]:
+def checked_settings(config: Mapping[str, object] | None, secured: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the argument `config`.
+
+    Args:
+        secured: the settings of security, of a node alone.
 
     Raises:
         ConfigError: a setting is unknown or not valid, or each node has its own.
@@ -64,7 +67,7 @@ def checked_settings(config: Mapping[str, object] | None) -> dict[str, str]:
     for name in settings:
         if name in OWN_SETTINGS:
             raise ConfigError(f"{name} is not a setting of a cluster: each node has its own")
-    checked_config({**settings, "log.dirs": "/"})
+    checked_config({**(secured or {}), **settings, "log.dirs": "/"})
     return settings
 
 

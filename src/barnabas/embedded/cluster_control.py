@@ -5,6 +5,7 @@
                                                                                          "partition"}
     {"create": [NAME, PARTITIONS, COPIES, CONFIG]}                                      {}
     {"move": [TOPIC, PARTITION, REPLICAS]}   the first one leads                        {}
+    {"secure": [USERS, ACLS]}                (`users_and_acls`)                         {"offset"}
     {"clear": null}                          delete what clients created                {"offset"}
     {"forget": OFFSET}                       once the metadata is there, clear memory   {}
 
@@ -24,6 +25,7 @@ from barnabas.embedded.fault_plan import FaultPlan
 from barnabas.embedded.fault_tickets import FaultTickets
 from barnabas.embedded.link_faults import LinkFaults
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.users_and_acls import UsersAndAcls
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.as_new import make_as_new
 from barnabas.node.node import Node
@@ -65,6 +67,9 @@ class ClusterControl:
                 await self._create(*argument)
             elif verb == "move":
                 await self._move(*argument)
+            elif verb == "secure":
+                await UsersAndAcls.from_json(argument).make(self._node.broker.controller, lambda: self._image)
+                return {"offset": self._image.provenance.offset}
             elif verb == "clear":
                 await make_as_new(self._node.broker.controller, lambda: self._image)
                 return {"offset": self._image.provenance.offset}

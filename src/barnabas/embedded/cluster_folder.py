@@ -17,9 +17,10 @@ from barnabas.embedded.cluster_process import ClusterProcess
 from barnabas.log.disk import DiskLock, DiskLocked, OsDisk
 from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.process.commands import epoch_ms
-from barnabas.process.local_cluster import HOST, LocalCluster, check_folder, open_cluster
+from barnabas.process.local_cluster import HOST, LocalCluster, LocalNode, check_folder, open_cluster
+from barnabas.security.dev_settings import CONTROLLER
 
-__all__ = ["PORT_TAKEN", "Held", "open_held"]
+__all__ = ["PORT_TAKEN", "Held", "open_held", "secured_listeners"]
 
 PORT_TAKEN = "Address already in use"
 
@@ -72,6 +73,12 @@ def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
     except OSError as error:
         raise CannotStart(f"cannot use data_dir={folder}: {error.strerror or error}") from None
     return cluster
+
+
+def secured_listeners(node: LocalNode, protocol: str) -> str:
+    """Return the listeners of a node's ports, with a protocol for clients in place of PLAINTEXT."""
+    names = (protocol, CONTROLLER)
+    return ",".join(f"{name}://{HOST}:{port}" for name, port in zip(names, node.ports, strict=False))
 
 
 def _hold(port: int) -> socket.socket:

@@ -10,6 +10,7 @@
 - A cut from 1 to 2 leaves the way from 2 to 1 open: 1 gets the requests of 2 and carries them out, and its responses wait.
 - The end of a connection travels like bytes: node 2 does not learn that node 1 has closed one before the cut is healed.
 - A delay holds each piece back, in order.
+- TLS is above the pipes: a cut holds handshakes and alerts back like other bytes.
 - `FaultyLoop` knows the peers by their addresses; connections of clients, and those to other addresses, are not touched.
 
 Limits: a process that is killed during a cut closes its sockets all the same, and the node at the other end sees that
@@ -89,7 +90,12 @@ class LinkFaults:
         self._dialling: dict[asyncio.Future[None], None] = {}
 
     def __repr__(self) -> str:
-        return f"<LinkFaults of={self._node_id} connections={len(self._pipes)} dialling={len(self._dialling)}>"
+        return f"<LinkFaults of={self._node_id} connections={self.connections} dialling={len(self._dialling)}>"
+
+    @property
+    def connections(self) -> int:
+        """How many connections to peers are open, or end when a cut is healed."""
+        return len(self._pipes)
 
     def peer(self, host: object, port: object) -> int | None:
         """Return the node of the cluster that listens at an address; None if no node does."""
@@ -135,6 +141,8 @@ class LinkFaults:
 class FaultyTransport(asyncio.Transport):
     """The transport that a connection to a peer gets: its bytes go through a pipe."""
 
+    _start_tls_compatible = True  # asyncio's `start_tls` asks for it
+
     def __init__(self, connection: FaultyProtocol, transport: asyncio.Transport, out: Pipe) -> None:
         super().__init__()
         self._connection = connection
@@ -155,11 +163,21 @@ class FaultyTransport(asyncio.Transport):
     def abort(self) -> None:
         self._end(self._transport.abort)
 
-    def _end(self, end: Callable[[], None]) -> None:
+    def _force_close(self, exc: Exception | None) -> None:
+        """Abort after a failure: asyncio's TLS calls it, and its own protocol learns the failure."""
+        self._end(self._transport.abort, exc)
+
+    def _end(self, end: Callable[[], None], exc: Exception | None = None) -> None:
         if not self._is_closing:
             self._is_closing = True
-            self._connection.closed_here()
+            self._connection.closed_here(exc)
             self._out.put(end)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._connection.protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._connection.protocol
 
     def is_closing(self) -> bool:
         return self._is_closing
@@ -221,11 +239,11 @@ class FaultyProtocol(asyncio.Protocol):
         self._forget()
         self.protocol.connection_lost(exc)
 
-    def closed_here(self) -> None:
+    def closed_here(self, exc: Exception | None = None) -> None:
         """Call `connection_lost` and nothing else from now on, as a closed transport does."""
         self._is_closed_here = True
         self._back.close()
-        self._loop.call_soon(self.protocol.connection_lost, None)
+        self._loop.call_soon(self.protocol.connection_lost, exc)
         if self._is_over:
             self._forget()
 
@@ -255,12 +273,27 @@ class FaultyLoop(asyncio.SelectorEventLoop):
     faults: LinkFaults | None = None
 
     async def create_connection(
-        self, protocol_factory: Callable[[], Any], host: Any = None, port: Any = None, **options: Any
+        self,
+        protocol_factory: Callable[[], Any],
+        host: Any = None,
+        port: Any = None,
+        *,
+        ssl: Any = None,
+        server_hostname: str | None = None,
+        **options: Any,
     ) -> tuple[Any, Any]:
         peer = None if self.faults is None else self.faults.peer(host, port)
         if self.faults is None or peer is None:
-            return await super().create_connection(protocol_factory, host, port, **options)
+            return await super().create_connection(
+                protocol_factory, host, port, ssl=ssl, server_hostname=server_hostname, **options
+            )
         await self.faults.dial(peer)
         make = partial(FaultyProtocol, self.faults, peer, self)
-        _, connection = await super().create_connection(lambda: make(protocol_factory()), host, port, **options)
-        return connection.transport, connection.protocol
+        inner = protocol_factory if ssl is None else asyncio.Protocol
+        _, connection = await super().create_connection(lambda: make(inner()), host, port, **options)
+        if ssl is None:
+            return connection.transport, connection.protocol
+        protocol = protocol_factory()
+        encrypted = await self.start_tls(connection.transport, protocol, ssl, server_hostname=server_hostname or host)
+        protocol.connection_made(encrypted)
+        return encrypted, protocol

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.clock import Clock
@@ -31,7 +31,7 @@ from barnabas.protocol.message import Message
 from barnabas.raft.leader import Leader
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.security.principal import ANONYMOUS, Principal
-from barnabas.steps import start
+from barnabas.steps import shielded, start
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,6 +47,11 @@ Guard = Callable[
 ]
 """Asks the authorizer: takes api key, version, request, principal and address of a client, and a function that has the controller answer
 what is allowed; awaits the response, or raises KafkaError. `api.authorization.guard.ControllerGuard.answer` is one.
+"""
+
+Audit = Callable[[int, Message, Message, Principal, str], Coroutine[Any, Any, None]]
+"""Writes down what a client has changed: takes api key, request, response, and principal and address of the client.
+`api.authorization.audit.ChangeAudit.write` is one.
 """
 
 _VOTER_KEYS = (ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER)
@@ -69,6 +74,7 @@ class LocalController:
         counts: of its work in all its times as the active controller.
         voters: answers the requests that change the voters of the quorum, while this node leads it.
         guard: asks the authorizer about clients' requests; None if everything is allowed.
+        audits: by api key, called with what a client has changed, before the client has the response.
         when_active: called when this node has become the active one.
     """
 
@@ -92,6 +98,7 @@ class LocalController:
         self.counts = ControllerCounts()
         self.voters: VoterRequests | None = None
         self.guard: Guard | None = None
+        self.audits: Mapping[int, Audit] = {}
         self.when_active: Callable[[], None] | None = None
         self._configs = configs
         self._loader = loader
@@ -148,15 +155,43 @@ class LocalController:
             request does: NOT_CONTROLLER on a node that does not lead, REQUEST_TIMED_OUT when its time is over (a change
             may then still be committed), or what the API's manager raises.
         """
-        guard = self.guard
-        if guard is None or client is None:
+        if client is None:
             return self._ask(api_key, version, request, deadline_ms, mutation_quota, is_long)
 
         def ask(allowed: Message) -> asyncio.Future[Any]:
             return self._ask(api_key, version, allowed, deadline_ms, mutation_quota, is_long)
 
+        answer = self._guarded(api_key, version, request, principal, client, ask)
+        audit = self.audits.get(api_key)
+        if audit is None:
+            return answer
+        assert self._loop is not None, "an audited controller has a loop"
+        # A client that closes its connection soon does not get past the audit: its change may be committed all the same.
+        return start(
+            shielded(self._audited(audit, answer, api_key, request, principal, client.host), self._loop), self._loop
+        )
+
+    def _guarded(
+        self,
+        api_key: int,
+        version: int,
+        request: Message,
+        principal: Principal,
+        client: Client,
+        ask: Callable[[Message], asyncio.Future[Any]],
+    ) -> asyncio.Future[Any]:
+        guard = self.guard
+        if guard is None:
+            return ask(request)
         assert self._loop is not None, "a guarded controller has a loop"
         return start(guard(api_key, version, request, principal, client.host, ask), self._loop)
+
+    async def _audited(
+        self, audit: Audit, answer: asyncio.Future[Any], api_key: int, request: Message, principal: Principal, host: str
+    ) -> Any:
+        response = await answer
+        await audit(api_key, request, response, principal, host)
+        return response
 
     def _ask(
         self,

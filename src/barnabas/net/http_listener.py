@@ -16,7 +16,10 @@ One client costs little
   keep a health check out. If the answers of all are being made, the new one gets 503 for a costly path, and makes room itself.
 - Beyond `UNSENT_BYTES` of answers that nobody takes, other large answers become 503.
 
-It has no TLS and no authentication, as is usual for a metrics port: do not expose it.
+Protection (`http_access`)
+- A request that arrives over the loopback interface under the name of another host gets 403.
+- With a token, `guarded` paths return 401 without it. The others say only whether the node works, to probes that can keep no secret.
+- TLS is a layer below the connections (`http_tls`).
 
 Source: RFC 9110, RFC 9112.
 """
@@ -28,9 +31,15 @@ import gzip
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+from barnabas.net.addresses import is_loopback
+from barnabas.net.http_access import BadTokenFile, is_own_host, read_token, shows_token
 from barnabas.net.transport_layer import listen
+from barnabas.repeated_lines import RepeatedLines
+
+if TYPE_CHECKING:
+    from barnabas.net.tls_transport import Encrypted
 
 __all__ = ["Answer", "HttpListener", "Route"]
 
@@ -63,6 +72,11 @@ class _Request(NamedTuple):
     is_kept_alive: bool
     takes_gzip: bool
     has_body: bool
+    host: str | None
+    authorization: str
+
+    def __repr__(self) -> str:
+        return f"<_Request {self.method} {self.path}>"
 
 
 class HttpListener:
@@ -72,6 +86,9 @@ class HttpListener:
         port: 0 for a free port, which `port` has after `bind`.
         routes: the route of each path; more may come later.
         costly: the paths whose answers take time to make.
+        guarded: the paths that need the token, if there is one.
+        token_file: has the bearer token; empty for none.
+        over_tls: puts TLS below a connection; None for plain text.
 
     Attributes:
         connections: the longest silent first.
@@ -85,12 +102,20 @@ class HttpListener:
         port: int,
         routes: Mapping[str, Route],
         costly: Collection[str] = (),
+        *,
+        guarded: Collection[str] = (),
+        token_file: str = "",
+        over_tls: Callable[[Encrypted], asyncio.BaseProtocol] | None = None,
     ) -> None:
         self.loop = loop
         self.host = host
         self.port = port
         self.routes = dict(routes)
         self.costly = costly
+        self._guarded = guarded
+        self._token_file = token_file
+        self._over_tls = over_tls
+        self._lines = RepeatedLines(loop)
         self.connections: dict[_Connection, None] = {}
         self.bound_hosts: tuple[str, ...] = ()
         self._server: asyncio.AbstractServer | None = None
@@ -104,9 +129,19 @@ class HttpListener:
         Raises:
             OSError: the address cannot be bound.
         """
-        self._server, self.bound_hosts, self.port = await listen(
-            self.loop, lambda: _Connection(self), self.host, self.port
-        )
+        self._server, self.bound_hosts, self.port = await listen(self.loop, self._make_connection, self.host, self.port)
+
+    def _make_connection(self) -> asyncio.BaseProtocol:
+        connection = _Connection(self)
+        return connection if self._over_tls is None else self._over_tls(connection)
+
+    @property
+    def has_tls(self) -> bool:
+        return self._over_tls is not None
+
+    @property
+    def has_token(self) -> bool:
+        return bool(self._token_file)
 
     def close(self) -> None:
         """Stop at once, in the middle of an answer if need be."""
@@ -114,6 +149,20 @@ class HttpListener:
             self._server.close()
         for connection in list(self.connections):
             connection.abort()
+        self._lines.close()
+
+    async def may_read(self, path: str, authorization: str) -> bool:
+        """Return whether a request may read a path: it shows the token, or needs none."""
+        if not self._token_file or path not in self._guarded:
+            return True
+        if not authorization:
+            return False
+        try:
+            token = await self.loop.run_in_executor(None, read_token, self._token_file)
+        except BadTokenFile as error:
+            self._lines.log(logger, logging.ERROR, "the token", f"Nobody may read {path}: {error}")
+            return False
+        return shows_token(authorization, token)
 
     def admit(self, connection: _Connection) -> bool:
         """Add a connection, and return whether it gets costly answers; another one may have to make room for it."""
@@ -142,6 +191,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._is_unsent = False
         self._is_closing = False
         self._is_admitted = True
+        self._is_local = False
         self._transport: asyncio.Transport
 
     @property
@@ -163,6 +213,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         # Any byte that the socket did not take pauses writing.
         self._transport.set_write_buffer_limits(high=0)
+        self._is_local = is_loopback((transport.get_extra_info("sockname") or ("",))[0])
         self._is_admitted = self._listener.admit(self)
         self._expect(IDLE_SECONDS if self._is_admitted else HEAD_SECONDS)
 
@@ -172,6 +223,30 @@ class _Connection(asyncio.BufferedProtocol):
             self._deadline.cancel()
         if self._answering is not None:
             self._answering.cancel()
+
+    # Calls of a layer of TLS alone.
+
+    @property
+    def is_starting(self) -> bool:
+        return False
+
+    def wait_unread(self) -> None:
+        raise AssertionError("a connection of the HTTP port is always admitted")
+
+    def release_buffer(self) -> None:
+        """The buffer stays."""
+
+    def established(self, certificate: bytes | None) -> None:
+        """The handshake is over; clients need no certificate."""
+
+    def refuse_later(self, reason: str, level: int) -> None:
+        logger.debug("Closing a connection of the HTTP port: %s", reason)
+        # The last word of TLS still leaves; the deadline ends a client that does not take it.
+        self._is_closing = True
+        self._transport.close()
+
+    def eof_received(self) -> bool:
+        return False
 
     def abort(self) -> None:
         self._is_closing = True
@@ -213,6 +288,9 @@ class _Connection(asyncio.BufferedProtocol):
         request = _parse(head)
         if request is None or request.has_body:
             self._refuse(HTTPStatus.BAD_REQUEST)
+            return
+        if self._is_local and request.host is not None and not is_own_host(request.host, self._listener.host):
+            self._refuse(HTTPStatus.FORBIDDEN, "here this port answers to localhost, and not to another name (Host)")
             return
         if not self._is_admitted and request.path in self._listener.costly:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
@@ -258,14 +336,16 @@ class _Connection(asyncio.BufferedProtocol):
             return _words(HTTPStatus.METHOD_NOT_ALLOWED)
         if route is None:
             return _words(HTTPStatus.NOT_FOUND)
+        if not await self._listener.may_read(request.path, request.authorization):
+            return _words(HTTPStatus.UNAUTHORIZED)
         try:
             return await route()
         except Exception as error:
             logger.error("GET %s failed", request.path, exc_info=error)
             return _words(HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    def _refuse(self, status: HTTPStatus) -> None:
-        self._send(_words(status), keep=False)
+    def _refuse(self, status: HTTPStatus, why: str = "") -> None:
+        self._send(_words(status, why), keep=False)
 
     def _send(self, answer: Answer, encoding: str = "", *, keep: bool, head_only: bool = False) -> None:
         lines = [
@@ -278,6 +358,8 @@ class _Connection(asyncio.BufferedProtocol):
             lines.append(f"Content-Encoding: {encoding}")
         if answer.status is HTTPStatus.METHOD_NOT_ALLOWED:
             lines.append("Allow: GET, HEAD")
+        if answer.status is HTTPStatus.UNAUTHORIZED:
+            lines.append("WWW-Authenticate: Bearer")
         head = "\r\n".join(lines).encode() + _END
         self._expect(WRITE_SECONDS)
         if head_only or len(answer.body) <= HEAD_BYTES:
@@ -291,8 +373,9 @@ class _Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
 
-def _words(status: HTTPStatus) -> Answer:
-    return Answer("text/plain; charset=utf-8", f"{status.value} {status.phrase}\n".encode(), status)
+def _words(status: HTTPStatus, why: str = "") -> Answer:
+    line = f"{status.value} {status.phrase}{f': {why}' if why else ''}\n"
+    return Answer("text/plain; charset=utf-8", line.encode(), status)
 
 
 def _parse(head: bytes) -> _Request | None:
@@ -304,7 +387,7 @@ def _parse(head: bytes) -> _Request | None:
     fields: dict[str, str] = {}
     for line in rest:
         name, separator, value = line.partition(":")
-        if not separator or not name or name != name.strip():
+        if not separator or not name or name != name.strip() or (name.lower() == "host" and "host" in fields):
             return None
         fields[name.lower()] = value.strip()
     wishes = [wish.strip() for wish in fields.get("connection", "").lower().split(",")]
@@ -312,4 +395,6 @@ def _parse(head: bytes) -> _Request | None:
     codings = [coding.partition(";") for coding in fields.get("accept-encoding", "").lower().split(",")]
     takes_gzip = any(name.strip() == "gzip" and rest.replace(" ", "") != "q=0" for name, _, rest in codings)
     has_body = fields.get("content-length", "0") != "0" or "transfer-encoding" in fields
-    return _Request(words[0], words[1].partition("?")[0], kept, takes_gzip, has_body)
+    path = words[1].partition("?")[0]
+    host, authorization = fields.get("host"), fields.get("authorization", "")
+    return _Request(words[0], path, kept, takes_gzip, has_body, host, authorization)

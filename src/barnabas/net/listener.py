@@ -157,6 +157,8 @@ class Listener:
 
     async def stop(self) -> None:
         """Stop accepting and close every connection."""
+        if self._security is not None and self._security.keys is not None:
+            self._security.keys.close()
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()

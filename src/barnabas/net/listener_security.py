@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.security.principal import ANONYMOUS, USER, Principal
 
 if TYPE_CHECKING:
+    from barnabas.net.refreshing_keys import RefreshingKeys
     from barnabas.security.server_login import ServerLogin
     from barnabas.security.tls_layer import TlsLayer
 
@@ -29,6 +30,7 @@ class ListenerSecurity:
         name_of: returns the principal's name for a certificate in DER; raises ValueError if no rule maps it.
         max_receive_bytes: the largest frame before the login.
         failure_delay_ms: how long a failed login waits for its answer and its end.
+        keys: those of OAUTHBEARER, which the listener reads before it serves; None without signed tokens.
     """
 
     protocol: str
@@ -37,6 +39,7 @@ class ListenerSecurity:
     name_of: Callable[[bytes], str] | None = None
     max_receive_bytes: int = MAX_RECEIVE_BYTES
     failure_delay_ms: int = 100
+    keys: RefreshingKeys | None = None
 
     def principal_of(self, certificate: bytes | None) -> Principal:
         """Return who has shown a certificate; ANONYMOUS without a certificate.

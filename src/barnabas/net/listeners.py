@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from barnabas.config.cannot_start import CannotStart, remedies
 from barnabas.config.config import BrokerConfig
@@ -14,7 +15,12 @@ from barnabas.net.connections import Connections
 from barnabas.net.listener import Listener
 from barnabas.net.listener_security import ListenerSecurity
 
+if TYPE_CHECKING:
+    from barnabas.net.refreshing_keys import RefreshingKeys
+
 __all__ = ["bind_listeners", "protocol_code", "registered_address"]
+
+_JWKS_ENDPOINT_URL = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 async def bind_listeners(
@@ -34,9 +40,10 @@ async def bind_listeners(
         securities: of the listeners that are not PLAINTEXT, by name.
 
     Raises:
-        CannotStart: an address cannot be bound.
+        CannotStart: an address cannot be bound, or the keys of OAUTHBEARER cannot be read.
     """
     for endpoint in endpoints:
+        security = None if endpoint.security_protocol == "PLAINTEXT" else securities[endpoint.name]
         listener = Listener(
             loop,
             name=endpoint.name,
@@ -51,7 +58,7 @@ async def bind_listeners(
             send_buffer_bytes=config.socket_send_buffer_bytes,
             lines=connections.lines,
             descriptors=connections.descriptors,
-            security=None if endpoint.security_protocol == "PLAINTEXT" else securities[endpoint.name],
+            security=security,
         )
         try:
             await listener.bind()
@@ -61,6 +68,16 @@ async def bind_listeners(
             raise CannotStart(f"cannot listen on {where}: {why_not(error)}{remedy}") from None
         listeners.append(listener)
         listener.on_room = connections.look_for_room
+        if security is not None and security.keys is not None:
+            await _begin_keys(security.keys, listener)
+
+
+async def _begin_keys(keys: RefreshingKeys, listener: Listener) -> None:
+    try:
+        await keys.begin(listener.loop, listener.lines)
+    except (OSError, ValueError) as error:
+        setting = f"listener.name.{listener.name.lower()}.oauthbearer.{_JWKS_ENDPOINT_URL}"
+        raise CannotStart(f"{setting}: {keys.address}: {error}") from None
 
 
 def protocol_code(protocol: str) -> int:

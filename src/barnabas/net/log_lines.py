@@ -4,6 +4,8 @@ Group ids, client ids and names of topics come from clients and may hold line en
 escapes the whole line, so that no call of a logger can forget it. The lines of a traceback are indented: none of them, and no line
 of an exception's text, begins as a line of the log does. A name may have 32,767 bytes; a line is cut before that.
 
+Values from `config.providers` are left out (`words.hidden_values`).
+
 `barnabas start` uses it. An embedded broker logs through the handlers of its process.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import logging
 
+from barnabas.words.hidden_values import without_hidden
 from barnabas.words.printable import printable
 
 __all__ = ["LineFormatter"]
@@ -39,6 +42,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _escaped(line: str) -> str:
+    line = without_hidden(line)
     if len(line) > _LONGEST:
         line = f"{line[:_LONGEST]}… ({len(line) - _LONGEST:,} more characters)"
     # A backslash in a line without anything to escape, as of a `repr`, needs no second one.

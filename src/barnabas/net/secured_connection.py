@@ -6,6 +6,8 @@
 - ApiVersions, SaslHandshake and SaslAuthenticate pass through the dispatcher as other requests do; raw tokens (SaslHandshake version 0) do
   not, because they have no header.
 - The answer to a failed login waits for `connection.failed.authentication.delay.ms`, and then the connection closes.
+- Each failed login is a line of audit, a few a minute for each address. It is written before the delay, because a client that does not
+  wait for the answer has failed too. A client whose TLS handshake fails has failed to log in where the listener asks for certificates.
 - Each request looks at the end of the login (`connections.max.reauth.ms`); a listener without SASL has none.
 
 Source: Kafka's `SaslServerAuthenticator`, `KafkaChannel`, `Selector.maybeDelayCloseOnAuthenticationFailure`.
@@ -18,6 +20,7 @@ import logging
 import struct
 from collections.abc import Callable
 
+from barnabas.api.authorization.audit import AUDIT
 from barnabas.api.serving.dispatch import Dispatcher, RefusedRequest
 from barnabas.net.connection import Acceptor, Connection
 from barnabas.net.listener_security import ListenerSecurity
@@ -25,10 +28,16 @@ from barnabas.net.pending_logins import PendingLogins
 from barnabas.net.tls_transport import TlsTransport
 from barnabas.protocol.errors import FrameTooLarge
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
+from barnabas.security.hosts import java_address
 from barnabas.security.server_login import ServerLogin, TokenRejected
+from barnabas.words.printable import on_one_line
 
 __all__ = ["SecuredConnection", "secured_connections"]
 
+FAILED_LOGINS_MAX = 10
+"""Lines about failed logins of one address that are written in a minute, before they are counted."""
+
+_LINE_CHARACTERS = 1000
 _SIZE = struct.Struct(">i")
 
 
@@ -49,7 +58,7 @@ class SecuredConnection(Connection):
         logins: of the listener.
     """
 
-    __slots__ = ("_is_pending", "_later", "_login", "_logins", "_security", "_serves")
+    __slots__ = ("_is_audited", "_is_pending", "_later", "_login", "_logins", "_security", "_serves")
 
     def __init__(self, listener: Acceptor, security: ListenerSecurity, logins: PendingLogins) -> None:
         super().__init__(listener)
@@ -57,6 +66,7 @@ class SecuredConnection(Connection):
         self._logins = logins
         self._login: ServerLogin | None = None if security.login is None else security.login()
         self._is_pending = True
+        self._is_audited = False
         self._later: asyncio.TimerHandle | None = None
         self._serves: Dispatcher | None = None
 
@@ -77,6 +87,7 @@ class SecuredConnection(Connection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._logins.leave(self)
+        self._audit_failure()
         if self._later is not None:
             self._later.cancel()
         super().connection_lost(exc)
@@ -123,6 +134,7 @@ class SecuredConnection(Connection):
         if why := login.objection(int.from_bytes(frame[:2], "big")):
             raise RefusedRequest(why)
         super()._handle(frame)
+        self._audit_failure()
         if self._is_pending and login.is_complete:
             self._logged_in()
 
@@ -130,7 +142,7 @@ class SecuredConnection(Connection):
         try:
             answer = login.respond(token)
         except TokenRejected:
-            self.refuse_later(login.why_failed, logging.INFO)
+            self._end_later()
             return
         self._transport.write(_SIZE.pack(len(answer)) + answer)
         if login.is_complete:
@@ -148,14 +160,14 @@ class SecuredConnection(Connection):
     def refuse_later(self, reason: str, level: int) -> None:
         """Close after `connection.failed.authentication.delay.ms`, and read nothing until then."""
         self._log(level, reason)
+        if self._is_pending and self._security.name_of is not None:
+            self._audit(f"failed authentication by SSL: {reason}")
+        self._end_later()
+
+    def _end_later(self) -> None:
+        self._audit_failure()
         self._end()
         self._later = self._listener.loop.call_later(self._security.failure_delay_ms / 1000, self._transport.close)
-
-    def _refuse(self, reason: str, level: int = logging.WARNING) -> None:
-        login = self._login
-        if login is not None and login.why_failed:
-            reason, level = login.why_failed, logging.INFO
-        super()._refuse(reason, level)
 
     def _refuse_frame(self, error: FrameTooLarge) -> None:
         if self._is_pending and error.announced <= self._listener.max_frame_bytes:
@@ -163,3 +175,28 @@ class SecuredConnection(Connection):
             self._refuse(f"malformed frame: {error} before the login ({setting})")
             return
         super()._refuse_frame(error)
+
+    # The log and the audit.
+
+    def _log(self, level: int, reason: str) -> None:
+        if self._login is not None and self._login.why_failed:
+            # The line of audit says it.
+            self._audit_failure()
+        else:
+            super()._log(level, reason)
+
+    def _audit_failure(self) -> None:
+        """Write a line about a login by SASL that has failed, once."""
+        if self._login is not None and self._login.why_failed:
+            self._audit(self._login.why_failed)
+
+    def _audit(self, why: str) -> None:
+        if self._is_audited:
+            return
+        self._is_audited = True
+        host = self.info.peer_host
+        line = f"Failed login from host = {java_address(host)} on listener = {self.info.listener_name}: {why}"
+        about = f"failed logins from {host}"
+        self._listener.lines.log(
+            AUDIT, logging.INFO, about, on_one_line(line[:_LINE_CHARACTERS]), at_most=FAILED_LOGINS_MAX
+        )

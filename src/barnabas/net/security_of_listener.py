@@ -3,7 +3,7 @@
 It has two sides: of the connections that the listener accepts, and of those that this node dials to the same listener of others.
 
 Users of PLAIN are the options `user_NAME` of the listener's `sasl.jaas.config`, users of SCRAM the credentials in the metadata, as they are
-at each login.
+at each login. Users of OAUTHBEARER are the subjects of tokens (`bearer_tokens`).
 
 Source: Kafka's `SaslChannelBuilder`, `PlainServerCallbackHandler`, `ScramServerCallbackHandler`.
 """
@@ -19,12 +19,15 @@ from barnabas.config.config import BrokerConfig
 from barnabas.config.endpoints import Listener as Endpoint
 from barnabas.config.listener_security import enabled_mechanisms, listener_settings, mechanism_setting
 from barnabas.metadata.config_schema import ConfigError
+from barnabas.net.bearer_tokens import bearer_tokens
 from barnabas.net.listener_security import MAX_RECEIVE_BYTES, ListenerSecurity
+from barnabas.net.refreshing_keys import RefreshingKeys
 from barnabas.net.renewed_store import RenewedStore
 from barnabas.security.certificate_names import PrincipalMapper, certificate_name
 from barnabas.security.client_security import ClientSecurity, client_security
 from barnabas.security.jaas import parse_jaas
 from barnabas.security.sasl.mechanism import ServerMechanism
+from barnabas.security.sasl.oauth_messages import OAUTHBEARER
 from barnabas.security.sasl.plain import PlainServer
 from barnabas.security.sasl.scram_keys import ScramCredential, ScramMechanism
 from barnabas.security.sasl.scram_server import ScramServer, ScramUsers
@@ -64,13 +67,15 @@ def security_of(
     settings, protocol = listener_settings(config.properties, endpoint.name), endpoint.security_protocol
     delay_ms = config.int_value("connection.failed.authentication.delay.ms")
     layer, name_of = _tls(config, settings, endpoint, stores) if protocol.endswith("SSL") else (None, None)
+    login, keys = _login(config, endpoint, image, now_ms, delay_ms) if protocol.startswith("SASL") else (None, None)
     return ListenerSecurity(
         protocol=protocol,
         layer=layer,
         name_of=name_of,
-        login=_login(config, endpoint, image, now_ms, delay_ms) if protocol.startswith("SASL") else None,
+        login=login,
         max_receive_bytes=_number(settings, endpoint, "sasl.server.max.receive.size", MAX_RECEIVE_BYTES, 1),
         failure_delay_ms=delay_ms,
+        keys=keys,
     )
 
 
@@ -122,25 +127,23 @@ def _login(
     image: Callable[[], MetadataImage],
     now_ms: Callable[[], int],
     delay_ms: int,
-) -> Callable[[], ServerLogin]:
-    names = enabled_mechanisms(config, endpoint.name)
-    makes = {name: _mechanism(config, endpoint, name, image, now_ms) for name in names}
-    longest = {name: _max_reauth_ms(config, endpoint, name) for name in names}
-    return lambda: ServerLogin(makes, now_ms=now_ms, max_reauth_ms=longest, delay_ms=delay_ms)
+) -> tuple[Callable[[], ServerLogin], RefreshingKeys | None]:
+    makes: dict[str, Make] = {}
+    keys = None
+    for name in enabled_mechanisms(config, endpoint.name):
+        if name == OAUTHBEARER:
+            makes[name], keys = bearer_tokens(config, endpoint, now_ms)
+        else:
+            makes[name] = _mechanism(config, endpoint, name, image)
+    longest = {name: _max_reauth_ms(config, endpoint, name) for name in makes}
+    return (lambda: ServerLogin(makes, now_ms=now_ms, max_reauth_ms=longest, delay_ms=delay_ms)), keys
 
 
-def _mechanism(
-    config: BrokerConfig, endpoint: Endpoint, name: str, image: Callable[[], MetadataImage], now_ms: Callable[[], int]
-) -> Make:
-    prefix = f"listener.name.{endpoint.name.lower()}.{name.lower()}."
-    jaas = mechanism_setting(config.properties, endpoint.name, name, "sasl.jaas.config")
-    if name == "PLAIN":
-        return _plain(jaas, f"{prefix}sasl.jaas.config")
-    if name.startswith("SCRAM"):
+def _mechanism(config: BrokerConfig, endpoint: Endpoint, name: str, image: Callable[[], MetadataImage]) -> Make:
+    if name != "PLAIN":
         return _scram(config, name, image)
-    raise ConfigError(
-        f"sasl.enabled.mechanisms of listener {endpoint.name}: {name} is not served by listeners yet; leave it out"
-    )
+    jaas = mechanism_setting(config.properties, endpoint.name, name, "sasl.jaas.config")
+    return _plain(jaas, f"listener.name.{endpoint.name.lower()}.{name.lower()}.sasl.jaas.config")
 
 
 def _plain(jaas: str | None, setting: str) -> Make:

@@ -1,6 +1,6 @@
 """Delete everything durable that clients created, so that a test can reuse its broker.
 
-Topics, dynamic settings, quotas and credentials are deleted by requests to the controller, as a client would, so that the metadata
+Topics, dynamic settings, quotas, credentials and ACLs are deleted by requests to the controller, as a client would, so that the metadata
 log stays true. The records that a new cluster writes itself stay.
 """
 
@@ -15,9 +15,11 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.messages import (
     AlterClientQuotasRequest,
     AlterUserScramCredentialsRequest,
+    DeleteAclsRequest,
     DeleteTopicsRequest,
     IncrementalAlterConfigsRequest,
 )
+from barnabas.security.acls import AclOperation, PatternType, Permission, ResourceType
 
 __all__ = ["make_as_new"]
 
@@ -33,6 +35,7 @@ async def make_as_new(controller: Controller, image: Callable[[], MetadataImage]
     await _clear_quotas(controller, image())
     while image().scram.credentials:
         await _delete_credentials(controller, image())
+    await _delete_acls(controller, image())
 
 
 async def _delete_every_topic(controller: Controller, image: MetadataImage) -> None:
@@ -83,3 +86,17 @@ async def _delete_credentials(controller: Controller, image: MetadataImage) -> N
         ]
     )
     await controller.handle(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, request)
+
+
+async def _delete_acls(controller: Controller, image: MetadataImage) -> None:
+    if image.acls.entries:
+        every = DeleteAclsRequest.DeleteAclsFilter(
+            resource_type_filter=ResourceType.ANY,
+            resource_name_filter=None,
+            pattern_type_filter=PatternType.ANY,
+            principal_filter=None,
+            host_filter=None,
+            operation=AclOperation.ANY,
+            permission_type=Permission.ANY,
+        )
+        await controller.handle(ApiKey.DELETE_ACLS, DeleteAclsRequest.MAX_VERSION, DeleteAclsRequest(filters=[every]))

@@ -6,12 +6,14 @@ Only imported if `barnabas.metrics.listen` is set.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Self
 
 from barnabas.api.serving.context import BrokerServices
 from barnabas.config.cannot_start import CannotStart, remedies
+from barnabas.config.metrics_settings import METRICS, TOKEN_FILE, tls_settings_of_metrics
 from barnabas.metadata.quorum_controller import ControllerCounts
 from barnabas.metrics import client_families
 from barnabas.metrics.exposition import CONTENT_TYPE, Family
@@ -20,12 +22,14 @@ from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
 from barnabas.net.addresses import dialable, remedy_for, why_not
+from barnabas.net.http_access import BadTokenFile, read_token
 from barnabas.net.http_listener import Answer, HttpListener
 from barnabas.net.listener import Listener
 from barnabas.node.health import health_routes
 from barnabas.node.share_groups import ShareServices
 from barnabas.quorum.metadata_quorum import MetadataQuorum
 from barnabas.quota.connection_quotas import ConnectionQuotas
+from barnabas.security.setting_error import SecuritySettingError
 from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
 __all__ = ["MetricsEndpoint"]
@@ -40,13 +44,40 @@ class MetricsEndpoint:
 
     Args:
         not_ready: returns why the broker is not ready; empty if it is.
+        properties: of the node, text by name.
 
     Attributes:
         request_times: counts requests from `measure` on.
+
+    Raises:
+        SecuritySettingError, BadTokenFile: the port cannot be protected as the properties have it.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> None:
-        self.http = HttpListener(loop, host, port, health_routes(not_ready), costly=("/metrics",))
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        not_ready: Callable[[], str],
+        properties: Mapping[str, str],
+    ) -> None:
+        token_file, tls = properties.get(TOKEN_FILE, ""), tls_settings_of_metrics(properties)
+        if token_file:
+            read_token(token_file)
+        over_tls = None
+        if tls:
+            # 20 ms of a start, which a port in plain text does not pay.
+            over_tls = importlib.import_module("barnabas.net.http_tls").over_tls(tls, METRICS, loop)
+        self.http = HttpListener(
+            loop,
+            host,
+            port,
+            health_routes(not_ready),
+            costly=("/metrics",),
+            guarded=("/metrics",),
+            token_file=token_file,
+            over_tls=over_tls,
+        )
         self.request_times: RequestTimes
         self._loop_lag = LoopLag(loop)
         self._scraper: Scraper
@@ -56,15 +87,26 @@ class MetricsEndpoint:
         return f"<MetricsEndpoint {self.http!r}>"
 
     @classmethod
-    async def bound(cls, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> Self:
+    async def bound(
+        cls,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        not_ready: Callable[[], str],
+        properties: Mapping[str, str],
+    ) -> Self:
         """Make one, and bind it.
 
         Raises:
-            CannotStart: the address cannot be bound.
+            CannotStart: the address cannot be bound, or the port not be protected as its settings have it.
         """
-        made = cls(loop, host, port, not_ready)
         try:
+            made = cls(loop, host, port, not_ready, properties)
             await made.http.bind()
+        except SecuritySettingError as error:
+            raise CannotStart(str(error)) from None
+        except BadTokenFile as error:
+            raise CannotStart(f"{TOKEN_FILE}: {error}") from None
         except OSError as error:
             raise CannotStart(
                 f"cannot serve metrics on {host}:{port}: {why_not(error)}{remedy_for(error, _REMEDIES)}"
@@ -79,7 +121,8 @@ class MetricsEndpoint:
     @property
     def url(self) -> str:
         """Where a client on this machine, or one that knows the host, finds the metrics."""
-        return f"http://{dialable(self.http.host, self.http.port)}/metrics"
+        scheme = "https" if self.http.has_tls else "http"
+        return f"{scheme}://{dialable(self.http.host, self.http.port)}/metrics"
 
     def measure(
         self,

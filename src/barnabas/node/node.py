@@ -7,7 +7,7 @@
 Start
  1. Check what can be checked without a change: the settings, and whether the data directory is this node's or free.
  2. Lock a directory that is formatted: a second broker over it hears that, and not that its port is taken.
- 3. Bind the listeners: port 0 is resolved; early connections wait.
+ 3. Bind the listeners: port 0 is resolved; early connections wait. A port that is open to strangers ends the start (`open_ports`).
  4. Format the directory if it is new.
  5. Join the quorum: read the metadata log and its snapshot; the only voter elects itself, others are asked. Recover the logs. `membership`
     has the order of the two, and whatever else depends on other nodes.
@@ -36,6 +36,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from barnabas.api.authorization.audit import ChangeAudit
 from barnabas.api.authorization.guard import ControllerGuard
 from barnabas.config.authorizer_settings import authorizer_of
 from barnabas.config.cannot_start import CannotStart
@@ -44,7 +45,7 @@ from barnabas.config.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.config.runtime import Runtime
 from barnabas.config.timers import Timers
 from barnabas.directory.data_directory import DataDirectory
-from barnabas.directory.start_report import warn_of_onlookers, warn_of_readers, warn_of_strangers
+from barnabas.directory.start_report import warn_of_readers
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
@@ -52,6 +53,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.metadata.acl_publisher import AclPublisher
 from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
 from barnabas.net.addresses import dialable, metrics_address
@@ -59,6 +61,7 @@ from barnabas.net.renewed_stores import LOOK_MS, RenewedStores
 from barnabas.node.broker import BrokerServer
 from barnabas.node.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.node.membership import membership_of
+from barnabas.node.open_ports import open_ports, refuse_open_ports, warn_of_open_ports
 from barnabas.protocol.errors import KafkaError
 from barnabas.quorum.metadata_quorum import MetadataQuorum
 from barnabas.raft.election_state import BadElectionState
@@ -186,6 +189,8 @@ class Node:
                 await self._controllers.bind()
             if self._broker is not None:
                 await self._broker.bind()
+            open_to_others = self._open_ports()
+            refuse_open_ports(self.config, open_to_others)
             runtime = self._runtime
             self._meta = self._directory.open(self.log_manager, runtime.random, runtime.now_ms())
             await self._membership.open(self._join_quorum, self._recover)
@@ -195,10 +200,7 @@ class Node:
         except (Exception, asyncio.CancelledError):
             await self._abandon()
             raise
-        for listener in self._listeners():
-            warn_of_strangers(listener)
-        if self.metrics is not None:
-            warn_of_onlookers(self.metrics.http)
+        warn_of_open_ports(open_to_others)
         warn_of_readers(self._runtime.disk, self._directory.root, [META_PROPERTIES], "its records and credentials")
         await self._enter_service()
         self._report_leaderless()
@@ -206,6 +208,12 @@ class Node:
         if self._stores:
             self._timers.every(LOOK_MS, self._stores.look)
         self._phase = ""
+
+    def _open_ports(self) -> list[str]:
+        servers = [each for each in (self._broker, self._controllers) if each is not None]
+        listeners = [listener for server in servers for listener in server.listeners]
+        http = None if self.metrics is None else self.metrics.http
+        return open_ports(self.config, listeners, http, has_authorizer=self._authorizer is not None)
 
     async def _enter_service(self) -> None:
         if self._broker is None:
@@ -234,7 +242,9 @@ class Node:
             # 14 ms of a start, which a broker without metrics does not pay.
             from barnabas.node.metrics_endpoint import MetricsEndpoint
 
-            self.metrics = await MetricsEndpoint.bound(self._loop, *self._metrics_address, self._not_ready)
+            self.metrics = await MetricsEndpoint.bound(
+                self._loop, *self._metrics_address, self._not_ready, self.config.properties
+            )
 
     def _serve_metrics(self) -> None:
         if self.metrics is not None and self._broker is not None:
@@ -309,6 +319,9 @@ class Node:
             self._has_joined = True
             server = self._broker or self._controllers
             assert server is not None, "a node is a broker, a controller, or both"
+            if self.quorum.local_controller is not None:
+                audit = ChangeAudit(config_schema().of(ConfigResourceType.BROKER))
+                self.quorum.local_controller.audits = dict.fromkeys(audit.apis, audit.write)
             if self._authorizer is not None:
                 self._authorize(self._authorizer)
             self._membership.report_changes(self.quorum, self._has_active_controller, server.connections, self._timers)

@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from barnabas.config.cannot_start import CannotStart, check_system
 from barnabas.config.config import BrokerConfig, ConfigError
@@ -34,7 +35,8 @@ from barnabas.node.full_collections import FullCollections
 from barnabas.process.arguments import Parser, print_error
 from barnabas.process.local_cluster import NODES_MAX, OWN_SETTINGS
 from barnabas.process.stop_signals import LEFT, StopSignals
-from barnabas.process.supervisor import run_cluster
+from barnabas.process.supervisor import open_secure_dev, run_cluster
+from barnabas.words.hidden_values import hide_values
 from barnabas.words.kafka_words import in_plain_words
 from barnabas.words.printable import printable
 
@@ -69,12 +71,14 @@ def _start(arguments: Sequence[str]) -> int:
         if options.port is not None or options.restart:
             raise UsageMistake("--port and --restart are for --nodes N; one node has --listen HOST:PORT")
         sources = _sources(options)
+        hint = _secure(options, sources) if options.secure_dev else ""
         config = sources.config()
     except UsageMistake as mistake:
         parser.error(str(mistake))
+    hide_values(config.provided)
     sources.log_ignored(config)
     _raise_file_limit()
-    return _serve(config, stop_at_end_of_input=options.stop_at_end_of_input)
+    return _serve(config, stop_at_end_of_input=options.stop_at_end_of_input, hint=hint)
 
 
 def _start_cluster(options: argparse.Namespace) -> int:
@@ -103,8 +107,39 @@ def _start_cluster(options: argparse.Namespace) -> int:
         int(options.nodes),
         port,
         restart=options.restart,
-        arguments=[*arguments, "--log-level", options.log_level],
+        arguments=[*arguments, *(["--insecure"] if options.insecure else []), "--log-level", options.log_level],
+        secure_dev=options.secure_dev,
     )
+
+
+def _secure(options: argparse.Namespace, sources: ConfigSources) -> str:
+    """Give a node alone TLS, a login and ACLs; return the line for its user.
+
+    Raises:
+        UsageMistake: other options are in the way.
+        CannotStart: the directory is not a node's, or its files cannot be used.
+    """
+    if options.file or options.config:
+        raise UsageMistake("--secure-dev is for a node without FILE, whose settings it makes; remove one of the two")
+    if not options.data_dir:
+        raise UsageMistake("--secure-dev needs a data directory (pass --data-dir DIR)")
+    try:
+        opened = open_secure_dev(Path(options.data_dir), is_alone=True)
+    except OSError as error:
+        raise CannotStart(
+            f"cannot use {options.data_dir}: {error.strerror or error} (pass another --data-dir)"
+        ) from None
+    hosts = [address.rpartition("://")[2].rpartition(":")[0].strip("[]") for address in _listened(options)]
+    sources.properties = {**opened.settings(hosts), **sources.properties}
+    return opened.hint
+
+
+def _listened(options: argparse.Namespace) -> list[str]:
+    """Return the addresses of `--listen`; with `--secure-dev` each has TLS and a login."""
+    if not options.secure_dev:
+        return options.listen or []
+    addresses = options.listen or [DEFAULT_LISTEN]
+    return [each if "://" in each else f"SASL_SSL://{each}" for each in addresses]
 
 
 def _start_parser() -> Parser:
@@ -137,9 +172,17 @@ def _start_parser() -> Parser:
         help="A setting; repeat.",
     )
     parser.add_argument("--log-level", choices=_LEVELS, default="info", help="What to log at least.  [default: info]")
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="Start although other machines reach a port without a login.",
+    )
     parser.add_argument("--nodes", metavar="N", help="Start a cluster of N nodes on this machine, below --data-dir.")
     parser.add_argument("--port", metavar="PORT", help="The first port of that cluster.  [default: 9092]")
     parser.add_argument("--restart", action="store_true", help="Start a node of that cluster again if it ends.")
+    parser.add_argument(
+        "--secure-dev", action="store_true", help="TLS, a login and ACLs, made below --data-dir for development."
+    )
     parser.add_argument("--stop-at-end-of-input", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -149,11 +192,13 @@ def _sources(options: argparse.Namespace) -> ConfigSources:
         raise UsageMistake("name one properties file: --config FILE, or FILE alone")
     sources = ConfigSources(options.file or options.config, os.environ)
     sources.add_settings(options.settings)
-    sources.add_listeners(options.listen or ())
+    sources.add_listeners(_listened(options))
     if options.metrics_listen:
         sources.properties["barnabas.metrics.listen"] = options.metrics_listen
     if options.data_dir:
         sources.properties["log.dirs"] = options.data_dir
+    if options.insecure:
+        sources.properties["barnabas.insecure"] = "true"
     return sources
 
 
@@ -188,17 +233,17 @@ def epoch_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _serve(config: BrokerConfig, *, stop_at_end_of_input: bool) -> int:
+def _serve(config: BrokerConfig, *, stop_at_end_of_input: bool, hint: str) -> int:
     loop = new_event_loop()
     try:
         # One run for start, service and stop: uvloop loses a signal that arrives between two runs.
-        return loop.run_until_complete(_serve_until_stopped(config, loop, stop_at_end_of_input))
+        return loop.run_until_complete(_serve_until_stopped(config, loop, stop_at_end_of_input, hint))
     finally:
         loop.close()
 
 
 async def _serve_until_stopped(
-    config: BrokerConfig, loop: asyncio.AbstractEventLoop, stop_at_end_of_input: bool
+    config: BrokerConfig, loop: asyncio.AbstractEventLoop, stop_at_end_of_input: bool, hint: str
 ) -> int:
     # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
@@ -221,6 +266,8 @@ async def _serve_until_stopped(
     FullCollections(loop).begin()
     for address in node.addresses:
         print(f"barnabas ready on {address}", flush=True)
+    if hint:
+        print(hint, flush=True)
     failed = asyncio.ensure_future(node.wait_failed())
     await asyncio.wait((signals.asked, failed), return_when=asyncio.FIRST_COMPLETED)
     failed.cancel()

@@ -34,7 +34,7 @@ from typing import IO, NamedTuple
 
 from barnabas.client.properties import read_properties
 from barnabas.config.cannot_start import CannotStart
-from barnabas.directory.data_directory import CLUSTER_PROPERTIES
+from barnabas.directory.data_directory import CLIENT_PROPERTIES, CLUSTER_PROPERTIES, SECURE_DEV
 from barnabas.log.disk import FILE_MODE, OsDisk
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.words.printable import printable
@@ -46,7 +46,9 @@ __all__ = [
     "LocalNode",
     "copies_settings",
     "environment",
+    "is_secured",
     "open_cluster",
+    "secure_node",
 ]
 
 NODES_MAX = 99
@@ -56,7 +58,7 @@ _FIRST_PORT = 9092
 _VOTERS_MAX = 3
 _COPIES_MAX = 3
 _PORT_MAX = 65535
-_OF_NOBODY = frozenset({"lost+found", ".DS_Store", ".gitkeep", ".lock"})
+_OF_NOBODY = frozenset({"lost+found", ".DS_Store", ".gitkeep", ".lock", SECURE_DEV, CLIENT_PROPERTIES})
 
 OWN_SETTINGS = frozenset(
     {
@@ -114,6 +116,11 @@ class LocalNode(NamedTuple):
     @property
     def roles(self) -> str:
         return "broker and controller" if self.is_controller else "broker"
+
+
+def is_secured(folder: Path) -> bool:
+    """Return whether `barnabas start --secure-dev` has secured this folder before."""
+    return (folder / SECURE_DEV / "ca.pem").exists()
 
 
 class LocalCluster(NamedTuple):
@@ -264,6 +271,14 @@ def _write_properties(cluster: LocalCluster, port: int) -> None:
         if node.properties.exists():
             settings = {**read_properties(str(node.properties)), **settings}
         _write_settings(node, settings)
+
+
+def secure_node(node: LocalNode, protocol: str, settings: Mapping[str, str]) -> None:
+    """Give a node's listeners a protocol, and its file the settings of security; its ports and its other settings stay."""
+    own = read_properties(str(node.properties))
+    clients, *controllers = own["listeners"].split(",")
+    listeners = [f"{protocol}://{clients.partition('://')[2]}", *controllers]
+    _write_settings(node, {**own, "listeners": ",".join(listeners), **settings})
 
 
 def _write_settings(node: LocalNode, settings: Mapping[str, str]) -> None:

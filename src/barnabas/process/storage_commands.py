@@ -42,6 +42,7 @@ from barnabas.metadata.metadata_version import (
 )
 from barnabas.process.arguments import Parser, print_error
 from barnabas.raft.voters import VoterSet
+from barnabas.words.hidden_values import hide_values
 from barnabas.words.kafka_words import in_plain_words
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
@@ -141,7 +142,9 @@ def _config(options: argparse.Namespace) -> BrokerConfig:
     sources = ConfigSources(options.config, os.environ)
     if options.data_dir:
         sources.properties["log.dirs"] = options.data_dir
-    return sources.config(served=False)
+    config = sources.config(served=False)
+    hide_values(config.provided)
+    return config
 
 
 def _level(release: str | None) -> int:

@@ -15,20 +15,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.directory.start_report import warn_of_readers
 from barnabas.log.disk import DiskLocked, OsDisk
 from barnabas.process.arguments import print_error
-from barnabas.process.local_cluster import LocalCluster, LocalNode, check_folder, environment, last_error, open_cluster
+from barnabas.process.local_cluster import (
+    LocalCluster,
+    LocalNode,
+    check_folder,
+    environment,
+    is_secured,
+    last_error,
+    open_cluster,
+)
 from barnabas.process.stop_signals import LEAVE, LEFT, StopSignals
 
-__all__ = ["Supervisor", "run_cluster"]
+if TYPE_CHECKING:
+    from barnabas.process.secure_dev import SecureDev
+
+__all__ = ["Supervisor", "open_secure_dev", "run_cluster"]
 
 PROGRAM = (sys.executable, "-m", "barnabas")
 
@@ -41,11 +55,22 @@ _DELAY_SECONDS_MAX = 30
 _LOG_TAIL_BYTES = 64 * 1024
 
 
-def run_cluster(folder: str, nodes: int, port: int | None, *, restart: bool, arguments: Sequence[str]) -> int:
+def open_secure_dev(folder: Path, *, is_alone: bool) -> SecureDev:
+    """Return what secures a folder; make it if it is not there. Arguments and errors as of `SecureDev`."""
+    # Only a start with --secure-dev imports this.
+    module = importlib.import_module("barnabas.process.secure_dev")
+    opened: SecureDev = module.SecureDev(folder, time.time_ns() // 1_000_000, is_alone=is_alone)
+    return opened
+
+
+def run_cluster(
+    folder: str, nodes: int, port: int | None, *, restart: bool, arguments: Sequence[str], secure_dev: bool = False
+) -> int:
     """Run a cluster in a folder until a signal arrives, and return the exit code.
 
     Args:
         port: the first port; None for the default, or for the ports that the cluster has.
+        secure_dev: TLS, a login and ACLs, see `secure_dev`; a cluster that has them keeps them.
         arguments: what every node's command line has besides its file.
 
     Raises:
@@ -58,8 +83,13 @@ def run_cluster(folder: str, nodes: int, port: int | None, *, restart: bool, arg
         lock = OsDisk().lock(f"{root}/.lock")
         try:
             cluster = open_cluster(root, nodes, port)
+            hint = ""
+            if secure_dev or is_secured(root):
+                opened = open_secure_dev(root, is_alone=False)
+                opened.secure(cluster)
+                hint = opened.hint
             warn_of_readers(OsDisk(), str(root), cluster.written(root), "its nodes' settings and logs")
-            return _run(cluster, restart, arguments)
+            return _run(cluster, restart, arguments, hint)
         finally:
             lock.release()
     except DiskLocked:
@@ -68,10 +98,10 @@ def run_cluster(folder: str, nodes: int, port: int | None, *, restart: bool, arg
         raise CannotStart(f"cannot use {folder}: {error.strerror or error} (pass another --data-dir)") from None
 
 
-def _run(cluster: LocalCluster, restart: bool, arguments: Sequence[str]) -> int:
+def _run(cluster: LocalCluster, restart: bool, arguments: Sequence[str], hint: str) -> int:
     loop = asyncio.new_event_loop()
     try:
-        supervisor = Supervisor(cluster, loop, restart=restart, arguments=arguments)
+        supervisor = Supervisor(cluster, loop, restart=restart, arguments=arguments, hint=hint)
         signals = StopSignals(loop, supervisor.kill)
         code = loop.run_until_complete(supervisor.run(signals.asked))
         signals.ignore()
@@ -171,6 +201,7 @@ class Supervisor:
     Args:
         arguments: what every node's command line has besides its file.
         program: the command of which `start` is a part.
+        hint: a line to print when all nodes serve; empty for none.
     """
 
     def __init__(
@@ -181,10 +212,12 @@ class Supervisor:
         restart: bool,
         arguments: Sequence[str],
         program: Sequence[str] = PROGRAM,
+        hint: str = "",
     ) -> None:
         self.nodes = [NodeProcess(node, program, arguments) for node in cluster.nodes]
         self._loop = loop
         self._restart = restart
+        self._hint = hint
         self._ready: dict[int, asyncio.Future[None]] = {each.node.node_id: loop.create_future() for each in self.nodes}
         self._stopping = asyncio.Event()
 
@@ -204,6 +237,8 @@ class Supervisor:
             if started.done():
                 started.result()
                 print(f"barnabas ready on {','.join(each.address for each in self.nodes)}", flush=True)
+                if self._hint:
+                    print(self._hint, flush=True)
                 await asyncio.wait((asked, kept), return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 print_error("all nodes have ended")

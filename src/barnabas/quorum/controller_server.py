@@ -6,6 +6,9 @@
 - It serves from the start of the quorum on, active or not: what only the active controller answers gets NOT_CONTROLLER elsewhere.
 - The node makes the quorum and ends it. This class knows nothing of the node's broker.
 
+- With an authorizer, a listener that is not among `early.start.listeners` serves only once the access control lists are loaded. By default
+  all are: voters have to talk before anybody can load anything.
+
 Order: `bind`, before the node begins what takes long, so that early connections wait; `serve`, once the quorum has started; `stop`.
 
 Source: Kafka's `ControllerServer`.
@@ -13,6 +16,7 @@ Source: Kafka's `ControllerServer`.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from barnabas.api.controller_apis import CONTROLLER_APIS
@@ -20,6 +24,7 @@ from barnabas.api.serving.context import Controller, ControllerServices
 from barnabas.api.serving.dispatch import Dispatcher
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig, quota_windows
+from barnabas.config.early_start import early_start_listeners
 from barnabas.config.runtime import Runtime
 from barnabas.config.timers import Timers
 from barnabas.metadata.config_entries import ConfigResolver
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
     from barnabas.security.authorizer import StandardAuthorizer
 
 __all__ = ["ControllerServer"]
+
+logger = logging.getLogger(__name__)
 
 _EXPIRE_SENSORS_MS = 30_000
 
@@ -77,6 +84,8 @@ class ControllerServer:
         self._runtime = runtime
         self._timers = Timers(runtime.loop)
         self._serves = False
+        # Listeners that wait for the access control lists.
+        self._late: dict[Listener, Dispatcher] = {}
 
     def __repr__(self) -> str:
         return f"<ControllerServer {self.config.node_id} on {self.listeners!r}>"
@@ -150,8 +159,13 @@ class ControllerServer:
         quorum.controller.when_active = self.probes.probe_all
         quorum.loader.add_publisher(self._on_metadata)
         dispatcher = Dispatcher(self.services, observer, self.connections.lines)
+        early = early_start_listeners(self.config)
         for listener in self.listeners:
-            listener.serve(dispatcher)
+            if authorizer is None or authorizer.is_ready or listener.name in early:
+                listener.serve(dispatcher)
+            else:
+                logger.info("Listener %s waits until the access control lists are loaded", listener.name)
+                self._late[listener] = dispatcher
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_sensors)
         self._serves = True
 
@@ -162,6 +176,12 @@ class ControllerServer:
         self.registration.on_metadata(delta, image)
         if delta.configs is not None:
             await self._stores.apply(image.configs)
+        authorizer = self.services.authorizer
+        if self._late and authorizer is not None and authorizer.is_ready:
+            # The node's first publisher has told the authorizer.
+            late, self._late = self._late, {}
+            for listener, dispatcher in late.items():
+                listener.serve(dispatcher)
 
     def _expire_sensors(self) -> None:
         now_ms = self._runtime.now_ms()
@@ -171,6 +191,7 @@ class ControllerServer:
     async def stop(self) -> None:
         """Close the listeners and every connection; safe after any part of a start."""
         self._timers.cancel()
+        self._late.clear()
         if self._serves:
             self.registration.close()
             self.probes.close()

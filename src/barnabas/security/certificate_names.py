@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.security.der import Element, elements, object_identifier
 from barnabas.security.setting_error import SecuritySettingError
+from barnabas.words.printable import on_one_line
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -232,4 +233,4 @@ def _replacement(rule: str, text: str, groups: int) -> list[str | int]:
 
 
 def _invalid(rule: str, why: str) -> SecuritySettingError:
-    return SecuritySettingError(SETTING, f"Invalid rule: {rule.strip()}: {why}")
+    return SecuritySettingError(SETTING, f"Invalid rule: {on_one_line(rule)}: {why}")

@@ -17,6 +17,8 @@ from typing import NamedTuple
 __all__ = ["Element", "elements", "object_identifier"]
 
 _LENGTH_BYTES_MAX = 4
+_IDENTIFIER_BYTES_MAX = 4096
+"""As in the JDK; the work grows with the square of the length."""
 
 
 class Element(NamedTuple):
@@ -57,8 +59,10 @@ def object_identifier(content: bytes) -> str:
     """Return an object identifier such as `2.5.4.3`.
 
     Raises:
-        ValueError: its last number has no end.
+        ValueError: its last number has no end, or it is too long.
     """
+    if len(content) > _IDENTIFIER_BYTES_MAX:
+        raise ValueError("not DER: an object identifier of too many bytes")
     numbers, number = [], 0
     for byte in content:
         number = number << 7 | byte & 127

@@ -17,18 +17,21 @@ Source: Kafka's `JaasConfig`, `JaasContext`; the documentation of Java's `Stream
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from barnabas.security.setting_error import SecuritySettingError
 
-__all__ = ["SASL_JAAS_CONFIG", "JaasEntry", "parse_jaas"]
+__all__ = ["SASL_JAAS_CONFIG", "JaasEntry", "jaas_text", "parse_jaas"]
 
 SASL_JAAS_CONFIG = "sasl.jaas.config"
 
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _ESCAPES = {"a": "\x07", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OCTAL = "01234567"
+_PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.-]*")
+"""A name that needs no quotes."""
 _EXAMPLE = 'e.g. …PlainLoginModule required username="alice" password="…";'
 
 
@@ -68,6 +71,21 @@ def parse_jaas(text: str, setting: str = SASL_JAAS_CONFIG) -> JaasEntry:
     if len(entries) > 1:
         raise SecuritySettingError(setting, f"names {len(entries)} login modules, and should name one")
     return entries[0]
+
+
+def jaas_text(module: str, options: Mapping[str, str]) -> str:
+    """Return the line of one login module, as `parse_jaas` and Java read it; names and values may have any characters but NUL."""
+    pairs = (
+        f"{name if _PLAIN_NAME.fullmatch(name) else _in_quotes(name)}={_in_quotes(value)}"
+        for name, value in options.items()
+    )
+    return " ".join([module, "required", *pairs]) + ";"
+
+
+def _in_quotes(text: str) -> str:
+    for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(character, escape)
+    return f'"{text}"'
 
 
 @dataclass(frozen=True, slots=True)

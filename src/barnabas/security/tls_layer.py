@@ -86,7 +86,13 @@ class TlsLayer:
 
     def peer_certificate(self) -> bytes | None:
         """Return the peer's own certificate in DER, which was verified; None if it has shown none, or the handshake has not ended."""
-        return self._object.getpeercert(binary_form=True) if self._is_established else None
+        if not self._is_established:
+            return None
+        try:
+            return self._object.getpeercert(binary_form=True)
+        except ValueError:
+            # OpenSSL read a message of a handshake after the end of the first one. No answer is better than "no certificate".
+            raise ssl.SSLError("the peer has begun another handshake") from None
 
     def received(self, data: bytes | bytearray | memoryview) -> None:
         """Take bytes that the socket has received; they are copied."""

@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Callable
 
+from barnabas.words.hidden_values import without_hidden
 from barnabas.words.printable import on_one_line
 
 __all__ = ["at_spaces", "error_line"]
@@ -31,7 +32,7 @@ def error_line(text: object, width_of: Callable[[str], int] = len) -> str:
         width_of: how many columns a text takes.
     """
     columns = _columns()
-    line = f"error: {on_one_line(str(text))}"
+    line = f"error: {on_one_line(without_hidden(str(text)))}"
     return line if columns is None else at_spaces(line, columns, width_of)
 
 

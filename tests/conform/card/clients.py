@@ -27,7 +27,7 @@ TRAITS = {
 @dataclass(frozen=True)
 class Client:
     """One row. `prepare` returns the driver's command without the address; `without` maps a scenario to why it is left out, `traits`
-    are what it leaves out of a scenario."""
+    are what it leaves out of a scenario. `prepare_with_tls` is its own where a build without TLS is another one."""
 
     name: str
     language: str
@@ -35,6 +35,11 @@ class Client:
     codecs: tuple[str, ...] = CODECS
     traits: tuple[str, ...] = ()
     without: Mapping[str, str] = field(default_factory=dict)
+    prepare_with_tls: Callable[[], list[str]] | None = None
+
+    def with_tls(self) -> list[str]:
+        """Return the command of a driver that can speak TLS."""
+        return (self.prepare_with_tls or self.prepare)()
 
 
 def python(program: str) -> Callable[[], list[str]]:
@@ -93,6 +98,7 @@ CLIENTS = (
         lambda: toolchains.rust_driver("rust"),
         traits=("delete offsets", "config errors"),
         without={"share group": NO_SHARE_CONSUMER},
+        prepare_with_tls=lambda: toolchains.rust_driver("rust", "tls"),
     ),
     Client(
         "kcat",

@@ -145,15 +145,17 @@ def node_driver(name: str) -> list[str]:
 
 
 @cache
-def rust_driver(name: str) -> list[str]:
-    """The Rust driver, with the crates that its lock file names; librdkafka itself is compiled with it."""
+def rust_driver(name: str, *features: str) -> list[str]:
+    """The Rust driver, with the crates that its lock file names; librdkafka itself is compiled with it, and OpenSSL's headers for `tls`."""
     folder = DRIVERS / name
     sources = [folder / "Cargo.toml", folder / "Cargo.lock", folder / "build.rs", *sorted(folder.glob("src/*.rs"))]
 
     def build(target: Path) -> None:
-        objects = target.parent / "rust-objects"  # shared by all versions of the driver: the crates compile once
-        command = ("build", "--release", "--locked", "--target-dir", str(objects))
+        objects = target.parent / "-".join(
+            ("rust-objects", *features)
+        )  # shared by all versions: the crates compile once
+        command = ("build", "--release", "--locked", "--target-dir", str(objects), "--features", ",".join(features))
         run(tool("cargo"), *command, cwd=folder)
         shutil.copy(objects / "release" / "rust-driver", target)
 
-    return [str(built(name, sources, build) / "rust-driver")]
+    return [str(built("-".join((name, *features)), sources, build) / "rust-driver")]

@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import aiokafka
+import secured
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -42,7 +43,7 @@ def check(code: int, message: str | None = None) -> None:
 
 class Driver:
     def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
+        self.connection = {"bootstrap_servers": bootstrap} | secured.aiokafka()
         self.consumer: AIOKafkaConsumer | None = None
         self.producer: AIOKafkaProducer | None = None
         self.administrator: AIOKafkaAdminClient | None = None
@@ -70,7 +71,7 @@ class Driver:
     ) -> list[int]:
         async def work() -> list[int]:
             async with AIOKafkaProducer(
-                bootstrap_servers=self.bootstrap,
+                **self.connection,
                 acks="all" if acks == "all" else int(acks),
                 compression_type=None if compression == "none" else compression,
                 enable_idempotence=idempotent,
@@ -98,9 +99,7 @@ class Driver:
             more = (
                 {"transactional_id": transactional_id, "transaction_timeout_ms": timeout_ms} if transactional_id else {}
             )
-            producer = AIOKafkaProducer(
-                bootstrap_servers=self.bootstrap, client_id=client_id, acks="all", linger_ms=5, **more
-            )
+            producer = AIOKafkaProducer(**self.connection, client_id=client_id, acks="all", linger_ms=5, **more)
             await producer.start()
             return producer
 
@@ -141,7 +140,7 @@ class Driver:
         async def work() -> AIOKafkaConsumer:
             consumer = AIOKafkaConsumer(
                 *topics,
-                bootstrap_servers=self.bootstrap,
+                **self.connection,
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
                 **settings,
@@ -166,7 +165,7 @@ class Driver:
         async def work() -> None:
             consumer = AIOKafkaConsumer(
                 *topics,
-                bootstrap_servers=self.bootstrap,
+                **self.connection,
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
                 group_id=group,
@@ -244,7 +243,7 @@ class Driver:
 
         async def work() -> Any:
             if self.administrator is None:
-                self.administrator = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+                self.administrator = AIOKafkaAdminClient(**self.connection)
                 await self.administrator.start()
             return await getattr(self.administrator, method)(*arguments)
 

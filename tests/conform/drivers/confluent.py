@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import confluent_kafka
+import secured
 from confluent_kafka import (
     AcknowledgeType,
     Consumer,
@@ -39,7 +40,7 @@ def code_of(error: BaseException) -> int | None:
 
 class Driver:
     def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
+        self.connection = {"bootstrap.servers": bootstrap} | secured.librdkafka()
         self.consumer: Consumer | None = None
         self.sharer: ShareConsumer | None = None
         self.producer: Producer | None = None
@@ -53,7 +54,7 @@ class Driver:
 
     def produce(self, topic: str, partition: int, records: list[dict[str, Any]], compression: str, acks: str,
                 idempotent: bool, batch_bytes: int, max_request_bytes: int) -> list[int]:  # fmt: skip
-        settings = {"bootstrap.servers": self.bootstrap, "acks": acks, "compression.type": compression,
+        settings = {**self.connection, "acks": acks, "compression.type": compression,
                     "enable.idempotence": idempotent, "linger.ms": 20, "batch.size": batch_bytes,
                     "message.max.bytes": max_request_bytes}  # fmt: skip
         return self.through(Producer(settings), topic, partition, records)
@@ -79,7 +80,7 @@ class Driver:
         return offsets
 
     def open_producer(self, transactional_id: str | None, client_id: str, timeout_ms: int) -> bool:
-        settings: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "client.id": client_id, "linger.ms": 5,
+        settings: dict[str, Any] = {**self.connection, "client.id": client_id, "linger.ms": 5,
                                     "throttle_cb": self.on_throttle}  # fmt: skip
         if transactional_id:
             settings |= {"transactional.id": transactional_id, "transaction.timeout.ms": timeout_ms}
@@ -125,7 +126,7 @@ class Driver:
     # --- consuming -----------------------------------------------------------------------------------------------
 
     def settings(self, group: str | None) -> dict[str, Any]:
-        return {"bootstrap.servers": self.bootstrap, "group.id": group or "no-group", "enable.auto.commit": False,
+        return {**self.connection, "group.id": group or "no-group", "enable.auto.commit": False,
                 "auto.offset.reset": "earliest"}  # fmt: skip
 
     def subscribe(self, group: str, topics: list[str], protocol: str, strategy: str, session_ms: int, heartbeat_ms: int,
@@ -194,7 +195,7 @@ class Driver:
 
     def admin(self) -> AdminClient:
         if self.administrator is None:
-            self.administrator = AdminClient({"bootstrap.servers": self.bootstrap})
+            self.administrator = AdminClient(self.connection)
         return self.administrator
 
     def create_topic(self, topic: str, partitions: int, config: dict[str, str]) -> bool:
@@ -250,9 +251,7 @@ class Driver:
         return True
 
     def share_subscribe(self, group: str, topics: list[str]) -> bool:
-        self.sharer = ShareConsumer(
-            {"bootstrap.servers": self.bootstrap, "group.id": group, "share.acknowledgement.mode": "explicit"}
-        )
+        self.sharer = ShareConsumer({**self.connection, "group.id": group, "share.acknowledgement.mode": "explicit"})
         self.sharer.subscribe(topics)
         return True
 

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import kafka
+import secured
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -36,7 +37,7 @@ def check(outcome: Any) -> None:
 
 class Driver:
     def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
+        self.connection = {"bootstrap_servers": bootstrap} | secured.kafka_python()
         self.consumer: KafkaConsumer | None = None
         self.producer: KafkaProducer | None = None
         self.administrator: KafkaAdminClient | None = None
@@ -49,7 +50,7 @@ class Driver:
     def produce(self, topic: str, partition: int, records: list[dict[str, Any]], compression: str, acks: str,
                 idempotent: bool, batch_bytes: int, max_request_bytes: int) -> list[int]:  # fmt: skip
         producer = KafkaProducer(
-            bootstrap_servers=self.bootstrap, acks="all" if acks == "all" else int(acks),
+            **self.connection, acks="all" if acks == "all" else int(acks),
             compression_type=None if compression == "none" else compression, enable_idempotence=idempotent,
             linger_ms=20, batch_size=batch_bytes, max_request_size=max_request_bytes)  # fmt: skip
         try:
@@ -67,9 +68,7 @@ class Driver:
 
     def open_producer(self, transactional_id: str | None, client_id: str, timeout_ms: int) -> bool:
         more = {"transactional_id": transactional_id, "transaction_timeout_ms": timeout_ms} if transactional_id else {}
-        self.producer = KafkaProducer(
-            bootstrap_servers=self.bootstrap, client_id=client_id, linger_ms=5, acks="all", **more
-        )
+        self.producer = KafkaProducer(**self.connection, client_id=client_id, linger_ms=5, acks="all", **more)
         if transactional_id:
             self.producer.init_transactions()
         return True
@@ -110,7 +109,7 @@ class Driver:
     # --- consuming -----------------------------------------------------------------------------------------------
 
     def settings(self, group: str | None, isolation: str) -> dict[str, Any]:
-        return {"bootstrap_servers": self.bootstrap, "group_id": group, "enable_auto_commit": False,
+        return {**self.connection, "group_id": group, "enable_auto_commit": False,
                 "auto_offset_reset": "earliest", "isolation_level": isolation}  # fmt: skip
 
     def subscribe(self, group: str, topics: list[str], protocol: str, strategy: str, session_ms: int, heartbeat_ms: int,
@@ -167,7 +166,7 @@ class Driver:
 
     def admin(self) -> KafkaAdminClient:
         if self.administrator is None:
-            self.administrator = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+            self.administrator = KafkaAdminClient(**self.connection)
         return self.administrator
 
     def create_topic(self, topic: str, partitions: int, config: dict[str, str]) -> bool:

@@ -13,6 +13,7 @@ import sys
 import threading
 from typing import Any
 
+import secured
 from loop import serve
 
 KEY, RECORD = "\x1f", "\x1e"
@@ -28,6 +29,7 @@ class Driver:
     def __init__(self, program: str, bootstrap: str) -> None:
         self.program = program
         self.bootstrap = bootstrap
+        self.security = [f"-X{name}={value}" for name, value in secured.librdkafka().items()]
         self.positions: dict[tuple[str, int], int] = {}
         self.isolation = "read_committed"
         self.settings: list[str] = []
@@ -42,7 +44,7 @@ class Driver:
         return f"kcat {found[1]} (librdkafka {found[2]})"
 
     def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        command = [self.program, "-b", self.bootstrap, "-m", "30", *args]
+        command = [self.program, "-b", self.bootstrap, *self.security, "-m", "30", *args]
         done = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
         )
@@ -81,9 +83,23 @@ class Driver:
 
     def send(self, topic: str, partition: int, records: list[dict[str, Any]]) -> None:
         """In a transaction the run stays open, and says which offsets it was given only when it ends."""
-        how = [self.program, "-b", self.bootstrap, "-P", "-t", topic, "-p", str(partition), "-K", KEY, "-D", RECORD]
+        how = [
+            self.program,
+            "-b",
+            self.bootstrap,
+            *self.security,
+            "-P",
+            "-t",
+            topic,
+            "-p",
+            str(partition),
+            "-K",
+            KEY,
+            "-D",
+            RECORD,
+        ]
         if not self.transactional:
-            self.run(*how[3:], *self.settings, stdin="".join(map(line, records)))
+            self.run(*how[3 + len(self.security) :], *self.settings, stdin="".join(map(line, records)))
             return
         begun = threading.Event()
         self.log = []

@@ -108,13 +108,16 @@ def test_a_public_key_is_no_secret_key() -> None:
         key_set(RSA).claims(f"{said}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}")
 
 
+@pytest.mark.filterwarnings("ignore:Key size should be")
 def test_keys_that_are_left_out() -> None:
     others = [
         SECRET.as_dict(),
         {"kty": "OKP"},
+        {"kty": ["RSA"]},
         {"kty": "EC", "crv": "P-256"},
         7,
         {**EC.as_dict(private=False), "use": "enc"},
+        RSAKey.generate_key(1024, {"kid": "weak"}).as_dict(private=False),
     ]
     keys = KeySet()
     keys.replace(json.dumps({"keys": [*others, RSA.as_dict(private=False)]}).encode())
@@ -141,6 +144,17 @@ def test_a_new_document_takes_the_place_of_the_old_one() -> None:
     keys.replace(document(RSA))
     with pytest.raises(InvalidToken):
         keys.claims(signed(EC, "ES256"))
+
+
+def test_a_key_that_is_not_in_the_set_is_asked_for() -> None:
+    asked: list[str] = []
+    validate = TokenValidator(key_set(RSA, EC), ClaimRules(), lambda: NOW_S * 1000, asked.append)
+    for key_id in ("unknown", "rsa", "ec"):
+        with pytest.raises(InvalidToken):
+            validate(signed(OTHER_EC, "ES256", kid=key_id))
+    with pytest.raises(InvalidToken):
+        validate(signed(OTHER_EC, "ES256"))
+    assert asked == ["unknown"]
 
 
 def test_parts_of_a_token() -> None:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.api.authorization.audit import AUDIT
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.security.acls import CLUSTER_NAME, AclOperation, ResourceType
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from barnabas.security.principal import Principal
 
 __all__ = ["DENIED", "Asker", "Decisions"]
-
-audit = logging.getLogger("kafka.authorizer.logger")
 
 TRACE = 5
 KEPT = 10_000
@@ -141,7 +140,7 @@ class Asker:
         """
         is_allowed = self.decides(operation, kind, name)
         level = logging.DEBUG if is_allowed else logging.INFO if is_loud else TRACE
-        if audit.isEnabledFor(level):
+        if AUDIT.isEnabledFor(level):
             self._write(level, operation, kind, name, is_allowed=is_allowed, times=times)
         return is_allowed
 
@@ -176,7 +175,7 @@ class Asker:
             is_allowed = self.decides(operation, kind, name)
             if is_allowed:
                 found |= 1 << operation
-            if audit.isEnabledFor(TRACE):
+            if AUDIT.isEnabledFor(TRACE):
                 self._write(TRACE, operation, kind, name, is_allowed=is_allowed, times=1)
         return found
 
@@ -203,7 +202,7 @@ class Asker:
                 continue
             named.append(name)
             (allowed if self.decides(operation, kind, name) else denied).append(element)
-        if audit.isEnabledFor(logging.INFO if denied and is_loud else logging.DEBUG):
+        if AUDIT.isEnabledFor(logging.INFO if denied and is_loud else logging.DEBUG):
             for name, times in Counter(named).items():
                 await pace(RECORD)
                 self.may(operation, kind, name, is_loud=is_loud, times=times)
@@ -223,7 +222,7 @@ class Asker:
             name = name_of(element)
             is_allowed = name is None or self.decides(operation, kind, name)
             (allowed if is_allowed else denied).append(element)
-        if audit.isEnabledFor(logging.INFO if denied else logging.DEBUG):
+        if AUDIT.isEnabledFor(logging.INFO if denied else logging.DEBUG):
             for name, times in Counter(map(name_of, [*denied, *allowed])).items():
                 if name is not None:
                     self.may(operation, kind, name, times=times)
@@ -238,7 +237,7 @@ class Asker:
         self, level: int, operation: AclOperation, kind: ResourceType, name: str, *, is_allowed: bool, times: int
     ) -> None:
         decision = self._authorizer.explain(self.principal, self._host, operation, kind, name)
-        audit.log(
+        AUDIT.log(
             level,
             "Principal = %s is %s operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s with "
             "resourceRefCount = %d based on rule %s",

@@ -5,7 +5,7 @@ the old keys stay while the server is away.
 
 - Signatures are RS, PS and ES of 256, 384 and 512 bits. `none` and HMAC are refused, and so is a token with a `crit` that is not known.
 - A token with a key id is checked by keys of this id only. One without is checked by each key of the fitting type.
-- Keys for encryption, secret keys and keys of types that are not known are left out of the set.
+- Keys for encryption, secret keys, RSA keys under 2048 bits and keys of types that are not known are left out of the set.
 
 Sources: RFC 7515, RFC 7517, RFC 8725; KIP-768; Kafka's `RefreshingHttpsJwksVerificationKeyResolver`, `JwksFileVerificationKeyResolver`.
 """
@@ -26,13 +26,26 @@ from barnabas.words.requirements import install_command
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
-__all__ = ["JWKS_ENDPOINT_URL", "KeySet", "TokenValidator"]
+__all__ = ["JWKS_ENDPOINT_URL", "KeySet", "TokenValidator", "UnknownKey"]
 
 JWKS_ENDPOINT_URL = "sasl.oauthbearer.jwks.endpoint.url"
 
 _KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC"}
 _ALGORITHMS = [f"{kind}{bits}" for kind in _KEY_TYPES for bits in (256, 384, 512)]
 _MOST_KEYS = 100
+_RSA_BITS_MIN = 2048
+
+
+class UnknownKey(InvalidToken):
+    """A token names a key that the key set does not have.
+
+    Attributes:
+        key_id: as the token spells it.
+    """
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__("the token is signed by a key that the key set does not have")
+        self.key_id = key_id
 
 
 class KeySet:
@@ -76,11 +89,14 @@ class KeySet:
             raise ValueError("is not a JSON document with keys (a JWK set)") from None
         found = []
         for key in listed[:_MOST_KEYS] if isinstance(listed, list) else []:
-            if not isinstance(key, dict) or key.get("kty") not in kinds or key.get("use", "sig") != "sig":
+            if not isinstance(key, dict) or key.get("kty") not in ("RSA", "EC") or key.get("use", "sig") != "sig":
                 continue
             try:
                 usable = kinds[key["kty"]].import_key(key)
+                is_weak = key["kty"] == "RSA" and usable.public_key.key_size < _RSA_BITS_MIN
             except (JoseError, ValueError, TypeError, KeyError):
+                continue
+            if is_weak:
                 continue
             key_id = key.get("kid")
             found.append((key_id if isinstance(key_id, str) else None, key["kty"], usable))
@@ -92,7 +108,7 @@ class KeySet:
         """Return the claims of a token whose signature one of the keys has made.
 
         Raises:
-            InvalidToken: none of them has, or this is not a signed token.
+            InvalidToken: none of them has, or this is not a signed token. UnknownKey: the set has no key of this id.
         """
         from joserfc import jwt
         from joserfc.errors import JoseError
@@ -106,6 +122,8 @@ class KeySet:
             for known, kind, key in self._keys
             if kind == _KEY_TYPES[str(algorithm)[:2]] and (key_id is None or known == key_id)
         ]
+        if not keys and isinstance(key_id, str) and not self.knows(key_id):
+            raise UnknownKey(key_id)
         if not keys:
             raise InvalidToken("the token is signed by a key that the key set does not have")
         for key in keys:
@@ -121,15 +139,29 @@ class TokenValidator:
 
     Args:
         now_ms: returns the time in epoch milliseconds.
+        ask_for: takes the id of a key that a token names and the set does not have.
     """
 
-    def __init__(self, keys: KeySet, rules: ClaimRules, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        keys: KeySet,
+        rules: ClaimRules,
+        now_ms: Callable[[], int],
+        ask_for: Callable[[str], None] | None = None,
+    ) -> None:
         self._keys = keys
         self._rules = rules
         self._now_ms = now_ms
+        self._ask_for = ask_for
 
     def __call__(self, token: str) -> BearerToken:
-        return checked_claims(self._keys.claims(token), self._rules, self._now_ms())
+        try:
+            claims = self._keys.claims(token)
+        except UnknownKey as unknown:
+            if self._ask_for is not None:
+                self._ask_for(unknown.key_id)
+            raise
+        return checked_claims(claims, self._rules, self._now_ms())
 
 
 def json_part(token: str, index: int) -> dict[str, object]:

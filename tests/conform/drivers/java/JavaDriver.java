@@ -7,9 +7,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
@@ -84,7 +88,34 @@ public final class JavaDriver {
     static Properties settings(String bootstrap) {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", bootstrap);
+        String file = System.getenv("CARD_SECURITY");
+        if (file != null) {
+            try {
+                secure(settings, JSON.readTree(Path.of(file).toFile()));
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
+            }
+        }
         return settings;
+    }
+
+    private static void secure(Properties settings, JsonNode way) throws IOException {
+        settings.put("security.protocol", way.get("protocol").asText());
+        settings.put("ssl.truststore.type", "PEM");
+        settings.put("ssl.truststore.location", way.get("ca").asText());
+        if (way.hasNonNull("certificate")) {
+            settings.put("ssl.keystore.type", "PEM");
+            settings.put("ssl.keystore.certificate.chain", Files.readString(Path.of(way.get("certificate").asText())));
+            settings.put("ssl.keystore.key", Files.readString(Path.of(way.get("key").asText())));
+        }
+        if (way.hasNonNull("mechanism")) {
+            String mechanism = way.get("mechanism").asText();
+            String module = mechanism.equals("PLAIN") ? "plain.PlainLoginModule" : "scram.ScramLoginModule";
+            settings.put("sasl.mechanism", mechanism);
+            settings.put("sasl.jaas.config", String.format(
+                "org.apache.kafka.common.security.%s required username=\"%s\" password=\"%s\";",
+                module, way.get("user").asText(), way.get("password").asText()));
+        }
     }
 
     static byte[] data(JsonNode value) {

@@ -5,6 +5,7 @@
 'use strict'
 
 const { randomUUID } = require('node:crypto')
+const { readFileSync } = require('node:fs')
 const readline = require('node:readline')
 const { CompressionCodecs, CompressionTypes, ConfigResourceTypes, Kafka, logLevel } = require('kafkajs')
 const SnappyCodec = require('kafkajs-snappy')
@@ -26,7 +27,18 @@ let received = []
 let owned = []
 
 function client(clientId) {
-  return new Kafka({ clientId, brokers: process.argv[2].split(","), logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 8 } })
+  const retry = { initialRetryTime: 50, retries: 8 }
+  return new Kafka({ clientId, brokers: process.argv[2].split(","), logLevel: logLevel.NOTHING, retry, ...secured() })
+}
+
+/** What the file that CARD_SECURITY names says of TLS and the login. */
+function secured() {
+  if (!process.env.CARD_SECURITY) return {}
+  const way = JSON.parse(readFileSync(process.env.CARD_SECURITY))
+  const ssl = { ca: readFileSync(way.ca) }
+  if (way.certificate) Object.assign(ssl, { cert: readFileSync(way.certificate), key: readFileSync(way.key) })
+  if (!way.mechanism) return { ssl }
+  return { ssl, sasl: { mechanism: way.mechanism.toLowerCase(), username: way.user, password: way.password } }
 }
 
 async function administrator() {

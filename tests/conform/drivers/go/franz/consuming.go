@@ -70,7 +70,7 @@ func (d *driver) subscribe(c *loop.Command) (any, error) {
 	if d.transactional != nil {
 		d.producer.Close()
 		d.producer = nil
-		options = append(append(options, d.transactional...), kgo.SeedBrokers(d.bootstrap...))
+		options = append(append(append(options, d.transactional...), secured()...), kgo.SeedBrokers(d.bootstrap...))
 		d.session, err = kgo.NewGroupTransactSession(options...)
 		if err == nil {
 			d.consumer = d.session.Client()

@@ -57,7 +57,7 @@ func version(*loop.Command) (any, error) {
 }
 
 func (d *driver) client(options ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append(options, kgo.SeedBrokers(d.bootstrap...))...)
+	return kgo.NewClient(append(append(options, secured()...), kgo.SeedBrokers(d.bootstrap...))...)
 }
 
 func (d *driver) close(*loop.Command) (any, error) {

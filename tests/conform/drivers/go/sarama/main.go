@@ -62,6 +62,7 @@ func config() *sarama.Config {
 	found.Metadata.Retry.Backoff = 100 * time.Millisecond
 	// Three would be used up after 0.4 s, while a broker that has just started takes its partitions.
 	found.Producer.Retry.Max = 50
+	secure(found)
 	return found
 }
 

@@ -40,7 +40,28 @@ pub type Answer = Result<Value, Failure>;
 pub fn config(bootstrap: &str) -> ClientConfig {
     let mut found = ClientConfig::new();
     found.set("bootstrap.servers", bootstrap).set("log_level", "0");
+    if let Ok(file) = std::env::var("CARD_SECURITY") {
+        secure(&mut found, &serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("JSON"));
+    }
     found
+}
+
+/// TLS and the login, from the file that CARD_SECURITY names.
+fn secure(found: &mut ClientConfig, way: &Value) {
+    let names = [
+        ("security.protocol", "protocol"),
+        ("ssl.ca.location", "ca"),
+        ("ssl.certificate.location", "certificate"),
+        ("ssl.key.location", "key"),
+        ("sasl.mechanism", "mechanism"),
+        ("sasl.username", "user"),
+        ("sasl.password", "password"),
+    ];
+    for (setting, name) in names {
+        if let Some(value) = way[name].as_str() {
+            found.set(setting, value);
+        }
+    }
 }
 
 /// A field that must be a text.

@@ -1,0 +1,46 @@
+package loop
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"os"
+)
+
+// Way is how a driver connects, from the file that CARD_SECURITY names.
+type Way struct {
+	Protocol    string `json:"protocol"`
+	Mechanism   string `json:"mechanism"`
+	User        string `json:"user"`
+	Password    string `json:"password"`
+	CA          string `json:"ca"`
+	Certificate string `json:"certificate"`
+	Key         string `json:"key"`
+}
+
+// Secured is the way of this run, or nil when the listener is a plain one.
+func Secured() *Way {
+	name := os.Getenv("CARD_SECURITY")
+	if name == "" {
+		return nil
+	}
+	data, err := os.ReadFile(name)
+	must(err)
+	way := new(Way)
+	must(json.Unmarshal(data, way))
+	return way
+}
+
+// TLS is the configuration of its connections.
+func (w *Way) TLS() *tls.Config {
+	authority, err := os.ReadFile(w.CA)
+	must(err)
+	found := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	found.RootCAs.AppendCertsFromPEM(authority)
+	if w.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(w.Certificate, w.Key)
+		must(err)
+		found.Certificates = []tls.Certificate{pair}
+	}
+	return found
+}
