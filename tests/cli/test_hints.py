@@ -22,6 +22,8 @@ SOURCE = ROOT / "src" / "barnabas"
 TYPED = {
     # These need a broker with an authorizer, or with users.
     "barnabas acl list": "barnabas acl list --help",
+    "barnabas token create": "barnabas token create --help",
+    "barnabas token describe": "barnabas token describe --help",
     "barnabas user create": "barnabas user create --help",
     "barnabas user password {}": "barnabas user password --help",
     "barnabas config alter topic NAME --set KEY=VALUE": "barnabas config alter topic orders --set retention.ms=-1",

@@ -26,9 +26,9 @@ from tests.conform.tool_process import ToolProcess
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
 
-# Apache Kafka serves these also: delegation tokens, voters of a quorum.
+# Apache Kafka serves these also: voters of a quorum.
 REST_SECONDS = 240
-NOT_ON_ONE_NODE = {38, 39, 40, 41, 80, 81}
+NOT_ON_ONE_NODE = {80, 81}
 LINES = "".join(f"key{i % 3}\tvalue {i}\n" for i in range(30))
 
 

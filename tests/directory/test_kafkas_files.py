@@ -101,6 +101,10 @@ PROPERTIES = Path(__file__).parents[1] / "config" / "properties"
 SERVER, BROKER = (PROPERTIES / "kafka-4.properties").read_text(), (PROPERTIES / "kafka-4-broker.properties").read_text()
 CONTROLLER = (PROPERTIES / "kafka-4-controller.properties").read_text()
 STATIC = SERVER.replace("bootstrap.servers=localhost:9093", "voters=1@localhost:9093,2@localhost:9094")
+USERS = (
+    "--add-scram", 'SCRAM-SHA-256=[name=alice,iterations=5000,salt="N3E=",password="alice-secret"]',
+    "-S", "SCRAM-SHA-512=[name=bob,salt=N3E=,saltedpassword=YCE=]",
+)  # fmt: skip
 JOINING = SERVER.replace("servers=localhost:9093", "servers=localhost:9093,localhost:9094")
 
 
@@ -138,7 +142,7 @@ def contents(folder: Path) -> dict[str, object]:
     ("text", "options"),
     [
         (STATIC, []),
-        (SERVER, ["--standalone"]),
+        (SERVER, ["--standalone", *USERS]),
         (JOINING, ["--initial-controllers", PAIR]),
         (JOINING, ["--no-initial-controllers"]),
         (BROKER, []),

@@ -6,6 +6,7 @@ import pytest
 
 from barnabas.config.config_table import config_schema
 from barnabas.config.listener_security import HONOURED
+from barnabas.config.token_settings import TOKEN_SETTINGS
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType, ConfigType
 from barnabas.metadata.security_settings import is_secret, shown, unserved
 
@@ -76,7 +77,7 @@ def test_defaults_ask_for_nothing() -> None:
 def test_the_table_says_which_settings_stop_the_start() -> None:
     said = {name for name, key in KEYS.items() if "any value but the default stops the start" in key.documentation}
     asking = {name for name in KEYS if unserved(name, _other_than_default(name), KEYS)}
-    assert said == asking - HONOURED - {"authorizer.class.name"}
+    assert said == asking - HONOURED - TOKEN_SETTINGS - {"authorizer.class.name"}
 
 
 def _other_than_default(name: str) -> str:

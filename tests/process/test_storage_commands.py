@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from barnabas.log.disk import OsDisk
 from barnabas.metadata.bootstrap import read_bootstrap
 from barnabas.process.storage_commands import run_storage
-from barnabas.protocol.messages import FeatureLevelRecord
+from barnabas.protocol.messages import FeatureLevelRecord, UserScramCredentialRecord
 from barnabas.protocol.primitives import uuid_from_str, uuid_to_str
 from barnabas.raft.voters import VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
+from barnabas.security.sasl.scram_keys import ScramCredential, ScramMechanism, credential_of_password
 
 VOTER_1 = "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg"
 VOTER_2 = "2@[::1]:9094:MvDxzVmcRsaTz33bUuRU6A"
@@ -279,7 +281,8 @@ def test_an_older_release_and_levels_of_features(tmp_path: Path) -> None:
         (["-I", "1@localhost:9093:AAAAAAAAAAAAAAAAAAAAAA"], "must be ID@HOST:PORT:DIRECTORY-ID"),
         (["-I", f"{VOTER_1},1@b:9:MvDxzVmcRsaTz33bUuRU6A"], "--initial-controllers names node 1 twice"),
         (["-I", f"{VOTER_1},2@b:9:JEXY6aqzQY-32P5TStzaFg"], "names directory JEXY6aqzQY-32P5TStzaFg twice"),
-        (["-S", "SCRAM-SHA-256=[name=alice,password=hunter2]"], "--add-scram is not supported yet"),
+        (["-S", "SCRAM-SHA-256=[password=hunter2]"], "--add-scram: name is missing"),
+        (["-S", "SCRAM-SHA-256=[name=alice,hunter2]"], "--add-scram: a part has no equals sign"),
     ],
 )
 def test_what_cannot_be_formatted_leaves_nothing(
@@ -318,3 +321,58 @@ def test_the_environment_names_the_cluster(
     monkeypatch.setenv("CLUSTER_ID", "4L6g3nShT-eMCtK--X86sw")
     assert run_storage(["format"]) == 0
     assert capsys.readouterr().out == f"Formatted {tmp_path}/data for node 5 of cluster 4L6g3nShT-eMCtK--X86sw.\n"
+
+
+def users_in(tmp_path: Path) -> dict[tuple[str, int], ScramCredential]:
+    """Return the users that a formatted directory begins with, by name and mechanism."""
+    return {
+        (each.name, each.mechanism): ScramCredential(each.salt, each.stored_key, each.server_key, each.iterations)
+        for each in read_bootstrap(OsDisk(), str(tmp_path / "data")) or ()
+        if isinstance(each, UserScramCredentialRecord)
+    }
+
+
+def test_the_first_users_are_among_the_first_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "SCRAM-SHA-256=[name=alice,iterations=5000,salt=N3E=,password=hunter2]",
+        "SCRAM-SHA-512=[name=bob,password=b]",
+    ]
+    assert run_storage(["format", "--data-dir", str(tmp_path / "data"), "-S", words[0], "--add-scram", words[1]]) == 0
+    users = users_in(tmp_path)
+    assert users["alice", 1] == credential_of_password(ScramMechanism.SCRAM_SHA_256, "hunter2", b"7q", 5000)
+    bob = users["bob", 2]
+    assert bob == credential_of_password(ScramMechanism.SCRAM_SHA_512, "b", bob.salt)
+    printed = capsys.readouterr()
+    assert "hunter2" not in printed.out + printed.err
+
+
+@pytest.mark.parametrize("variable", [None, "one for all"])
+def test_a_password_need_not_be_an_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None
+) -> None:
+    """A user has one password for all mechanisms; each user's is a line of the input."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("of alice\nof bob\n"))
+    monkeypatch.delenv("BARNABAS_USER_PASSWORD", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("BARNABAS_USER_PASSWORD", variable)
+    users = ["SCRAM-SHA-256=[name=alice]", "SCRAM-SHA-512=[name=alice]", "SCRAM-SHA-512=[name=bob]"]
+    options = [word for user in users for word in ("-S", user)]
+    assert run_storage(["format", "--data-dir", str(tmp_path / "data"), *options]) == 0
+    found = users_in(tmp_path)
+    for (name, number), kept in found.items():
+        mechanism = next(each for each in ScramMechanism if each.number == number)
+        assert kept == credential_of_password(mechanism, variable or f"of {name}", kept.salt)
+    assert found.keys() == {("alice", 1), ("alice", 2), ("bob", 2)}
+
+
+def test_an_empty_password_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("BARNABAS_USER_PASSWORD", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run_storage(["format", "--data-dir", str(tmp_path / "data"), "-S", "SCRAM-SHA-256=[name=alice]"]) == 1
+    assert capsys.readouterr().err == (
+        "error: --add-scram: the password of alice is empty (type one, or give one by BARNABAS_USER_PASSWORD or a line of the standard"
+        " input)\n"
+    )
+    assert not (tmp_path / "data").exists()

@@ -72,6 +72,10 @@ APIS: dict[int, Api] = {
     35: _api("describe_log_dirs", 1, 5),
     36: _api("sasl_authenticate", 0, 2),
     37: _api("create_partitions", 0, 3),
+    38: _api("create_delegation_token", 1, 3),
+    39: _api("renew_delegation_token", 1, 2),
+    40: _api("expire_delegation_token", 1, 2),
+    41: _api("describe_delegation_token", 1, 3),
     42: _api("delete_groups", 0, 3),
     43: _api("elect_leaders", 0, 2),
     44: _api("incremental_alter_configs", 0, 1),
@@ -112,6 +116,7 @@ APIS: dict[int, Api] = {
     91: _api("alter_share_group_offsets", 0, 0),
     92: _api("delete_share_group_offsets", 0, 0),
     93: _api("streams_group_topology_description_update", 0, 0),
+    94: _api("unregister_controller", 0, 0),
 }
 
 UNSTABLE = {22: (6, ("unstable.api.versions.enable", "transaction.two.phase.commit.enable"))}

@@ -5,7 +5,7 @@
 - A broker sends what its clients want of the controller in an Envelope (KIP-590).
 - Administrators who dial a controller (`--bootstrap-controller`, KIP-919) send the rest. Requests that change something, or that only
   the leader of the quorum knows the answer to, get NOT_CONTROLLER from a controller that is not the active one.
-- Delegation tokens are missing here as on brokers.
+- DescribeDelegationToken is in the table and has no answer but an error, as in Kafka.
 
 Sources: the `listeners` of Kafka's message definitions, `ControllerApis`; KIP-500, KIP-595, KIP-919.
 """
@@ -34,6 +34,10 @@ CONTROLLER_APIS: dict[int, Api] = {
     33: APIS[33],
     36: APIS[36],
     37: APIS[37],
+    38: APIS[38],
+    39: APIS[39],
+    40: APIS[40],
+    41: APIS[41],
     43: APIS[43],
     44: APIS[44],
     45: APIS[45],
@@ -59,4 +63,5 @@ CONTROLLER_APIS: dict[int, Api] = {
     80: _own("voter_changes", 0, 1),
     81: _own("voter_changes", 0, 0),
     82: _own("voter_changes", 0, 0),
+    94: APIS[94],
 }

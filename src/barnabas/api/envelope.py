@@ -73,6 +73,7 @@ async def handle(context: ControllerContext, request: EnvelopeRequest) -> Envelo
         local_host=outer.local_host,
         local_port=outer.local_port,
         principal=principal,
+        security_protocol=None,
     )
     # The handlers may wait, and the frame of the envelope is gone then.
     frame = memoryview(bytes(request.request_data))

@@ -41,6 +41,7 @@ COMMANDS = {
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
     "user": Command("barnabas.cli.user:user", "Users of SCRAM: list, create, delete."),
+    "token": Command("barnabas.cli.token:token", "Delegation tokens: create, renew, expire."),
     "acl": Command("barnabas.cli.acl:acl", "Access control lists: who may do what."),
     "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),
     "perf": Command("barnabas.cli.perf:perf", "Load a cluster: throughput and latency."),

@@ -7,7 +7,6 @@ other users of the machine could read it.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 
 import click
@@ -15,6 +14,7 @@ import click
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import Admin
+from barnabas.given_secret import given_secret
 from barnabas.security.sasl.scram_keys import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism, new_salt
 from barnabas.words.nearest import did_you_mean
 
@@ -149,12 +149,7 @@ def _password() -> str:
     Raises:
         Failure: it is empty.
     """
-    found = os.environ.get(PASSWORD_VARIABLE)
-    if found is None:
-        if sys.stdin.isatty():
-            found = str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
-        else:
-            found = sys.stdin.readline().rstrip("\r\n")
+    found = given_secret(PASSWORD_VARIABLE, "Password", is_new=True)
     if not found:
         raise Failure("the password is empty", f"type one, or give one by {PASSWORD_VARIABLE} or the standard input")
     return found

@@ -24,6 +24,7 @@ from barnabas.client import (
     brokers,
     configs,
     cuts,
+    delegation_tokens,
     elections,
     group_descriptions,
     group_offsets,
@@ -176,6 +177,11 @@ class Admin(Closeable):
     list_users = _method(scram_users.list_users)
     set_password = _method(scram_users.set_password)
     delete_password = _method(scram_users.delete_password)
+
+    create_token = _method(delegation_tokens.create_token)
+    renew_token = _method(delegation_tokens.renew_token)
+    expire_token = _method(delegation_tokens.expire_token)
+    describe_tokens = _method(delegation_tokens.describe_tokens)
 
     list_acls = _method(acls.list_acls)
     create_acls = _method(acls.create_acls)

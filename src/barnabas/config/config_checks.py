@@ -9,6 +9,7 @@ from barnabas.config.early_start import early_start_listeners
 from barnabas.config.listener_security import check_mechanisms, is_honoured, why_unused
 from barnabas.config.metrics_settings import check_metrics_settings
 from barnabas.config.node_roles import NodeRoles
+from barnabas.config.token_settings import TOKEN_SETTINGS
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
 from barnabas.metadata.security_settings import shown, unserved
@@ -74,7 +75,7 @@ def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], co
 
     A setting of listeners is honoured if barnabas knows it and a listener has TLS or SASL; see `listener_security`.
     """
-    honoured = of_authorizer(given)
+    honoured = of_authorizer(given) | TOKEN_SETTINGS
     asking = [name for name, text in sorted(given.items()) if name not in honoured and unserved(name, text, keys)]
     unknown = [shown(name, given[name], keys) for name in asking if not is_honoured(name, config)]
     if unknown:

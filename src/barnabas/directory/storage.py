@@ -1,7 +1,7 @@
 """Format and describe a data directory, for `barnabas storage` and the first start.
 
     meta.properties            cluster.id, node.id, directory.id: the owner of the directory
-    bootstrap.checkpoint       the feature levels that the first controller writes into a fresh metadata log
+    bootstrap.checkpoint       the feature levels and the users that the first controller writes into a fresh metadata log
     __cluster_metadata-0/00000000000000000000-0000000000.checkpoint
                                the first voters of a quorum that can change: this node alone (`--standalone`), or those of
                                `--initial-controllers`. A node of a static quorum has none, nor has one that joins a quorum.
@@ -26,6 +26,7 @@ from barnabas.log.log_manager import LOCK_FILE
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.metadata.bootstrap import BOOTSTRAP_CHECKPOINT, bootstrap_records, default_levels
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
+from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.snapshots import build_bootstrap, build_voters_checkpoint
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid, uuid_from_str, uuid_to_str
 from barnabas.quorum.metadata_log import DIRECTORY, checkpoint_name, controller_endpoints
@@ -57,6 +58,7 @@ def format_directory(
     levels: Mapping[str, int] | None = None,
     standalone: bool = True,
     initial_voters: VoterSet | None = None,
+    users: Sequence[MetadataRecord] = (),
 ) -> MetaProperties:
     """Format an empty directory for this node.
 
@@ -65,6 +67,7 @@ def format_directory(
         levels: levels of features that are not the default ones of this metadata.version.
         standalone: this node is the only voter of a new quorum; if there are no `initial_voters`.
         initial_voters: the first voters of a quorum; this node gets the directory id that they name for it.
+        users: records of the first users of SCRAM.
 
     Raises:
         CannotStart: the directory is formatted already.
@@ -82,7 +85,7 @@ def format_directory(
         voters = VoterSet.of([Voter(node_id, uuid_from_str(directory_id), controller_endpoints(config))])
     disk.mkdir(root)
     records = bootstrap_records(metadata_version, {**default_levels(metadata_version), **(levels or {})})
-    bootstrap = build_bootstrap(records, metadata_version, now_ms)
+    bootstrap = build_bootstrap([*records, *users], metadata_version, now_ms)
     disk.write_file_atomic(f"{root}/{BOOTSTRAP_CHECKPOINT}", bootstrap, sync=sync)
     checkpoint = f"{root}/{DIRECTORY}/{checkpoint_name(SnapshotId(0, 0))}"
     if voters is not None:

@@ -1,4 +1,4 @@
-"""The registrations of brokers and controllers: BrokerRegistration, UnregisterBroker, ControllerRegistration.
+"""The registrations of brokers and controllers: BrokerRegistration, UnregisterBroker, ControllerRegistration, UnregisterController.
 
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced; `broker_fencing` has the rest of a broker's
   life. The same incarnation may register again; another incarnation with the same id replaces it once the old one is fenced, or shuts
@@ -18,7 +18,11 @@ from barnabas.metadata.batches import Batches
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.directory_ids import is_reserved
-from barnabas.metadata.metadata_version import CONTROLLER_REGISTRATION_SINCE, DIRECTORY_ASSIGNMENT_SINCE
+from barnabas.metadata.metadata_version import (
+    CONTROLLER_REGISTRATION_SINCE,
+    CONTROLLER_UNREGISTRATION_SINCE,
+    DIRECTORY_ASSIGNMENT_SINCE,
+)
 from barnabas.metadata.partition_leaders import on_broker_crashed, on_broker_gone
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -177,6 +181,28 @@ def register_controller(
         ],
     )
     return ControllerResult(messages.ControllerRegistrationResponse(error_message=None), [registration])
+
+
+def unregister_controller(
+    view: ControllerView, request: messages.UnregisterControllerRequest
+) -> ControllerResult[messages.UnregisterControllerResponse]:
+    """Answer one UnregisterController: forget the registration of a controller that is gone for good (KIP-1312).
+
+    Raises:
+        KafkaError: INVALID_REQUEST: it is this controller; UNSUPPORTED_VERSION before metadata.version 4.4-IV2;
+            CONTROLLER_ID_NOT_REGISTERED.
+    """
+    controller_id = request.controller_id
+    if controller_id == view.settings.node_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Controller cannot unregister itself while it is active.")
+    if _metadata_version(view) < CONTROLLER_UNREGISTRATION_SINCE:
+        message = "The current MetadataVersion is too old to support controller unregistration."
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
+    if controller_id not in view.image.cluster.controllers:
+        message = f"Controller ID {controller_id} is not currently registered."
+        raise KafkaError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, message)
+    record = messages.UnregisterControllerRecord(controller_id=controller_id)
+    return ControllerResult(messages.UnregisterControllerResponse(), [record])
 
 
 def unregister_broker(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from barnabas.metadata.controller_view import PartitionQuota
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
+from barnabas.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,6 +38,7 @@ class ControllerRequest(NamedTuple):
     mutation_quota: PartitionQuota | None
     is_long: bool
     future: asyncio.Future[Any]
+    principal: Principal = ANONYMOUS
 
     def is_late(self, now_ms: int) -> bool:
         """Return whether it is too late to begin."""

@@ -20,6 +20,8 @@ from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid
 from barnabas.raft.raft_node import RaftNode
+from barnabas.security.delegation_tokens import TokenSettings
+from barnabas.security.principal import ANONYMOUS, Principal
 
 Response = TypeVar("Response")
 
@@ -65,7 +67,7 @@ NO_ERROR = ApiError(ErrorCode.NONE)
 
 
 class ControllerSettings(NamedTuple):
-    """The node's settings that the controller uses; `max_idle_interval_ms` 0 writes no NoOpRecord."""
+    """The node's settings that the controller uses; `max_idle_interval_ms` 0: no NoOpRecord; `tokens` None: no delegation tokens."""
 
     node_id: int
     cluster_id: str
@@ -77,6 +79,7 @@ class ControllerSettings(NamedTuple):
     leader_imbalance_check_interval_ms: int = 300_000
     unclean_leader_election_interval_ms: int = 300_000
     max_idle_interval_ms: int = 0
+    tokens: TokenSettings | None = None
 
 
 class PartitionQuota(Protocol):
@@ -100,6 +103,7 @@ class ControllerView(NamedTuple):
         quorum: the quorum's node; the first record of the result lands at its `end_offset`.
         version: of the request.
         partition_quota: counts the partitions that the request creates or deletes; None if the client has no limit.
+        principal: who sent the request.
     """
 
     image: MetadataImage
@@ -111,6 +115,7 @@ class ControllerView(NamedTuple):
     sessions: BrokerSessions
     version: int = 0
     partition_quota: PartitionQuota | None = None
+    principal: Principal = ANONYMOUS
 
     @property
     def now_ms(self) -> int:

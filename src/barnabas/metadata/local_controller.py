@@ -156,10 +156,10 @@ class LocalController:
             may then still be committed), or what the API's manager raises.
         """
         if client is None:
-            return self._ask(api_key, version, request, deadline_ms, mutation_quota, is_long)
+            return self._ask(api_key, version, request, principal, deadline_ms, mutation_quota, is_long)
 
         def ask(allowed: Message) -> asyncio.Future[Any]:
-            return self._ask(api_key, version, allowed, deadline_ms, mutation_quota, is_long)
+            return self._ask(api_key, version, allowed, principal, deadline_ms, mutation_quota, is_long)
 
         answer = self._guarded(api_key, version, request, principal, client, ask)
         audit = self.audits.get(api_key)
@@ -198,6 +198,7 @@ class LocalController:
         api_key: int,
         version: int,
         request: Message,
+        principal: Principal,
         deadline_ms: int | None,
         mutation_quota: PartitionQuota | None,
         is_long: bool,
@@ -206,7 +207,9 @@ class LocalController:
         if deadline_ms is not None:
             deadline_ms = self._clock.to_monotonic_ms(deadline_ms)
         future = self._create_future()
-        asked = ControllerRequest(api_key, version, request, deadline_ms, expires_ms, mutation_quota, is_long, future)
+        asked = ControllerRequest(
+            api_key, version, request, deadline_ms, expires_ms, mutation_quota, is_long, future, principal
+        )
         is_of_quorum = api_key in _VOTER_KEYS and self.voters is not None and self._loop is not None
         if is_of_quorum and self.driver.node.is_leader and not self._closed:
             # The leader of the quorum answers these itself, without the metadata.

@@ -17,6 +17,16 @@ from barnabas.protocol.api_keys import ApiKey
 
 Manager = Callable[[ControllerView, Any], ControllerResult[Any]]
 
+_OF_SECURITY = (
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+)
+"""The APIs of `security_managers`."""
+
 
 @cache
 def manager_of(api_key: int) -> Manager | None:
@@ -30,6 +40,8 @@ def manager_of(api_key: int) -> Manager | None:
             return cluster_control.unregister_broker
         case ApiKey.CONTROLLER_REGISTRATION:
             return cluster_control.register_controller
+        case ApiKey.UNREGISTER_CONTROLLER:
+            return cluster_control.unregister_controller
         case ApiKey.ALTER_PARTITION:
             from barnabas.metadata.alter_partition import alter_partition
 
@@ -62,14 +74,6 @@ def manager_of(api_key: int) -> Manager | None:
             from barnabas.metadata.client_quota_control import alter_client_quotas
 
             return alter_client_quotas
-        case ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
-            from barnabas.metadata.scram_control import alter_credentials
-
-            return alter_credentials
-        case ApiKey.CREATE_ACLS | ApiKey.DELETE_ACLS:
-            from barnabas.metadata import acl_control
-
-            return acl_control.create_acls if api_key == ApiKey.CREATE_ACLS else acl_control.delete_acls
         case ApiKey.ELECT_LEADERS:
             from barnabas.metadata.elect_leaders import elect_leaders
 
@@ -91,5 +95,9 @@ def manager_of(api_key: int) -> Manager | None:
             from barnabas.metadata.producer_ids_control import allocate_producer_ids
 
             return allocate_producer_ids
+        case _ if api_key in _OF_SECURITY:
+            from barnabas.metadata.security_managers import SECURITY_MANAGERS
+
+            return SECURITY_MANAGERS[api_key]
         case _:
             return None

@@ -48,12 +48,16 @@ FEATURES: dict[str, FeatureRange] = {
     "transaction.version": FeatureRange(0, 2, 2),
 }
 KRAFT_VERSION = FeatureRange(0, 1, 1)
+DELEGATION_TOKENS_SINCE = 14
+"""3.6-IV2, the first metadata.version with delegation tokens."""
 CONTROLLER_REGISTRATION_SINCE = 15
 """3.7-IV0, the first metadata.version with which controllers register (KIP-919)."""
 DIRECTORY_ASSIGNMENT_SINCE = 17
 """3.7-IV2, the first metadata.version with directories in registrations and partitions (KIP-858)."""
 CIDR_ACLS_SINCE = 32
 """4.4-IV1, the first metadata.version with ranges of addresses as hosts of ACLs."""
+CONTROLLER_UNREGISTRATION_SINCE = 33
+"""4.4-IV2, the first metadata.version that forgets the registration of a controller (KIP-1312)."""
 OLDEST_FORMAT = 21
 """The lowest metadata.version that a fresh directory may have: 3.9-IV0, the first with kraft.version 1."""
 

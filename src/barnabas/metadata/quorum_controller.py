@@ -52,12 +52,14 @@ from barnabas.metadata.metadata_loader import MetadataLoader, OwnChange
 from barnabas.metadata.no_op_records import NoOpRecords
 from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
+from barnabas.metadata.token_sweep import TokenSweep
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
+from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.steps import run_on_the_spot
 from barnabas.turns import ELEMENT, is_long, next_turn
 
@@ -175,6 +177,7 @@ class QuorumController:
         self.sessions = BrokerSessions(settings.broker_session_timeout_ms)
         self.is_active = True
         self._elections = PeriodicElections()
+        self._token_sweep = TokenSweep()
         self._no_ops = NoOpRecords()
         self._loader = loader
         # The state after everything that was appended.
@@ -235,7 +238,7 @@ class QuorumController:
         in_batches = False
         try:
             manager = self._manager_of(request)
-            view = self._view(request.version, request.mutation_quota)
+            view = self._view(request.version, request.mutation_quota, request.principal)
             result = await self._compute(request.is_long, manager, view, request.body)
             if result.batches is not None:
                 in_batches = True
@@ -306,7 +309,9 @@ class QuorumController:
         else:
             request.future.set_result(result.response)
 
-    def _view(self, version: int = 0, mutation_quota: PartitionQuota | None = None) -> ControllerView:
+    def _view(
+        self, version: int = 0, mutation_quota: PartitionQuota | None = None, principal: Principal = ANONYMOUS
+    ) -> ControllerView:
         return ControllerView(
             self._latest,
             self.settings,
@@ -317,6 +322,7 @@ class QuorumController:
             self.sessions,
             version,
             mutation_quota,
+            principal,
         )
 
     def _append(self, change: _Change, request: ControllerRequest | None) -> None:
@@ -376,7 +382,7 @@ class QuorumController:
         return value
 
     def tick(self) -> None:
-        """Time out requests, fence brokers whose session has expired, hold elections, show that the quorum works."""
+        """Time out requests, fence brokers whose session has expired, hold elections, remove expired tokens, show that the quorum works."""
         now_ms = self._clock.monotonic_ms()
         for request in self._early:
             request.fail_if_late(now_ms)
@@ -410,7 +416,7 @@ class QuorumController:
                     self._append(_change(self._view(), ControllerResult(None, records)), None)
             except (KafkaError, BatchTooLarge) as error:
                 if self.is_active:
-                    logger.warning("Cannot write what is due, fenced brokers, elections or a NoOpRecord: %s", error)
+                    logger.warning("Cannot write what is due, such as fenced brokers or elections: %s", error)
                 return
             finally:
                 self._is_computing = False
@@ -419,4 +425,9 @@ class QuorumController:
                 await next_turn()
 
     def _due(self, view: ControllerView) -> Batches | None:
-        return broker_fencing.fence_stale(view) or self._elections.due(view) or self._no_ops.due(view)
+        return (
+            broker_fencing.fence_stale(view)
+            or self._elections.due(view)
+            or self._token_sweep.due(view)
+            or self._no_ops.due(view)
+        )

@@ -18,12 +18,37 @@ from barnabas.security.sasl.scram_keys import ScramCredential
 
 
 class DelegationToken(NamedTuple):
+    """A delegation token; principals are texts such as `User:alice`, times epoch milliseconds."""
+
     owner: str
     requester: str
     renewers: tuple[str, ...]
     issue_timestamp_ms: int
     max_timestamp_ms: int
     expiration_timestamp_ms: int
+
+    def is_expired(self, now_ms: int) -> bool:
+        """Return whether its time is over, by the wall clock."""
+        return self.expiration_timestamp_ms < now_ms or self.max_timestamp_ms < now_ms
+
+    def may_be_renewed_by(self, principal: str) -> bool:
+        """Return whether a principal may renew and expire it."""
+        return principal == self.owner or principal in self.renewers
+
+    def is_known_to(self, principal: str) -> bool:
+        """Return whether a principal sees it without a right."""
+        return principal == self.requester or self.may_be_renewed_by(principal)
+
+    def record(self, token_id: str) -> messages.DelegationTokenRecord:
+        return messages.DelegationTokenRecord(
+            owner=self.owner,
+            requester=self.requester,
+            renewers=list(self.renewers),
+            issue_timestamp=self.issue_timestamp_ms,
+            max_timestamp=self.max_timestamp_ms,
+            expiration_timestamp=self.expiration_timestamp_ms,
+            token_id=token_id,
+        )
 
 
 class AclsImage(NamedTuple):
@@ -49,15 +74,7 @@ class DelegationTokensImage(NamedTuple):
 
     def records(self) -> Iterator[messages.DelegationTokenRecord]:
         for token_id, token in sorted(self.tokens.items()):
-            yield messages.DelegationTokenRecord(
-                owner=token.owner,
-                requester=token.requester,
-                renewers=list(token.renewers),
-                issue_timestamp=token.issue_timestamp_ms,
-                max_timestamp=token.max_timestamp_ms,
-                expiration_timestamp=token.expiration_timestamp_ms,
-                token_id=token_id,
-            )
+            yield token.record(token_id)
 
 
 class AclsDelta:

@@ -205,7 +205,9 @@ class Listener:
         self._count += 1
         connection_id = f"{local_host}:{local[1]}-{peer_host}:{peer[1]}-{self._count}"
         dialled = self.host if self._is_named else local_host
-        return ConnectionInfo(connection_id, self.name, peer_host, peer[1], dialled, local[1])
+        return ConnectionInfo(
+            connection_id, self.name, peer_host, peer[1], dialled, local[1], security_protocol=self.protocol
+        )
 
     def arrived(self, connection: Connection) -> None:
         """Admit a new connection now, queue it, or close it."""

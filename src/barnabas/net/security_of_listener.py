@@ -3,7 +3,8 @@
 It has two sides: of the connections that the listener accepts, and of those that this node dials to the same listener of others.
 
 Users of PLAIN are the options `user_NAME` of the listener's `sasl.jaas.config`, users of SCRAM the credentials in the metadata, as they are
-at each login. Users of OAUTHBEARER are the subjects of tokens (`bearer_tokens`).
+at each login. So are delegation tokens, which log in by SCRAM if the node has their secret.
+Users of OAUTHBEARER are the subjects of tokens (`bearer_tokens`).
 
 Source: Kafka's `SaslChannelBuilder`, `PlainServerCallbackHandler`, `ScramServerCallbackHandler`.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from barnabas.config.config import BrokerConfig
 from barnabas.config.endpoints import Listener as Endpoint
 from barnabas.config.listener_security import enabled_mechanisms, listener_settings, mechanism_setting
+from barnabas.config.token_settings import token_settings
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.net.bearer_tokens import bearer_tokens
 from barnabas.net.listener_security import MAX_RECEIVE_BYTES, ListenerSecurity
@@ -26,11 +28,12 @@ from barnabas.net.renewed_store import RenewedStore
 from barnabas.security.certificate_names import PrincipalMapper, certificate_name
 from barnabas.security.client_security import ClientSecurity, client_security
 from barnabas.security.jaas import parse_jaas
+from barnabas.security.principal import USER, Principal, principal_of_record
 from barnabas.security.sasl.mechanism import ServerMechanism
 from barnabas.security.sasl.oauth_messages import OAUTHBEARER
 from barnabas.security.sasl.plain import PlainServer
 from barnabas.security.sasl.scram_keys import ScramCredential, ScramMechanism
-from barnabas.security.sasl.scram_server import ScramServer, ScramUsers
+from barnabas.security.sasl.scram_server import ScramServer, ScramUsers, TokenCredential
 from barnabas.security.server_login import ServerLogin
 from barnabas.security.setting_error import SecuritySettingError
 from barnabas.security.tls_layer import TlsLayer
@@ -134,14 +137,16 @@ def _login(
         if name == OAUTHBEARER:
             makes[name], keys = bearer_tokens(config, endpoint, now_ms)
         else:
-            makes[name] = _mechanism(config, endpoint, name, image)
+            makes[name] = _mechanism(config, endpoint, name, image, now_ms)
     longest = {name: _max_reauth_ms(config, endpoint, name) for name in makes}
     return (lambda: ServerLogin(makes, now_ms=now_ms, max_reauth_ms=longest, delay_ms=delay_ms)), keys
 
 
-def _mechanism(config: BrokerConfig, endpoint: Endpoint, name: str, image: Callable[[], MetadataImage]) -> Make:
+def _mechanism(
+    config: BrokerConfig, endpoint: Endpoint, name: str, image: Callable[[], MetadataImage], now_ms: Callable[[], int]
+) -> Make:
     if name != "PLAIN":
-        return _scram(config, name, image)
+        return _scram(config, name, image, now_ms)
     jaas = mechanism_setting(config.properties, endpoint.name, name, "sasl.jaas.config")
     return _plain(jaas, f"listener.name.{endpoint.name.lower()}.{name.lower()}.sasl.jaas.config")
 
@@ -159,14 +164,27 @@ def _plain(jaas: str | None, setting: str) -> Make:
     return lambda during: PlainServer(users.get)
 
 
-def _scram(config: BrokerConfig, name: str, image: Callable[[], MetadataImage]) -> Make:
+def _scram(config: BrokerConfig, name: str, image: Callable[[], MetadataImage], now_ms: Callable[[], int]) -> Make:
     mechanism = ScramMechanism.of(name)
     assert mechanism is not None, name
 
     def credential(user: str) -> ScramCredential | None:
         return image().scram.credentials.get((user, mechanism.number))
 
-    users = ScramUsers(credential, lambda token_id: None, _secret(config))
+    secret, tokens = _secret(config), token_settings(config)
+
+    def token(token_id: str) -> TokenCredential | None:
+        if tokens is None:
+            return None
+        # Computed for an id that does not exist, too: the time tells a stranger nothing.
+        made = tokens.key.credential(mechanism, token_id, secret)
+        found = image().delegation_tokens.tokens.get(token_id)
+        if found is None or found.is_expired(now_ms()):
+            return None
+        owner = Principal(USER, principal_of_record(found.owner).name)
+        return TokenCredential(owner, found.expiration_timestamp_ms, made)
+
+    users = ScramUsers(credential, token, secret)
     return lambda during: ScramServer(mechanism, users, os.urandom, during)
 
 

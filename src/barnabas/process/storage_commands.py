@@ -1,7 +1,7 @@
 """`barnabas storage format|random-uuid|info`: Kafka's `kafka-storage`.
 
 Flags are Kafka's; `--data-dir` replaces the properties file. An older `--release-version` lets an older Apache Kafka run on the
-directory later. Options for logins are errors: there are none.
+directory later. `--add-scram` may leave the password out: then it comes from the environment, a prompt or the standard input.
 
 The first voters in a directory (`_first_voters`)
 
@@ -30,6 +30,7 @@ from barnabas.config.quorum_config import BOOTSTRAP_SERVERS, VOTERS, parse_initi
 from barnabas.config.sources import ConfigSources, UsageMistake
 from barnabas.directory.data_directory import check_is_free
 from barnabas.directory.storage import format_directory, info, is_in_use, random_uuid
+from barnabas.given_secret import given_secret
 from barnabas.log.disk import OsDisk
 from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.metadata.metadata_version import (
@@ -41,13 +42,17 @@ from barnabas.metadata.metadata_version import (
     release_level,
 )
 from barnabas.process.arguments import Parser, print_error
+from barnabas.protocol.messages import UserScramCredentialRecord
 from barnabas.raft.voters import VoterSet
+from barnabas.security.sasl.scram_argument import parse_scram_argument
 from barnabas.words.hidden_values import hide_values
 from barnabas.words.kafka_words import in_plain_words
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 
 __all__ = ["run_storage"]
+
+PASSWORD_VARIABLE = "BARNABAS_USER_PASSWORD"
 
 _BROKER = {True: "running", False: "stopped", None: "-"}
 
@@ -135,7 +140,10 @@ def _add_format_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-f", "--feature", metavar="NAME=LEVEL", action="append", default=[], help="The level of a feature; repeat."
     )
-    command.add_argument("-S", "--add-scram", nargs="?", const="", action="append", help=argparse.SUPPRESS)
+    command.add_argument(
+        "-S", "--add-scram", metavar="USER", action="append", default=[],
+        help="A user of a new cluster, as 'SCRAM-SHA-512=[name=alice]'; its password is asked for. Repeat.",
+    )  # fmt: skip
 
 
 def _config(options: argparse.Namespace) -> BrokerConfig:
@@ -228,16 +236,42 @@ def _first_voters(options: argparse.Namespace, config: BrokerConfig) -> _FirstVo
     return _FirstVoters(standalone=True)
 
 
-def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
-    if options.add_scram:
-        raise CannotStart(
-            "--add-scram is not supported yet: start the node, and create the users with `barnabas user create`"
+def _users(arguments: Sequence[str]) -> list[UserScramCredentialRecord]:
+    """Return the records of the users of `--add-scram`. One user with two mechanisms has one password.
+
+    Raises:
+        CannotStart: an argument is not a user, or a password is empty.
+    """
+    try:
+        users = [parse_scram_argument(argument) for argument in arguments]
+    except ValueError as error:
+        raise CannotStart(f"--add-scram: {error}") from None
+    passwords: dict[str, str] = {}
+    records = []
+    for user in users:
+        if user.needs_password:
+            if user.name not in passwords:
+                passwords[user.name] = given_secret(PASSWORD_VARIABLE, f"Password of {user.name}", is_new=True)
+            if not passwords[user.name]:
+                raise CannotStart(
+                    f"--add-scram: the password of {printable(user.name)} is empty "
+                    f"(type one, or give one by {PASSWORD_VARIABLE} or a line of the standard input)"
+                )
+            user = user._replace(password=passwords[user.name])
+        credential = user.credential(os.urandom)
+        records.append(
+            UserScramCredentialRecord(name=user.name, mechanism=user.mechanism.number, **credential._asdict())
         )
+    return records
+
+
+def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     first = _first_voters(options, config)
     is_dynamic = first.standalone or first.voters is not None or options.no_initial_controllers
     version = _level(options.release_version)
     levels = _levels(options.feature, is_dynamic=is_dynamic and not config.quorum_voters)
     disk, draw = OsDisk(), random.SystemRandom()
+    users = _users(options.add_scram)
     cluster_id = options.cluster_id or config.cluster_id
     if cluster_id is None:
         if not config.is_alone:
@@ -265,6 +299,7 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
             levels=levels,
             standalone=first.standalone,
             initial_voters=first.voters,
+            users=users,
         )
         print(f"Formatted {directory} for node {meta.node_id} of cluster {meta.cluster_id}.")
     return 0

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, cast
 
 from barnabas.clock import Clock
 from barnabas.config.config import BrokerConfig
+from barnabas.config.token_settings import token_settings
 from barnabas.log.disk import Disk
 from barnabas.log.log_config import LogConfig
 from barnabas.log.meta_properties import MetaProperties
@@ -325,4 +326,5 @@ def _controller_settings(config: BrokerConfig, cluster_id: str) -> ControllerSet
         leader_imbalance_check_interval_ms=config.int_value("leader.imbalance.check.interval.seconds") * 1000,
         unclean_leader_election_interval_ms=config.int_value("unclean.leader.election.interval.ms"),
         max_idle_interval_ms=config.int_value("metadata.max.idle.interval.ms"),
+        tokens=token_settings(config),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["ANONYMOUS", "USER", "Principal", "parse_principal"]
+__all__ = ["ANONYMOUS", "USER", "Principal", "parse_principal", "principal_of_record"]
 
 USER = "User"
 
@@ -41,4 +41,10 @@ def parse_principal(text: str) -> Principal:
     kind, found, name = text.strip().partition(":")
     if not found or not kind or not name:
         raise ValueError("expected a string in format principalType:principalName")
+    return Principal(kind, name)
+
+
+def principal_of_record(text: str) -> Principal:
+    """Return the principal that a record of the metadata names; either part may be empty, as a client has written it."""
+    kind, _, name = text.partition(":")
     return Principal(kind, name)

@@ -146,10 +146,13 @@ def test_every_right_of_a_client_is_played() -> None:
     assert missing == {
         ("AlterConfigs", "CLUSTER", "ALTER_CONFIGS"),
         ("AlterConfigs", "GROUP", "ALTER_CONFIGS"),
+        ("CreateDelegationToken", "USER", "CREATE_TOKENS"),
         ("DeleteTopics", "TOPIC", "DELETE"),
+        ("DescribeDelegationToken", "USER", "DESCRIBE_TOKENS"),
         ("DescribeTransactions", "TOPIC", "DESCRIBE"),
         ("InitProducerId", "TRANSACTIONAL_ID", "TWO_PHASE_COMMIT"),
         ("ShareAcknowledge", "TOPIC", "READ"),
         ("ShareFetch", "TOPIC", "READ"),
         ("StreamsGroupTopologyDescriptionUpdate", "GROUP", "READ"),
+        ("UnregisterController", "CLUSTER", "ALTER"),
     }

@@ -17,7 +17,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from barnabas.api.authorization import configs, created_topics, groups, metadata, offsets, quotas, topics, transactions
+from barnabas.api.authorization import (
+    configs,
+    created_topics,
+    groups,
+    metadata,
+    offsets,
+    quotas,
+    tokens,
+    topics,
+    transactions,
+)
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.message import Message
 from barnabas.security.acls import AclOperation
@@ -112,6 +122,10 @@ BROKER_CHECKS: Mapping[int, Check] = {
     ApiKey.DESCRIBE_LOG_DIRS: of_cluster(_DESCRIBE),
     ApiKey.SASL_AUTHENTICATE: NOTHING,
     ApiKey.CREATE_PARTITIONS: FORWARDED,
+    ApiKey.CREATE_DELEGATION_TOKEN: BY_HANDLER,
+    ApiKey.RENEW_DELEGATION_TOKEN: FORWARDED,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: FORWARDED,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: BY_HANDLER,
     ApiKey.DELETE_GROUPS: groups.delete_groups,
     ApiKey.ELECT_LEADERS: FORWARDED,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: FORWARDED,
@@ -152,6 +166,7 @@ BROKER_CHECKS: Mapping[int, Check] = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: BY_HANDLER,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: BY_HANDLER,
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: BY_HANDLER,
+    ApiKey.UNREGISTER_CONTROLLER: FORWARDED,
 }
 
 DECIDED_CHECKS: Mapping[int, Check] = {
@@ -161,6 +176,9 @@ DECIDED_CHECKS: Mapping[int, Check] = {
     ApiKey.DELETE_ACLS: of_cluster(_ALTER),
     ApiKey.ALTER_CONFIGS: configs.alter_configs,
     ApiKey.CREATE_PARTITIONS: created_topics.create_partitions,
+    ApiKey.CREATE_DELEGATION_TOKEN: tokens.create_delegation_token,
+    ApiKey.RENEW_DELEGATION_TOKEN: NOTHING,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: NOTHING,
     ApiKey.ELECT_LEADERS: of_cluster(_ALTER),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: of_cluster(_ALTER),
@@ -178,6 +196,7 @@ DECIDED_CHECKS: Mapping[int, Check] = {
     ApiKey.ADD_RAFT_VOTER: of_cluster(_ALTER),
     ApiKey.REMOVE_RAFT_VOTER: of_cluster(_ALTER),
     ApiKey.UPDATE_RAFT_VOTER: of_cluster(_ACTION),
+    ApiKey.UNREGISTER_CONTROLLER: of_cluster(_ALTER),
 }
 
 CONTROLLER_CHECKS: Mapping[int, Check] = {
@@ -188,6 +207,7 @@ CONTROLLER_CHECKS: Mapping[int, Check] = {
     ApiKey.DESCRIBE_ACLS: of_cluster(_DESCRIBE),
     ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,
     ApiKey.SASL_AUTHENTICATE: NOTHING,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: NOTHING,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: of_cluster(_DESCRIBE),
     ApiKey.VOTE: of_cluster(_ACTION),
     ApiKey.BEGIN_QUORUM_EPOCH: of_cluster(_ACTION),

@@ -111,6 +111,7 @@ class ConnectionInfo:
     Attributes:
         local_host, local_port: the address that the client dialled; `advertised.listeners=auto` means this address.
         principal: who logged in; ANONYMOUS without a login.
+        security_protocol: of the listener, such as SASL_SSL; None in a request that a broker has forwarded.
         client_software_name, client_software_version: as the client says in ApiVersions.
         decisions: the authorizer's about this principal at this address.
         login: of a listener with SASL; None without.
@@ -129,6 +130,7 @@ class ConnectionInfo:
         "peer_host",
         "peer_port",
         "principal",
+        "security_protocol",
     )
 
     def __init__(
@@ -140,8 +142,10 @@ class ConnectionInfo:
         local_host: str = "",
         local_port: int = 0,
         principal: Principal = ANONYMOUS,
+        security_protocol: str | None = "PLAINTEXT",
     ) -> None:
         self.connection_id = connection_id
+        self.security_protocol = security_protocol
         self.listener_name = listener_name
         self.peer_host = peer_host
         self.peer_port = peer_port

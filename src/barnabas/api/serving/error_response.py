@@ -26,6 +26,7 @@ from barnabas.protocol.api_keys import ApiKey, api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.message import Message
 from barnabas.protocol.schema import FieldSpec, MessageSpec, StructSpec, message_spec
+from barnabas.security.principal import ANONYMOUS
 
 __all__ = ["error_response"]
 
@@ -108,6 +109,13 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     response = mirror.struct(spec.root, cls, request)
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:
         response.topics = []
+    if api_key == ApiKey.CREATE_DELEGATION_TOKEN:
+        # No token: an unknown owner, no times.
+        response.principal_type, response.principal_name = ANONYMOUS.type, ANONYMOUS.name
+        response.issue_timestamp_ms = response.expiry_timestamp_ms = response.max_timestamp_ms = -1
+        if version >= 3:
+            response.token_requester_principal_type = ANONYMOUS.type
+            response.token_requester_principal_name = ANONYMOUS.name
     if api_key == ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS:
         # Kafka repeats the error for each asked user, without the user's name. Asked for all users it fails and never answers.
         response.error_message = words
