@@ -55,6 +55,8 @@ NOT_RUN = {
     'docs/spark-sink.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
     'docs/spark.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
     "docs/security.md: barnabas topic list -b kafka.example.org:9093 --command-config client.properties",
+    "docs/security.md: barnabas config alter broker 1 --command-config client.properties"
+    " --set listener.name.sasl_ssl.ssl.keystore.location=/etc/kafka/node-2027.pem",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
 }
 # Commands that pages name before they exist: they are typed as soon as there is such a command.

@@ -12,6 +12,7 @@ import pytest
 
 import barnabas
 from barnabas.arrow import DataLoss, QueryError
+from barnabas.arrow.read import READ_WORDS, reading_options
 from barnabas.client.admin import Admin, TopicPartition, results
 from barnabas.client.group_offsets import CommittedOffset
 from tests.arrow.conftest import create
@@ -167,3 +168,19 @@ def test_it_needs_no_spark(servers, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
     assert (done.stdout, done.returncode) == ("300\n", 0), done.stderr
+
+
+def test_security_is_used_and_not_shown() -> None:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    settings = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'{module} required username="alice" password="hunter2";',
+    }
+    options = reading_options(["sales"], "localhost:9092", 1_000, "read_committed", READ_WORDS, security=settings)
+    made = options.security.client()
+    assert made is not None
+    assert (made.protocol, made.mechanism_name) == ("SASL_PLAINTEXT", "PLAIN")
+    assert "hunter2" not in repr(options)
+    with pytest.raises(ValueError, match=r"ssl\.truststore\.location: cannot read /nowhere"):
+        barnabas.read("sales", security={"security.protocol": "SSL", "ssl.truststore.location": "/nowhere"})

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import barnabas
 from barnabas.client.channel import Channel
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import OtherSecurity
@@ -78,6 +79,19 @@ def test_commands(kafka: SecuredKafka, tmp_path: Path, protocol: str, mechanism:
     assert f"{topic}-group" in done("group", "list")
     assert topic in done("group", "describe", f"{topic}-group")
     assert "LEADER" in done("cluster", "quorum").upper()
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])
+def test_topics_as_arrow_and_in_sql(kafka: SecuredKafka, tmp_path: Path, protocol: str, mechanism: str) -> None:
+    settings = kafka.client(protocol, mechanism)
+    config = file_of(tmp_path, settings)
+    topic = f"arrow-{protocol}".lower()
+    for arguments, given in ((("topic", "create", topic), ""), (("produce", topic), "one\ntwo\n")):
+        assert run(*arguments, "--command-config", config, given=given).exit_code == 0
+    records = barnabas.read(topic, bootstrap=settings["bootstrap.servers"], security=settings, columns=["value"])
+    assert [row["value"] for row in records.table().to_pylist()] == [b"one", b"two"]
+    counted = run("sql", f'SELECT count(*) AS n FROM "{topic}"', "-o", "json", "--command-config", config)
+    assert (counted.exit_code, json.loads(counted.stdout)) == (0, [{"n": 2}])
 
 
 @pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])

@@ -131,7 +131,6 @@ def broker(*changes: tuple[str, int, str | None]) -> _Resource:
 @pytest.mark.parametrize(
     "setting",
     [
-        ("ssl.keystore.location", "/etc/kafka/kafka.jks"),
         ("listener.name.external.ssl.client.auth", "required"),
         ("sasl.enabled.mechanisms", "PLAIN"),
         ("super.users", "User:admin"),
@@ -153,3 +152,26 @@ def test_a_password_is_not_repeated_in_the_error() -> None:
 def test_settings_that_mean_no_protection_can_be_set_and_deleted() -> None:
     changes = (("ssl.client.auth", 0, "none"), ("ssl.keystore.location", 1, None), ("log.cleaner.backoff.ms", 0, "7"))
     assert outcomes(harness(), broker(*changes)) == [(0, None)]
+
+
+def test_the_stores_of_one_listener_can_be_set_and_deleted() -> None:
+    made = harness()
+    name = "listener.name.external.ssl.keystore.location"
+    assert outcomes(made, broker((name, 0, "/etc/kafka/node.pem"))) == [(0, None)]
+    assert made.controller.image.configs.for_resource(4, "1") == {name: "/etc/kafka/node.pem"}
+    assert outcomes(made, broker((name, 1, None))) == [(0, None)]
+    assert made.controller.image.configs.for_resource(4, "1") == {}
+
+
+def test_the_stores_of_all_listeners_or_of_all_brokers_cannot_be_set() -> None:
+    made = harness()
+    prefix = "These security configs can be dynamically updated only per-listener using the listener prefix: "
+    answer = (ErrorCode.INVALID_REQUEST, f"{prefix}[ssl.keystore.location]")
+    assert outcomes(made, broker(("ssl.keystore.location", 0, "/etc/kafka/node.pem"))) == [answer]
+    of_all = broker(("listener.name.external.ssl.truststore.location", 0, "/x"))
+    of_all.resource_name = ""
+    ((code, message),) = outcomes(made, of_all)
+    assert (code, (message or "").partition(" id ")[0]) == (
+        ErrorCode.INVALID_REQUEST,
+        "Cannot update these configs at default cluster level, broker",
+    )

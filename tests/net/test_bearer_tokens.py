@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from joserfc.jwk import ECKey
@@ -14,6 +15,7 @@ from joserfc.jwk import ECKey
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.metadata.image import MetadataImage
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.net.security_of_listeners import securities
 from barnabas.repeated_lines import RepeatedLines
 from barnabas.security.sasl.oauth_messages import KEPT_SHORT, bearer_login
@@ -55,7 +57,7 @@ def now_ms() -> int:
 def login(given: dict[str, str]) -> ServerLogin:
     """Return a login on a listener that has read its keys."""
     config = BrokerConfig.from_properties(given)
-    security = securities(config, config.listeners, MetadataImage, now_ms)["OUT"]
+    security = securities(config, config.listeners, MetadataImage, now_ms, RenewedStores(cast("Any", None), 1))["OUT"]
 
     async def read() -> None:
         if security.keys is not None:
@@ -73,7 +75,7 @@ def login(given: dict[str, str]) -> ServerLogin:
 def stopped(**more: str) -> str:
     config = BrokerConfig.from_properties({**GIVEN, **more})
     with pytest.raises(CannotStart) as caught:
-        securities(config, config.listeners, MetadataImage, now_ms)
+        securities(config, config.listeners, MetadataImage, now_ms, RenewedStores(cast("Any", None), 1))
     assert "\n" not in str(caught.value)
     assert "hunter2" not in str(caught.value)
     return str(caught.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +15,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.net.connections import Connections
 from barnabas.net.listener import Listener
 from barnabas.net.listeners import bind_listeners, registered_address
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.net.security_of_listeners import securities
 
 
@@ -56,7 +58,7 @@ def test_a_listener_without_its_keys_stops_the_start(tmp_path: Path) -> None:
 
     async def bind() -> None:
         loop, listeners = asyncio.get_running_loop(), list[Listener]()
-        made = securities(config, config.listeners, MetadataImage, lambda: 0)
+        made = securities(config, config.listeners, MetadataImage, lambda: 0, RenewedStores(cast("Any", None), 1))
         connections = Connections(config, listeners, loop, 100)
         try:
             await bind_listeners(

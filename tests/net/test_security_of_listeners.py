@@ -12,6 +12,7 @@ from barnabas.config.config import BrokerConfig
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.security_images import ScramCredential, ScramImage
 from barnabas.net.listener_security import ListenerSecurity
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.net.security_of_listeners import controllers_security, securities
 from barnabas.security.client_login import client_mechanism
 from barnabas.security.server_login import ServerLogin, TokenRejected
@@ -25,9 +26,14 @@ GIVEN = {
 }
 
 
+def stores() -> RenewedStores:
+    loop: Any = None
+    return RenewedStores(loop, 1)
+
+
 def made(image: MetadataImage | None = None, **more: str) -> ListenerSecurity:
     config = BrokerConfig.from_properties({**GIVEN, **{name.replace("__", "."): text for name, text in more.items()}})
-    return securities(config, config.listeners, lambda: image or MetadataImage(), lambda: 1_000)["OUT"]
+    return securities(config, config.listeners, lambda: image or MetadataImage(), lambda: 1_000, stores())["OUT"]
 
 
 def logged_in(security: ListenerSecurity, mechanism: str, user: str, password: str) -> ServerLogin:
@@ -112,8 +118,8 @@ def test_plain_without_users_stops_the_start() -> None:
     with pytest.raises(
         CannotStart, match=r"listener\.name\.out\.plain\.sasl\.jaas\.config is not set: it has the users"
     ):
-        securities(config, config.listeners, MetadataImage, lambda: 1_000)
+        securities(config, config.listeners, MetadataImage, lambda: 1_000, stores())
 
 
 def test_a_node_alone_dials_controllers_in_plain_text() -> None:
-    assert controllers_security(BrokerConfig.from_properties({})) is None
+    assert controllers_security(BrokerConfig.from_properties({}), stores()) is None

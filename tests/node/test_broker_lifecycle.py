@@ -15,6 +15,7 @@ import pytest
 from barnabas.config.config import BrokerConfig
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.net.listener import Listener
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.membership import membership_of
 from barnabas.protocol.api_keys import ApiKey
@@ -75,9 +76,8 @@ def make(loop: asyncio.AbstractEventLoop, *answers: Any, **settings: str) -> tup
     config = BrokerConfig.from_properties({"listeners": "PLAINTEXT://:9092", "node.id": "3", **properties})
     controller = Controller(loop, *(answers or (REGISTERED,)))
     meta = MetaProperties("cluster", 3, "AAAAAAAAAAAAAAAAAAAAAw")
-    return BrokerLifecycle(
-        config, membership_of(config, runtime_of(loop)), meta, controller, lambda: 77, random.Random(1), loop
-    ), controller
+    membership = membership_of(config, runtime_of(loop), RenewedStores(loop, 3))
+    return BrokerLifecycle(config, membership, meta, controller, lambda: 77, random.Random(1), loop), controller
 
 
 def play(loop: QuietClock, lifecycle: BrokerLifecycle, *story: Coroutine[Any, Any, None]) -> float:

@@ -12,6 +12,7 @@ from barnabas.client.errors import ConnectionLost
 from barnabas.config.config import BrokerConfig
 from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage, Endpoint
 from barnabas.metadata.image import MetadataImage
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.node.inter_broker import InterBrokerChannels
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -35,7 +36,7 @@ class Subject:
         self.register(*brokers)
         named = {name.replace("_", "."): value for name, value in properties.items()}
         config = BrokerConfig.from_properties({"node.id": "1", **named})
-        self.channels = InterBrokerChannels(lambda: self.image, config, loop)
+        self.channels = InterBrokerChannels(lambda: self.image, config, loop, RenewedStores(loop, 1))
 
     def register(self, *brokers: BrokerRegistration) -> None:
         self.image = MetadataImage(cluster=ClusterImage({broker.id: broker for broker in brokers}))

@@ -15,6 +15,7 @@ from barnabas.config.timers import Timers
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.node.member import Member
 from barnabas.node.remote_coordinators import RemoteCoordinators
 from barnabas.protocol.errors import KafkaError
@@ -43,7 +44,7 @@ def member(loop: asyncio.AbstractEventLoop, **settings: str) -> Member:
         "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
         **{name.replace("_", "."): text for name, text in settings.items()},
     }
-    return Member(BrokerConfig.from_properties(given), runtime_of(loop))
+    return Member(BrokerConfig.from_properties(given), runtime_of(loop), RenewedStores(loop, 1))
 
 
 def a_quorum() -> Any:

@@ -13,6 +13,7 @@ import pytest
 
 from barnabas import node as room
 from barnabas.config.config import BrokerConfig
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.node.alone import Alone, OwnCoordinators
 from barnabas.node.member import Member
 from barnabas.node.membership import membership_of
@@ -42,7 +43,7 @@ BOTH = {
 )  # fmt: skip
 def test_a_node_without_others_and_without_a_way_to_it_is_alone(properties: dict[str, str], kind: type) -> None:
     loop = asyncio.new_event_loop()
-    made = membership_of(BrokerConfig.from_properties(properties), runtime_of(loop))
+    made = membership_of(BrokerConfig.from_properties(properties), runtime_of(loop), RenewedStores(loop, 1))
     assert type(made) is kind
     loop.close()
 

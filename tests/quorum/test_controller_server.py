@@ -17,6 +17,7 @@ from barnabas.config.config import BrokerConfig
 from barnabas.config.runtime import Runtime
 from barnabas.metadata.acl_publisher import AclPublisher
 from barnabas.net.connections import Connections
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     ApiVersionsRequest,
@@ -52,7 +53,7 @@ def runtime(loop: asyncio.AbstractEventLoop) -> Runtime:
 @asynccontextmanager
 async def serving(config: BrokerConfig) -> AsyncIterator[ControllerServer]:
     loop = asyncio.get_running_loop()
-    server = ControllerServer(config, runtime(loop))
+    server = ControllerServer(config, runtime(loop), RenewedStores(loop, 1))
     await server.bind()
     with opened_quorum(config, loop) as (quorum, resolver):
         server.serve(quorum, CLUSTER_ID, resolver)
@@ -107,7 +108,7 @@ def test_a_request_that_comes_early_waits() -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
         config = config_of()
-        server = ControllerServer(config, runtime(loop))
+        server = ControllerServer(config, runtime(loop), RenewedStores(loop, 1))
         await server.bind()
         channel = channel_to(server)
         asked = asyncio.ensure_future(described(channel))
@@ -133,7 +134,7 @@ def test_a_listener_that_may_not_start_early_waits_for_the_access_control_lists(
     async def story() -> None:
         loop = asyncio.get_running_loop()
         config = config_of(**given)
-        server = ControllerServer(config, runtime(loop))
+        server = ControllerServer(config, runtime(loop), RenewedStores(loop, 1))
         await server.bind()
         authorizer = StandardAuthorizer({"User:ANONYMOUS"})
         with opened_quorum(config, loop) as (quorum, resolver):
@@ -160,7 +161,7 @@ def test_a_start_that_fails_can_be_stopped() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             config = config_of(f"CONTROLLER://127.0.0.1:{port}")
-            server = ControllerServer(config, runtime(loop))
+            server = ControllerServer(config, runtime(loop), RenewedStores(loop, 1))
             with pytest.raises(CannotStart, match=f"cannot listen on 127.0.0.1:{port}"):
                 await server.bind()
             await server.stop()
@@ -173,7 +174,7 @@ def test_it_counts_its_connections_apart_from_the_brokers_but_not_their_memory()
         loop = asyncio.get_running_loop()
         config = config_of(max_connections="2")
         brokers = Connections(config, [], loop, 0)
-        server = ControllerServer(config, runtime(loop), beside=brokers)
+        server = ControllerServer(config, runtime(loop), RenewedStores(loop, 1), beside=brokers)
         await server.bind()
         assert server.connections.quotas is not brokers.quotas
         assert server.connections.memory is brokers.memory

@@ -58,6 +58,26 @@ from barnabas.words.kafka_words import in_plain_words
             "advertised.listeners, listeners cannot be the same for all brokers",
             "name one: `barnabas config alter broker 1 --set KEY=VALUE`",
         ),
+        (
+            "These security configs can be dynamically updated only per-listener using the listener prefix: [ssl.key.password]",
+            "ssl.key.password cannot be the same for all listeners",
+            "name one: listener.name.NAME.SETTING, the name in lower case",
+        ),
+        (
+            "Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of SSLFactory failed: "
+            "org.apache.kafka.common.config.ConfigException: Keystore SubjectAltNames do not match:  existing={alias=kafka, SAN=[]}, "
+            "new={alias=kafka, SAN=[]} for configuration Invalid dynamic configuration",
+            "the broker keeps its certificate: Keystore SubjectAltNames do not match:  existing={alias=kafka, SAN=[]}, "
+            "new={alias=kafka, SAN=[]}",
+            "ssl.allow.dn.changes and ssl.allow.san.changes in server.properties allow other names",
+        ),
+        (
+            "Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of SSLFactory failed: "
+            "org.apache.kafka.common.errors.InvalidConfigurationException: Failed to load PEM SSL keystore /x for configuration "
+            "Invalid dynamic configuration",
+            "the broker keeps its certificate: Failed to load PEM SSL keystore /x",
+            "the broker reads the file, as its own user",
+        ),
         ("Topic already has 6 partition(s).", "it has 6 partitions already", "the number can only grow"),
         (
             "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",

@@ -2,11 +2,44 @@
 
 - A setting that the request does not name returns to its default. Deprecated in favour of IncrementalAlterConfigs, still sent by
   librdkafka.
-- The broker forwards the request to the active controller, which responds after its records are committed.
+- The broker reads the key and trust stores that it shall use (`serving/store_checks`) and forwards the request to the active controller,
+  which responds after its records are committed.
 
 Version 1 adds the throttle time, 2 is flexible.
 """
 
-from barnabas.api.serving.forwarding import forward
+from __future__ import annotations
 
-handle = forward
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.api.serving.forwarding import forward
+from barnabas.api.serving.store_checks import rejected_stores
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
+
+if TYPE_CHECKING:
+    from barnabas.api.serving.context import AnyContext
+
+
+async def handle(context: AnyContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    """Check what only this broker can, then forward."""
+    rejected = await rejected_stores(context, request.resources, _values_after)
+    answers = {
+        index: AlterConfigsResponse.AlterConfigsResourceResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message=why,
+            resource_type=request.resources[index].resource_type,
+            resource_name=request.resources[index].resource_name,
+        )
+        for index, why in rejected.items()
+    }
+    request.resources = [each for index, each in enumerate(request.resources) if index not in rejected]
+    response: AlterConfigsResponse = await forward(context, request)
+    for index, answer in answers.items():
+        response.responses.insert(index, answer)
+    return response
+
+
+def _values_after(resource: AlterConfigsRequest.AlterConfigsResource, present: Mapping[str, str]) -> dict[str, str]:
+    return {config.name: config.value for config in resource.configs if config.value is not None}

@@ -7,12 +7,14 @@ no reading waits for a transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from barnabas.arrow.positions import Place, parse_place, settle
 from barnabas.client.bootstrap import parse_bootstrap
+from barnabas.security.client_security import client_security
+from barnabas.spark.security_options import of_client
 from barnabas.spark.source.batch_range import batch_range
 from barnabas.spark.source.columns import TYPES
 from barnabas.spark.source.offset_reader import OffsetReader
@@ -63,6 +65,7 @@ def read(
     isolation: str = "read_committed",
     fail_on_data_loss: bool = True,
     timeout_ms: int = 30_000,
+    security: Mapping[str, str] | None = None,
 ) -> Records:
     """Return the records of topics between two positions, as Arrow.
 
@@ -80,6 +83,7 @@ def read(
         isolation: `"read_committed"` or `"read_uncommitted"`.
         fail_on_data_loss: whether records of the range that are gone are an error; otherwise a warning is logged.
         timeout_ms: how long the cluster may not answer, or no record arrive.
+        security: TLS and login, in the names of Kafka's Java client: `{"security.protocol": "SASL_SSL", …}`; others are ignored.
 
     Raises:
         ValueError: an argument is not valid; the cluster does not know the group or the cut; `from_` is after `to`.
@@ -89,7 +93,7 @@ def read(
     """
     texts = [name for name, kind in {"key": key, "value": value}.items() if _is_text(name, kind)]
     names = [topics] if isinstance(topics, str) else list(topics)
-    options = reading_options(names, bootstrap, timeout_ms, isolation, READ_WORDS, partitions)
+    options = reading_options(names, bootstrap, timeout_ms, isolation, READ_WORDS, partitions, security)
     options = replace(options, columns=_columns(columns), fail_on_data_loss=fail_on_data_loss)
     return fixed(options, from_, to, texts)
 
@@ -101,6 +105,7 @@ def reading_options(
     isolation: str,
     words: OptionWords,
     partitions: Sequence[int] | None = None,
+    security: Mapping[str, str] | None = None,
 ) -> SourceOptions:
     """Return the source's options for a reader without Spark: all columns, from the earliest offset to the latest.
 
@@ -110,6 +115,8 @@ def reading_options(
     if not topics or not all(topics):
         raise ValueError("name at least one topic")
     parse_bootstrap(bootstrap)
+    secured = dict(security or {})
+    client_security(secured)
     chosen = None if partitions is None else tuple(sorted({(name, at) for name in topics for at in partitions}))
     return SourceOptions(
         bootstrap_servers=bootstrap,
@@ -139,6 +146,7 @@ def reading_options(
             fetch_max_wait_ms=min(_FETCH_WAIT_MS, timeout_ms // 4),  # an answer is not to come after the time-out
         ),
         words=words,
+        security=of_client(secured),
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -74,7 +74,7 @@ class TopicQuery:
     Args:
         statement: SQL.
         names: the topics that exist.
-        bootstrap, isolation, timeout_ms: as for `barnabas.read`.
+        bootstrap, isolation, timeout_ms, security: as for `barnabas.read`.
         from_, to: where each topic begins and ends.
         key, value: `text` for UTF-8, `json` for text of type JSON, `binary`.
 
@@ -95,6 +95,7 @@ class TopicQuery:
         value: str = "text",
         isolation: str = "read_committed",
         timeout_ms: int = 30_000,
+        security: Mapping[str, str] | None = None,
     ) -> None:
         self._failures: list[Exception] = []
         self._thread = ThreadPoolExecutor(1, "barnabas-sql")
@@ -105,7 +106,7 @@ class TopicQuery:
             self._check(statement)
             topics = named_topics(statement, names)
             if topics:
-                options = reading_options(topics, bootstrap, timeout_ms, isolation, SQL_WORDS)
+                options = reading_options(topics, bootstrap, timeout_ms, isolation, SQL_WORDS, security=security)
                 self._make_tables(fixed(replace(options, columns=COLUMNS), from_, to, self._texts()), topics)
             self._run(lambda: self._connection.execute(statement))
             described = self._connection.description or ()

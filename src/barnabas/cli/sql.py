@@ -72,6 +72,7 @@ def sql(session: Session, statement: str, from_: str, to: str, value: str, key: 
             value=value,
             isolation=isolation_level,
             timeout_ms=session.timeout_ms,
+            security=session.properties,
         ) as query:
             session.output.pages(query.columns, query.types, query.pages())
     except arrow.NoSuchTable as error:

@@ -51,6 +51,8 @@ _OF_TLS = frozenset(
     {
         "ssl.client.auth",
         "ssl.principal.mapping.rules",
+        "ssl.allow.dn.changes",
+        "ssl.allow.san.changes",
         "ssl.protocol",
         "ssl.enabled.protocols",
         "ssl.cipher.suites",

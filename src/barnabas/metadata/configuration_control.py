@@ -5,7 +5,8 @@
 - The legacy AlterConfigs replaces the whole set: settings that it does not name are removed.
 - A broker resource with an empty name is the cluster-wide default; a setting that is only per broker is rejected
   there, and one that is only read at the start is rejected everywhere.
-- A broker setting that asks for protection (TLS, logins, ACLs) is rejected: a node reads these at its start (`security_settings`).
+- A broker setting that asks for protection (TLS, logins, ACLs) is rejected: a node reads these at its start (`security_settings`). The
+  stores of one listener of one node are not: that node has looked at them before it forwards the request (`api/serving/store_checks`).
 - While eligible leader replicas are on, min.insync.replicas cannot be set for one broker or removed for the cluster, and
   a change of it forgets the eligible leader replicas that were chosen by the old value.
 - A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker reload
@@ -32,7 +33,7 @@ from barnabas.metadata.listener_values import check_listeners
 from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import indexed
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.security_settings import REASON, shown, unserved
+from barnabas.metadata.security_settings import REASON, RELOADABLE, reloadable_of_listener, shown, unserved
 from barnabas.protocol import messages, topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -239,7 +240,7 @@ def _check_exists(view: ControllerView, resource_type: ConfigResourceType, name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, message) from None
         if broker_id < 0:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.")
-        if broker_id not in view.image.cluster.brokers:
+        if broker_id not in view.image.cluster.brokers and broker_id not in view.image.cluster.controllers:
             raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No broker with id {broker_id} found.")
     elif resource_type is ConfigResourceType.GROUP and not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
@@ -307,8 +308,12 @@ def _check_broker_values(
     fixed = sorted(key for key in changed if key in keys and not keys[key].dynamic)
     if fixed:
         raise ConfigError(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    if of_all := sorted(key for key, value in changed.items() if key in RELOADABLE and value is not None):
+        raise ConfigError(
+            f"These security configs can be dynamically updated only per-listener using the listener prefix: [{', '.join(of_all)}]"
+        )
     if not name:
-        own = sorted(key for key in changed if key in schema.per_broker_names)
+        own = sorted(key for key in changed if key in schema.per_broker_names or reloadable_of_listener(key))
         if own:
             raise ConfigError(
                 f"Cannot update these configs at default cluster level, broker id must be specified: [{', '.join(own)}]"
@@ -321,7 +326,7 @@ def _check_broker_values(
         assert isinstance(listeners, tuple)
         check_listeners(listeners)
     for key, value in changed.items():
-        if value is not None and unserved(key, value, keys):
+        if value is not None and not reloadable_of_listener(key) and unserved(key, value, keys):
             raise ConfigError(f"{shown(key, value, keys)} asks for protection, but {REASON}")
     if MIN_ISR in changed and view.image.features.level(ELR_FEATURE) > 0:
         if name:

@@ -10,6 +10,8 @@ protection unless its value
 
 A setting of one listener (`listener.name.external.ssl.client.auth`) counts like the setting without the prefix. The text of a password
 never leaves this module.
+
+Of one listener of one node, the key store and the trust store (`RELOADABLE`) may be altered while the node runs.
 """
 
 from __future__ import annotations
@@ -19,13 +21,33 @@ from collections.abc import Mapping
 from barnabas.metadata.config_schema import ConfigKey
 from barnabas.words.printable import printable
 
-__all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_of_security", "is_secret", "shown", "unserved"]
+__all__ = [
+    "AUTHORIZER_SETTINGS",
+    "HIDDEN",
+    "REASON",
+    "RELOADABLE",
+    "is_of_security",
+    "is_secret",
+    "of_listener",
+    "reloadable_of_listener",
+    "shown",
+    "unserved",
+]
 
 HIDDEN = "[hidden]"
 """Printed in place of a password, as by Kafka."""
 REASON = "a node reads such a setting at its start alone: write it into the properties file and start the node again"
 AUTHORIZER_SETTINGS = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 """Settings that only an authorizer reads, so that Kafka does not list them."""
+
+RELOADABLE = frozenset(
+    {
+        "ssl.key.password",
+        *(f"ssl.keystore.{each}" for each in ("type", "location", "password", "key", "certificate.chain")),
+        *(f"ssl.truststore.{each}" for each in ("type", "location", "password", "certificates")),
+    }
+)
+"""The settings of a listener's stores, which a node reads again when they are altered."""
 
 _PREFIXES = ("ssl.", "sasl.", "delegation.token.", "password.encoder.")
 _NAMES = frozenset(
@@ -81,6 +103,20 @@ def _own_name(name: str) -> str | None:
             return name[dot + 1 :]
         dot = name.find(".", dot + 1)
     return next((own for own in _NAMES if name.endswith(f".{own}")), None)
+
+
+def of_listener(name: str) -> tuple[str, str] | None:
+    """Return the listener and the setting's own name for `listener.name.LISTENER.setting`; None for other names."""
+    if not name.startswith(_LISTENER):
+        return None
+    listener, dot, own = name.removeprefix(_LISTENER).partition(".")
+    return (listener, own) if dot else None
+
+
+def reloadable_of_listener(name: str) -> bool:
+    """Return whether a setting is of the stores of one listener."""
+    found = of_listener(name)
+    return found is not None and found[1] in RELOADABLE
 
 
 def is_of_security(name: str) -> bool:

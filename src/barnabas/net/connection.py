@@ -29,7 +29,8 @@ Reading
 
 Writing
 - Bytes go to the transport; a response with more than `_SMALL` bytes of record slices goes to the `SliceSender`. Without a real
-  socket (the simulator) slices are read into bytes.
+  socket (the simulator) slices are read into bytes. Where the transport encrypts, a response that is larger than a piece goes to the
+  `PieceSender`, which takes turns.
 - A client that never reads its responses costs one response beyond `WRITE_LIMIT`, and the idle sweep closes its connection.
 - While a client rests, its unsent responses still leave.
 
@@ -55,8 +56,9 @@ from barnabas.api.serving.dispatch import Dispatcher, Output, RefusedRequest
 from barnabas.log.errors import in_words
 from barnabas.net.arrival import ARRIVAL_SECONDS, Arrival
 from barnabas.net.foreign_protocols import HTTP, TLS, foreign_protocol, http_answer
+from barnabas.net.piece_sender import PIECE, PieceSender
 from barnabas.net.response_queue import ResponseQueue
-from barnabas.net.sendfile import WRITE_LIMIT, SliceSender
+from barnabas.net.sendfile import WRITE_LIMIT, SliceSender, encrypts
 from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.turns import next_turn_of, spend
@@ -143,7 +145,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frames: FrameBuffer | None = None
         self._blocked_frame: memoryview | None = None
         self._responses = ResponseQueue()
-        self._sender: SliceSender | None = None
+        self._sender: SliceSender | PieceSender | None = None
         self._rest: asyncio.TimerHandle | None = None
         # The memory that this connection has, beyond the ordinary one of an idle connection.
         self._reserved = 0
@@ -396,8 +398,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _respond(self, context: AnyContext, output: Output | None) -> None:
         if output is not None:
-            if len(output) == 1 and not self._holds & _SENDING and isinstance(output[0], bytearray):
-                self._transport.write(output[0])
+            first = output[0] if len(output) == 1 else None
+            if isinstance(first, bytearray) and len(first) <= PIECE and not self._holds & _SENDING:
+                self._transport.write(first)
             else:
                 self._send(output)
         if context.accounting is not None and context.accounting.throttle_ms:
@@ -408,12 +411,11 @@ class Connection(asyncio.BufferedProtocol):
     def _send(self, output: Output) -> None:
         if not self._holds & _SENDING:
             slice_bytes = sum(part.size for part in output if not isinstance(part, bytearray))
-            if slice_bytes > _SMALL and self._sender is None:
-                listener = self._listener
-                self._sender = SliceSender.over(
-                    self._transport, listener.loop, self._send_on, listener.send_buffer_bytes, listener.descriptors
-                )
-            if slice_bytes <= _SMALL or self._sender is None:
+            byte_count = sum(len(part) for part in output if isinstance(part, bytearray))
+            if self._sender is None and (slice_bytes > _SMALL or byte_count > PIECE):
+                self._sender = self._make_sender(slice_bytes)
+            is_small = slice_bytes <= _SMALL and (byte_count <= PIECE or not isinstance(self._sender, PieceSender))
+            if is_small or self._sender is None:
                 if slice_bytes <= _SMALL:
                     output = [bytearray().join(part if isinstance(part, bytearray) else part.read() for part in output)]
                 for part in output:
@@ -425,6 +427,17 @@ class Connection(asyncio.BufferedProtocol):
                 self._holds |= _SENDING
         except OSError as error:
             self._cannot_send(error)
+
+    def _make_sender(self, slice_bytes: int) -> SliceSender | PieceSender | None:
+        """Return what sends large responses; None where the transport takes them whole, as bytes in clear, and in the simulator."""
+        listener = self._listener
+        if encrypts(self._transport):
+            return PieceSender(self._transport, listener.loop, self._send_on)
+        if slice_bytes <= _SMALL:
+            return None
+        return SliceSender.over(
+            self._transport, listener.loop, self._send_on, listener.send_buffer_bytes, listener.descriptors
+        )
 
     def _send_on(self) -> None:
         """Send more of a response with slices: the transport is empty, or the socket takes bytes again."""

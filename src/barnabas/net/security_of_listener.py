@@ -1,5 +1,7 @@
 """The security of one listener, built from its settings: key stores are read, mechanisms chosen, users looked up.
 
+It has two sides: of the connections that the listener accepts, and of those that this node dials to the same listener of others.
+
 Users of PLAIN are the options `user_NAME` of the listener's `sasl.jaas.config`, users of SCRAM the credentials in the metadata, as they are
 at each login. So are delegation tokens, which log in by SCRAM if the node has their secret.
 Users of OAUTHBEARER are the subjects of tokens (`bearer_tokens`).
@@ -22,7 +24,9 @@ from barnabas.metadata.config_schema import ConfigError
 from barnabas.net.bearer_tokens import bearer_tokens
 from barnabas.net.listener_security import MAX_RECEIVE_BYTES, ListenerSecurity
 from barnabas.net.refreshing_keys import RefreshingKeys
+from barnabas.net.renewed_store import RenewedStore
 from barnabas.security.certificate_names import PrincipalMapper, certificate_name
+from barnabas.security.client_security import ClientSecurity, client_security
 from barnabas.security.jaas import parse_jaas
 from barnabas.security.principal import USER, Principal, principal_of_record
 from barnabas.security.sasl.mechanism import ServerMechanism
@@ -33,12 +37,12 @@ from barnabas.security.sasl.scram_server import ScramServer, ScramUsers, TokenCr
 from barnabas.security.server_login import ServerLogin
 from barnabas.security.setting_error import SecuritySettingError
 from barnabas.security.tls_layer import TlsLayer
-from barnabas.security.tls_settings import server_context
 
 if TYPE_CHECKING:
     from barnabas.metadata.image import MetadataImage
+    from barnabas.net.renewed_stores import RenewedStores
 
-__all__ = ["security_of"]
+__all__ = ["dialled_security", "security_of"]
 
 _PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _USER = "user_"
@@ -48,19 +52,24 @@ Make = Callable[[str], ServerMechanism]
 
 
 def security_of(
-    config: BrokerConfig, endpoint: Endpoint, image: Callable[[], MetadataImage], now_ms: Callable[[], int]
+    config: BrokerConfig,
+    endpoint: Endpoint,
+    image: Callable[[], MetadataImage],
+    now_ms: Callable[[], int],
+    stores: RenewedStores,
 ) -> ListenerSecurity:
     """Return the security of a listener that is not PLAINTEXT.
 
     Args:
         image: returns the metadata as of now; SCRAM asks it at each login.
+        stores: get those of this listener, which are renewed from then on.
 
     Raises:
         SecuritySettingError, ConfigError: a setting cannot be used; the text is one line, without secrets.
     """
     settings, protocol = listener_settings(config.properties, endpoint.name), endpoint.security_protocol
     delay_ms = config.int_value("connection.failed.authentication.delay.ms")
-    layer, name_of = _tls(settings, endpoint) if protocol.endswith("SSL") else (None, None)
+    layer, name_of = _tls(config, settings, endpoint, stores) if protocol.endswith("SSL") else (None, None)
     login, keys = _login(config, endpoint, image, now_ms, delay_ms) if protocol.startswith("SASL") else (None, None)
     return ListenerSecurity(
         protocol=protocol,
@@ -73,14 +82,35 @@ def security_of(
     )
 
 
+def dialled_security(settings: Mapping[str, str], name: str, stores: RenewedStores) -> ClientSecurity | None:
+    """Return how this node dials a listener of another node.
+
+    Args:
+        settings: of a client, in Java's names.
+        stores: have those of this listener, or get them; they are renewed from then on.
+
+    Raises:
+        SecuritySettingError: a setting cannot be used.
+    """
+    if not settings["security.protocol"].endswith("SSL"):
+        return client_security(settings)
+    store = stores.get(name, is_server=False)
+    if store is None:
+        store = RenewedStore(name, settings, is_server=False)
+        stores.add(store)
+    return client_security(settings, contexts=store.context)
+
+
 def _tls(
-    settings: Mapping[str, str], endpoint: Endpoint
+    config: BrokerConfig, settings: Mapping[str, str], endpoint: Endpoint, stores: RenewedStores
 ) -> tuple[Callable[[], TlsLayer], Callable[[bytes], str] | None]:
     try:
         if endpoint.security_protocol == "SASL_SSL":
             # As in Kafka: the login says who the client is, so this listener asks for no certificate unless its own setting does.
             settings = {"ssl.client.auth": "none", **settings}
-        context = server_context(settings)
+        is_between = endpoint in config.listeners and endpoint.name == config.inter_broker_listener.name
+        store = RenewedStore(endpoint.name, settings, is_server=True, is_between=is_between)
+        stores.add(store)
         names = None
         if settings.get("ssl.client.auth", "none") != "none" and endpoint.security_protocol == "SSL":
             mapper = PrincipalMapper(settings.get("ssl.principal.mapping.rules", "DEFAULT"))
@@ -91,7 +121,7 @@ def _tls(
             names = name_of
     except SecuritySettingError as error:
         raise ConfigError(f"listener {endpoint.name}: {error}") from None
-    return (lambda: TlsLayer(context, is_server=True)), names
+    return (lambda: TlsLayer(store.context(), is_server=True)), names
 
 
 def _login(

@@ -16,7 +16,8 @@ everything has left.
   machine a consumer then reads a quarter slower.
 - A slice's descriptor is read at each step, because its segment may be closed and reopened meanwhile.
 - A slice without a file (`fileno` is -1) is read into bytes.
-- A transport with TLS gets no sender: what goes to the socket past it is not encrypted. `tls_transport` shows no socket.
+- A transport with TLS gets another sender, `piece_sender`: what goes to the socket past it is not encrypted. `tls_transport` shows no
+  socket.
 
 Sources: the measured order of `send` and `sendfile`; `sendfile(2)`.
 """
@@ -36,7 +37,7 @@ from barnabas.api.serving.dispatch import Output
 from barnabas.net.descriptors import Descriptors
 from barnabas.protocol.primitives import RecordSlice
 
-__all__ = ["WRITE_LIMIT", "SliceSender"]
+__all__ = ["WRITE_LIMIT", "SliceSender", "encrypts"]
 
 WRITE_LIMIT = 256 * 1024
 """Unsent bytes in the transport above which no further request of this client is handled."""
@@ -110,7 +111,7 @@ class SliceSender:
             descriptors: has one for a duplicate of the socket, or none.
         """
         original = transport.get_extra_info("socket")
-        if original is None or _encrypts(transport) or not hasattr(os, "sendfile"):
+        if original is None or encrypts(transport) or not hasattr(os, "sendfile"):
             return None
         fd, is_duplicate = original.fileno(), descriptors.take()
         if is_duplicate:
@@ -224,5 +225,6 @@ class SliceSender:
             self._descriptors = None
 
 
-def _encrypts(transport: asyncio.Transport) -> bool:
+def encrypts(transport: asyncio.Transport) -> bool:
+    """Return whether a transport encrypts."""
     return any(transport.get_extra_info(name) is not None for name in ("sslcontext", "ssl_object"))

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from barnabas.api.serving.context import Controller
     from barnabas.api.serving.dispatch import Observer
+    from barnabas.net.renewed_stores import RenewedStores
     from barnabas.node.inter_broker import InterBrokerChannels
     from barnabas.node.membership import Membership
     from barnabas.node.metrics_endpoint import MetricsEndpoint
@@ -76,12 +77,14 @@ class BrokerServer:
     Args:
         resolver: resolves this node's settings.
         membership: what the node does alone, or as a member of a cluster.
+        stores: of the listeners and connections of this node.
         authorizer: None if everything is allowed.
 
     Attributes:
         image: the metadata as of now.
         client_metrics: the client telemetry; None until a client asks for its subscription.
         dispatcher: of the listeners, once this broker answers requests.
+        stores: as given.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class BrokerServer:
         resolver: ConfigResolver,
         membership: Membership,
         on_fault: Callable[[BaseException], None],
+        stores: RenewedStores,
         authorizer: StandardAuthorizer | None = None,
     ) -> None:
         self.config = config
@@ -112,6 +116,7 @@ class BrokerServer:
         self._membership = membership
         self._on_fault = on_fault
         self._authorizer = authorizer
+        self.stores = stores
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
         # Done when the metadata of this broker has it as unfenced for the first time.
@@ -151,7 +156,9 @@ class BrokerServer:
             self.config,
             loop=self._runtime.loop,
             now_ms=self._runtime.now_ms,
-            securities=securities(self.config, self.config.listeners, lambda: self.image, self._runtime.now_ms),
+            securities=securities(
+                self.config, self.config.listeners, lambda: self.image, self._runtime.now_ms, self.stores
+            ),
         )
 
     async def register(
@@ -281,6 +288,7 @@ class BrokerServer:
             monotonic_ns=runtime.monotonic_ns,
             recent_deletions=RecentDeletions(runtime.now_ms),
             authorizer=self._authorizer,
+            why_not_stores=self.stores.why_not if self.stores else None,
         )
 
     def log_config_of(self, topic: str) -> LogConfig:
@@ -304,6 +312,8 @@ class BrokerServer:
         self.image = image
         if self._channels is not None and delta.cluster is not None:
             self._channels.drop_outdated()
+        if is_first or delta.configs is not None:
+            await self.stores.apply(image.configs)
         self.services.recent_deletions.apply(delta)
         self._membership.apply_settings(delta, image)
         await apply_delta(self.replica_manager, delta, image)
@@ -355,7 +365,7 @@ class BrokerServer:
             # A node alone does not import it.
             from barnabas.node.inter_broker import InterBrokerChannels
 
-            self._channels = InterBrokerChannels(lambda: self.image, self.config, self._runtime.loop)
+            self._channels = InterBrokerChannels(lambda: self.image, self.config, self._runtime.loop, self.stores)
         return self._channels
 
     def _make_replicated(self, replicas: ReplicaManager) -> ReplicatedPartitions:

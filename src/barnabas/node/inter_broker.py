@@ -29,6 +29,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.config.config import BrokerConfig
     from barnabas.metadata.image import MetadataImage
+    from barnabas.net.renewed_stores import RenewedStores
     from barnabas.protocol.message import Message
 
 __all__ = ["InterBrokerChannels"]
@@ -49,20 +50,25 @@ class InterBrokerChannels:
     Args:
         image: returns the metadata as of now.
         loop: runs the connections.
+        stores: of this node; the connections use those of the listener between brokers.
 
     Raises:
         CannotStart: this node cannot log in at the others.
     """
 
     def __init__(
-        self, image: Callable[[], MetadataImage], config: BrokerConfig, loop: asyncio.AbstractEventLoop
+        self,
+        image: Callable[[], MetadataImage],
+        config: BrokerConfig,
+        loop: asyncio.AbstractEventLoop,
+        stores: RenewedStores,
     ) -> None:
         self._image = image
         self._node_id = config.node_id
         self._timeout_ms = config.request_timeout_ms
         self._loop = loop
         self._listener = config.inter_broker_listener
-        self._security = dialling_security(config, self._listener.name, INTER_BROKER_MECHANISM)
+        self._security = dialling_security(config, self._listener.name, INTER_BROKER_MECHANISM, stores)
         self._kept: dict[tuple[int, str], _Kept] = {}
         self._is_closed = False
 

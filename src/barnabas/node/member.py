@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.net.connections import Connections
+    from barnabas.net.renewed_stores import RenewedStores
     from barnabas.node.inter_broker import InterBrokerChannels
     from barnabas.quorum.metadata_quorum import MetadataQuorum
     from barnabas.replication.replica_manager import ReplicaManager
@@ -45,6 +46,9 @@ _TICKS_PER_SESSION = 50
 class Member:
     """A node of a cluster of several, or of one that others may join.
 
+    Args:
+        stores: of the listeners and connections of this node.
+
     Attributes:
         retries: whether a broker asks the controller again after a failure.
         registration_patience_ms: for how long it asks to be registered.
@@ -53,11 +57,12 @@ class Member:
 
     retries = True
 
-    def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
+    def __init__(self, config: BrokerConfig, runtime: Runtime, stores: RenewedStores) -> None:
         self.registration_patience_ms = config.int_value("initial.broker.registration.timeout.ms")
         self.tick_ms = max(config.broker_session_timeout_ms // _TICKS_PER_SESSION, 1)
         self._config = config
         self._runtime = runtime
+        self._stores = stores
         self._controllers: list[ControllerChannel] = []
         self._settings: ReplicationSettings | None = None
         self._assignments: DirectoryAssignments | None = None
@@ -102,7 +107,7 @@ class Member:
             request_timeout_ms=self._config.int_value("controller.socket.timeout.ms"),
             # The next heartbeat follows in time for the session, also when one is lost.
             retry_timeout_ms=self._config.broker_session_timeout_ms // 2 if purpose == "heartbeat" else None,
-            security=controllers_security(self._config),
+            security=controllers_security(self._config, self._stores),
         )
         self._controllers.append(channel)
         return channel

@@ -17,6 +17,7 @@ from barnabas.node.alone import Alone
 if TYPE_CHECKING:
     from barnabas.config.config import BrokerConfig
     from barnabas.config.runtime import Runtime
+    from barnabas.net.renewed_stores import RenewedStores
     from barnabas.node.member import Member
 
 __all__ = ["Membership", "membership_of"]
@@ -24,11 +25,15 @@ __all__ = ["Membership", "membership_of"]
 Membership: TypeAlias = "Alone | Member"
 
 
-def membership_of(config: BrokerConfig, runtime: Runtime) -> Membership:
-    """Return what the node of these settings does alone, or as a member."""
+def membership_of(config: BrokerConfig, runtime: Runtime, stores: RenewedStores) -> Membership:
+    """Return what the node of these settings does alone, or as a member.
+
+    Args:
+        stores: of its listeners and connections.
+    """
     if config.is_alone and not config.controller_listeners:
         return Alone(config)
     # Connections to other nodes, for which the start of a node alone does not pay.
     from barnabas.node.member import Member
 
-    return Member(config, runtime)
+    return Member(config, runtime, stores)

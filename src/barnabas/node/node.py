@@ -58,6 +58,7 @@ from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
 from barnabas.net.addresses import dialable, metrics_address
+from barnabas.net.renewed_stores import LOOK_MS, RenewedStores
 from barnabas.node.broker import BrokerServer
 from barnabas.node.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.node.membership import membership_of
@@ -131,11 +132,12 @@ class Node:
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
         self._resolver = ConfigResolver(config_schema(), config.node_id, dict(config.properties), defaults)
         self._ticked_ms: int | None = None
-        self._membership = membership_of(config, self._runtime)
+        self._stores = RenewedStores(loop, config.node_id)
+        self._membership = membership_of(config, self._runtime, self._stores)
         self._broker: BrokerServer | None = None
         if config.is_broker:
             self._broker = BrokerServer(
-                config, self._runtime, self._resolver, self._membership, self.fail, self._authorizer
+                config, self._runtime, self._resolver, self._membership, self.fail, self._stores, self._authorizer
             )
         self._controllers = self._make_controller_server() if config.controller_listeners else None
         self.log_manager: LogManager
@@ -204,6 +206,8 @@ class Node:
         await self._enter_service()
         self._report_leaderless()
         self._timers.every(_HOUSEKEEPING_MS, self._housekeeping)
+        if self._stores:
+            self._timers.every(LOOK_MS, self._stores.look)
         self._phase = ""
 
     def _open_ports(self) -> list[str]:
@@ -316,6 +320,7 @@ class Node:
                 random=runtime.random,
                 run_blocking=runtime.run_blocking,
                 on_fault=self.fail,
+                stores=self._stores,
             )
             self._has_joined = True
             server = self._broker or self._controllers
@@ -351,7 +356,7 @@ class Node:
         from barnabas.quorum.controller_server import ControllerServer
 
         beside = None if self._broker is None else self._broker.connections
-        return ControllerServer(self.config, self._runtime, beside=beside)
+        return ControllerServer(self.config, self._runtime, self._stores, beside=beside)
 
     def _serve_controllers(self) -> None:
         if self._controllers is not None:

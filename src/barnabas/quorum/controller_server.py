@@ -40,6 +40,7 @@ from barnabas.quota.client_quotas import ClientQuotas
 
 if TYPE_CHECKING:
     from barnabas.api.serving.dispatch import Observer
+    from barnabas.net.renewed_stores import RenewedStores
     from barnabas.quorum.metadata_quorum import MetadataQuorum
     from barnabas.security.authorizer import StandardAuthorizer
 
@@ -54,6 +55,7 @@ class ControllerServer:
     """One controller's listeners and services.
 
     Args:
+        stores: of the listeners and connections of this node.
         beside: the connections of the broker in the same process.
 
     Attributes:
@@ -61,8 +63,11 @@ class ControllerServer:
         services: for the handlers, from `serve` on.
     """
 
-    def __init__(self, config: BrokerConfig, runtime: Runtime, *, beside: Connections | None = None) -> None:
+    def __init__(
+        self, config: BrokerConfig, runtime: Runtime, stores: RenewedStores, *, beside: Connections | None = None
+    ) -> None:
         self.config = config
+        self._stores = stores
         self.listeners: list[Listener] = []
         self.connections = Connections(
             config,
@@ -102,7 +107,9 @@ class ControllerServer:
             self.config,
             loop=self._runtime.loop,
             now_ms=self._runtime.now_ms,
-            securities=securities(self.config, self.config.controller_listeners, self._image, self._runtime.now_ms),
+            securities=securities(
+                self.config, self.config.controller_listeners, self._image, self._runtime.now_ms, self._stores
+            ),
         )
 
     def _image(self) -> MetadataImage:
@@ -162,11 +169,13 @@ class ControllerServer:
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_sensors)
         self._serves = True
 
-    def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+    async def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         if delta.client_quotas is not None:
             self.quotas.apply(delta.client_quotas.changed)
         self.connections.apply_delta(delta, image)
         self.registration.on_metadata(delta, image)
+        if delta.configs is not None:
+            await self._stores.apply(image.configs)
         authorizer = self.services.authorizer
         if self._late and authorizer is not None and authorizer.is_ready:
             # The node's first publisher has told the authorizer.

@@ -51,6 +51,7 @@ from barnabas.raft.voter_changes import VoterChanges
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 
 if TYPE_CHECKING:
+    from barnabas.net.renewed_stores import RenewedStores
     from barnabas.quorum.quorum_peers import ChannelPeers
 
 
@@ -60,6 +61,7 @@ class MetadataQuorum:
     Args:
         run_blocking: runs a blocking call in the executor and returns its future.
         on_fault: called with the error when the node must stop.
+        stores: of the listeners and connections of this node; None: its stores are not renewed.
 
     Attributes:
         local_controller: None on a node that may not vote.
@@ -80,13 +82,22 @@ class MetadataQuorum:
         random: random_module.Random,
         run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]],
         on_fault: Callable[[BaseException], None],
+        stores: RenewedStores | None = None,
     ) -> None:
         root = config.log_dirs[0]
         self._listener_name = controller_listener_name(config)
         self._changes: VoterChanges | None = None
         self._upkeep: VoterUpkeep | None = None
         self.driver: RaftDriver = open_quorum(
-            disk, root, meta, config, clock=clock, run_blocking=run_blocking, on_fault=on_fault, loop=loop
+            disk,
+            root,
+            meta,
+            config,
+            clock=clock,
+            run_blocking=run_blocking,
+            on_fault=on_fault,
+            loop=loop,
+            stores=stores,
         )
         node = self.driver.node
         self.loader = MetadataLoader(
@@ -223,11 +234,13 @@ def open_quorum(
     run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
     on_fault: Callable[[BaseException], None] | None = None,
     loop: asyncio.AbstractEventLoop | None = None,
+    stores: RenewedStores | None = None,
 ) -> RaftDriver:
     """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
 
     Args:
         loop: None for a sole voter without observers.
+        stores: of the listeners and connections of this node; None: its stores are not renewed.
 
     Raises:
         KafkaStorageError, BadElectionState: the directory cannot be read.
@@ -261,7 +274,8 @@ def open_quorum(
     # Connections to other nodes, for which the start of a node alone does not pay; a sole voter with a listener can be joined.
     from barnabas.quorum.quorum_peers import peers_of
 
-    return RaftDriver(node, metadata_log, store, peers_of(config, meta.cluster_id, node, loop), loop, on_fault)
+    peers = peers_of(config, meta.cluster_id, node, loop, stores)
+    return RaftDriver(node, metadata_log, store, peers, loop, on_fault)
 
 
 def _open_log(

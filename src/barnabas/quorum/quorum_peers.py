@@ -23,6 +23,7 @@ from barnabas.client.errors import BrokerNotAvailable, ConnectionRefused
 from barnabas.client.exchange import NEWEST_API_VERSIONS
 from barnabas.config.config import BrokerConfig
 from barnabas.metadata.features_image import KRAFT_VERSION
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.net.security_of_listeners import controllers_security
 from barnabas.protocol.errors import ErrorCode, KafkaError, known_code
 from barnabas.protocol.message import Message
@@ -213,8 +214,20 @@ class ChannelPeers:
             channel.close()
 
 
-def peers_of(config: BrokerConfig, cluster_id: str, node: RaftNode, loop: asyncio.AbstractEventLoop) -> ChannelPeers:
-    """Return the peers of a node, as its configuration has them."""
+def peers_of(
+    config: BrokerConfig,
+    cluster_id: str,
+    node: RaftNode,
+    loop: asyncio.AbstractEventLoop,
+    stores: RenewedStores | None = None,
+) -> ChannelPeers:
+    """Return the peers of a node, as its configuration has them.
+
+    Args:
+        stores: of the listeners and connections of this node; None: its stores are not renewed.
+    """
+    if stores is None:
+        stores = RenewedStores(loop, config.node_id)
     return ChannelPeers(
         Sender(cluster_id, controller_endpoints(config) if config.is_controller else ()),
         loop=loop,
@@ -224,5 +237,5 @@ def peers_of(config: BrokerConfig, cluster_id: str, node: RaftNode, loop: asynci
         bootstrap_servers=config.quorum_bootstrap_servers,
         timeout_ms=config.int_value("controller.quorum.request.timeout.ms"),
         client_id=f"raft-client-{config.node_id}",
-        security=controllers_security(config),
+        security=controllers_security(config, stores),
     )

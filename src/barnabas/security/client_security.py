@@ -7,8 +7,8 @@
     SASL_SSL            x     x
 
 The value is built once, before anything is dialled, so a setting that cannot be used is an error in the beginning. Every connection of a
-client shares it. It is pickled by its settings: who unpickles it reads the key stores again, at their place. `repr` shows only the
-protocol and the mechanism.
+client shares it. A node's stores are renewed while it runs, so each connection asks for the context of that moment. The value is pickled by
+its settings: who unpickles it reads the key stores again, at their place. `repr` shows only the protocol and the mechanism.
 
 Limits: GSSAPI, which is what no `sasl.mechanism` means, is an error: it needs a library that PyPI does not have as a wheel.
 Source: Kafka's `SecurityProtocol`, `ChannelBuilders`.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.security.setting_error import SecuritySettingError
@@ -44,7 +45,7 @@ class ClientSecurity:
     Attributes:
         protocol: SSL, SASL_PLAINTEXT or SASL_SSL.
         mechanism_name: the SASL mechanism; empty without a login.
-        context: makes TLS; None without.
+        contexts: returns what makes the TLS of a new connection; None without TLS.
         mechanism: makes a new machine for each login, for a broker's host; None without a login.
         settings: what the value was built from.
         fetch: asks a token server.
@@ -52,10 +53,15 @@ class ClientSecurity:
 
     protocol: str
     mechanism_name: str = ""
-    context: SSLContext | None = field(default=None, repr=False, compare=False)
+    contexts: Callable[[], SSLContext] | None = field(default=None, repr=False, compare=False)
     mechanism: Callable[[str], ClientMechanism] | None = field(default=None, repr=False, compare=False)
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     fetch: Callable[[TokenRequest], bytes] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def context(self) -> SSLContext | None:
+        """The context of a new connection; None without TLS."""
+        return None if self.contexts is None else self.contexts()
 
     @property
     def has_key(self) -> bool:
@@ -68,13 +74,17 @@ class ClientSecurity:
 
 
 def client_security(
-    settings: Mapping[str, str], fetch: Callable[[TokenRequest], bytes] | None = None
+    settings: Mapping[str, str],
+    fetch: Callable[[TokenRequest], bytes] | None = None,
+    *,
+    contexts: Callable[[], SSLContext] | None = None,
 ) -> ClientSecurity | None:
     """Return how a client with these settings secures its connections; None for PLAINTEXT.
 
     Args:
         settings: the names of the Java client; others are ignored.
         fetch: asks a token server for OAUTHBEARER (`client/token_fetch`); None: tokens come from files only.
+        contexts: returns the context of the moment, of a caller that renews its stores; None: the stores are read here, once.
 
     Raises:
         SecuritySettingError: one cannot be used.
@@ -85,15 +95,19 @@ def client_security(
     if protocol == "PLAINTEXT":
         return None
     own = {name: value for name, value in settings.items() if name.startswith(_OURS)}
-    context, mechanism, name = None, None, ""
-    if protocol.endswith("SSL"):
+    mechanism, name = None, ""
+    if protocol.endswith("SSL") and contexts is None:
         # A client without TLS does not import `ssl`, which takes 20 ms.
         from barnabas.security.tls_settings import client_context
 
-        context = client_context(own)
+        contexts = partial(_same, client_context(own))
     if protocol.startswith("SASL"):
         from barnabas.security.client_login import client_mechanism
 
         name = own.get(MECHANISM, "GSSAPI").strip()
         mechanism = client_mechanism(own, name, fetch=fetch)
-    return ClientSecurity(protocol, name, context, mechanism, tuple(sorted(own.items())), fetch)
+    return ClientSecurity(protocol, name, contexts, mechanism, tuple(sorted(own.items())), fetch)
+
+
+def _same(context: SSLContext) -> SSLContext:
+    return context

@@ -55,12 +55,14 @@ class KeyStore:
         key_password: None if the key is not encrypted.
         chain: PEM, the key's own certificate first.
         setting: the setting that it comes from, for errors.
+        alias: of the key in its store; Kafka's for a key in PEM.
     """
 
     key: str = field(repr=False)
     key_password: str | None = field(repr=False)
     chain: str = field(repr=False)
     setting: str
+    alias: str = field(default="kafka", repr=False)
 
 
 def key_store(settings: Mapping[str, str], prefix: str = "") -> KeyStore | None:
@@ -241,7 +243,8 @@ def _pkcs12_key_store(store: _Settings, data: bytes) -> KeyStore:
         raise store.error("location", f"{store.get('location')} has no {missing}")
     key = opened.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     chain = _chain(opened.cert.certificate, [each.certificate for each in opened.additional_certs])
-    return KeyStore(key, None, _pem(chain), store.name("location"))
+    alias = "1" if opened.cert.friendly_name is None else opened.cert.friendly_name.decode(errors="replace").lower()
+    return KeyStore(key, None, _pem(chain), store.name("location"), alias)
 
 
 def _pkcs12_trust(store: _Settings, data: bytes) -> str:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from barnabas.security.cipher_suites import cipher_suites
 from barnabas.security.key_stores import KeyStore, key_store, trusted_certificates
 from barnabas.security.memory_files import path_of
 from barnabas.security.setting_error import SecuritySettingError
 
-__all__ = ["client_context", "server_context"]
+__all__ = ["TlsStores", "client_context", "client_stores", "server_context", "server_stores"]
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _OLD_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
@@ -31,6 +32,19 @@ _NOT_HERE = {
     "ssl.engine.factory.class": "barnabas has no other engine: remove it",
     "ssl.provider": "barnabas has one provider, OpenSSL: remove it",
 }
+
+
+class TlsStores(NamedTuple):
+    """A context, and the stores that it was made of.
+
+    Attributes:
+        own: None for a client without a key.
+        has_trust: whether there is a trust store; without one the system's certificates are trusted.
+    """
+
+    context: ssl.SSLContext
+    own: KeyStore | None
+    has_trust: bool
 
 
 def client_context(settings: Mapping[str, str], prefix: str = "") -> ssl.SSLContext:
@@ -42,15 +56,7 @@ def client_context(settings: Mapping[str, str], prefix: str = "") -> ssl.SSLCont
     Raises:
         SecuritySettingError: a setting cannot be used.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = _checks_names(settings, prefix)
-    context.verify_mode = ssl.CERT_REQUIRED
-    _choose_versions(context, settings, prefix, is_client=True)
-    _trust(context, settings, prefix)
-    own = key_store(settings, prefix)
-    if own is not None:
-        _load_key(context, own, prefix)
-    return context
+    return client_stores(settings, prefix).context
 
 
 def server_context(settings: Mapping[str, str], prefix: str = "") -> ssl.SSLContext:
@@ -59,20 +65,38 @@ def server_context(settings: Mapping[str, str], prefix: str = "") -> ssl.SSLCont
     Raises:
         SecuritySettingError: a setting cannot be used, or there is no key store.
     """
+    return server_stores(settings, prefix).context
+
+
+def client_stores(settings: Mapping[str, str], prefix: str = "") -> TlsStores:
+    """Return a client's context with its stores, as of now. Raises as `client_context`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = _checks_names(settings, prefix)
+    context.verify_mode = ssl.CERT_REQUIRED
+    _choose_versions(context, settings, prefix, is_client=True)
+    has_trust = _trust(context, settings, prefix)
+    own = key_store(settings, prefix)
+    if own is not None:
+        _load_key(context, own, prefix)
+    return TlsStores(context, own, has_trust)
+
+
+def server_stores(settings: Mapping[str, str], prefix: str = "") -> TlsStores:
+    """Return a listener's context with its stores, as of now. Raises as `server_context`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     written = settings.get(f"{prefix}ssl.client.auth", "none")
     if written not in _CLIENT_AUTH:
         raise SecuritySettingError(f"{prefix}ssl.client.auth", f"{written!r} is not one of {', '.join(_CLIENT_AUTH)}")
     context.verify_mode = _CLIENT_AUTH[written]
     _choose_versions(context, settings, prefix, is_client=False)
-    _trust(context, settings, prefix)
+    has_trust = _trust(context, settings, prefix)
     own = key_store(settings, prefix)
     if own is None:
         raise SecuritySettingError(
             f"{prefix}ssl.keystore.location", "is missing: a TLS listener needs a key and its certificate"
         )
     _load_key(context, own, prefix)
-    return context
+    return TlsStores(context, own, has_trust)
 
 
 def _checks_names(settings: Mapping[str, str], prefix: str) -> bool:
@@ -133,13 +157,14 @@ def _names(settings: Mapping[str, str], name: str) -> list[str]:
     return [each for part in settings.get(name, "").split(",") if (each := part.strip())]
 
 
-def _trust(context: ssl.SSLContext, settings: Mapping[str, str], prefix: str) -> None:
+def _trust(context: ssl.SSLContext, settings: Mapping[str, str], prefix: str) -> bool:
+    """Have the context trust what the settings name; return whether they name a trust store."""
     certificates = trusted_certificates(settings, prefix)
     if certificates is None:
         context.load_default_certs(
             ssl.Purpose.CLIENT_AUTH if context.protocol == ssl.PROTOCOL_TLS_SERVER else ssl.Purpose.SERVER_AUTH
         )
-        return
+        return False
     try:
         context.load_verify_locations(cadata=certificates)
     except ssl.SSLError as error:
@@ -151,6 +176,7 @@ def _trust(context: ssl.SSLContext, settings: Mapping[str, str], prefix: str) ->
         ) from None
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13 sets it; Java accepts what it forbids.
+    return True
 
 
 def _load_key(context: ssl.SSLContext, own: KeyStore, prefix: str) -> None:

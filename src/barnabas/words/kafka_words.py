@@ -44,6 +44,7 @@ _REASONS = (
     (r"String must be one of(?: \(case insensitive\))?: (.*)", r"must be one of \1"),
     (r"String must be non-empty", "must not be empty"),
 )
+_STORES = r"Invalid value \S+: Validation of dynamic config update of SSLFactory failed: [\w.$]+: "
 _MESSAGES = (
     (
         r"Unable to replicate the partition (\d+) time\(s\): The target replication factor of \d+ cannot be reached"
@@ -67,6 +68,21 @@ _MESSAGES = (
         r"Cannot update these configs at default cluster level, broker id must be specified: (?:\w*Set\(|\[)(.*?)[\])]",
         r"\1 cannot be the same for all brokers",
         "name one: `barnabas config alter broker 1 --set KEY=VALUE`",
+    ),
+    (
+        r"These security configs can be dynamically updated only per-listener using the listener prefix: (?:\w*Set\(|\[)(.*?)[\])]",
+        r"\1 cannot be the same for all listeners",
+        "name one: listener.name.NAME.SETTING, the name in lower case",
+    ),
+    (
+        rf"{_STORES}(Keystore (?:DistinguishedName|SubjectAltNames) .*) for configuration Invalid dynamic configuration",
+        r"the broker keeps its certificate: \1",
+        "ssl.allow.dn.changes and ssl.allow.san.changes in server.properties allow other names",
+    ),
+    (
+        rf"{_STORES}(.*) for configuration Invalid dynamic configuration",
+        r"the broker keeps its certificate: \1",
+        "the broker reads the file, as its own user",
     ),
     (
         r"Topic name is invalid: ('.*') contains one or more characters other than .*",

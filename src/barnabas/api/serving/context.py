@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -189,6 +189,8 @@ class BrokerServices:
         missing_topics: coordinators' topics that the controller could not create, and the last reason.
         authorizer: None if everything is allowed.
         refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
+        why_not_stores: returns why this node may not use the stores of settings, its own in the metadata; empty if it may. None if no
+            listener has stores.
     """
 
     listener_kind: ClassVar[str] = "broker"
@@ -217,6 +219,7 @@ class BrokerServices:
     creating_topics: dict[str, Creation] = field(default_factory=dict)
     missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
+    why_not_stores: Callable[[Mapping[str, str]], Awaitable[str]] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -232,9 +235,11 @@ class ControllerServices:
         now_ms: wall clock, epoch milliseconds.
         monotonic_ns: a clock for durations, in nanoseconds.
         authorizer: None if everything is allowed.
+        why_not_stores: None: a controller forwards changes of stores unseen, as Kafka's do.
     """
 
     listener_kind: ClassVar[str] = "controller"
+    why_not_stores: ClassVar[None] = None
     apis: Mapping[int, Api]
     node_id: int
     cluster_id: str

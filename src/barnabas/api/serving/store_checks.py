@@ -1,0 +1,68 @@
+"""Changes of a listener's key and trust stores: the broker that they are for reads the stores before it forwards the request.
+
+    resource                                           here
+    names no `listener.name.NAME.ssl.…` of a store     passes
+    of another node                                    INVALID_REQUEST: only that node has the files
+    stores that the node may not use                   INVALID_REQUEST, Kafka's words
+    the client may not alter it                        passes: the controller denies it, and no file is read
+    named twice, and the rest                          passes
+
+Resources that are rejected here are left out of the request, and their answers stand where the request had them.
+
+Deviation: a file that has changed under the same name is read here too. Kafka only writes to its log that it cannot read it.
+
+Source: Kafka's `ConfigAdminManager.preprocess`, `DynamicBrokerConfig.validate`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.security_settings import reloadable_of_listener
+from barnabas.security.acls import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.turns import RECORD, pace
+
+if TYPE_CHECKING:
+    from barnabas.api.serving.context import AnyContext
+    from barnabas.protocol.messages import AlterConfigsRequest, IncrementalAlterConfigsRequest
+
+    _Resource = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
+
+__all__ = ["rejected_stores"]
+
+R = TypeVar("R", bound="_Resource")
+ValuesAfter = Callable[[R, Mapping[str, str]], dict[str, str]]
+"""Returns the values that a resource would have, for those that it has."""
+
+
+async def rejected_stores(context: AnyContext, resources: Sequence[R], values_after: ValuesAfter[R]) -> dict[int, str]:
+    """Return the reason for each resource that this broker rejects, by its place."""
+    rejected: dict[int, str] = {}
+    if context.services.why_not_stores is None:
+        return rejected
+    named = Counter((each.resource_type, each.resource_name) for each in resources)
+    for index, resource in enumerate(resources):
+        await pace(RECORD)
+        if named[resource.resource_type, resource.resource_name] > 1:
+            continue
+        if why := await _why_not(context, resource, values_after):
+            rejected[index] = why
+    return rejected
+
+
+async def _why_not(context: AnyContext, resource: R, values_after: ValuesAfter[R]) -> str:
+    services, name = context.services, resource.resource_name
+    if services.why_not_stores is None or resource.resource_type != ConfigResourceType.BROKER or not name:
+        return ""
+    if not any(reloadable_of_listener(config.name) for config in resource.configs):
+        return ""
+    asker = context.asker
+    if asker is not None and not asker.decides(AclOperation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
+        return ""
+    if name != str(services.node_id):
+        return f"Unexpected broker id, expected {services.node_id}, but received {name}" if name.isdecimal() else ""
+    present = services.image().configs.for_resource(ConfigResourceType.BROKER, name)
+    return await services.why_not_stores(values_after(resource, present))
