@@ -4,9 +4,9 @@
     python -m bench.choices log --phase fill|rest|measure --folder DIR --gigabytes 30 [--side …]
     python -m bench.choices write [--page docs/choices.md]
 
-TABLE is acks, losses (of acks, by a kill), transactions, partition, scaling or small. Runs are added to those in the file of pieces, bench/choices.json; `--fresh`
-drops the earlier ones of the same rows. `--scale` makes the loads smaller. `log` keeps its data between its phases, and removes them after
-the last.
+TABLE is acks, losses (of acknowledged records, by a kill), transactions, partition, scaling or small. Runs are added to those in the file
+of pieces, bench/choices.json; `--fresh` drops the earlier ones of the same rows. `--scale` makes the loads smaller. `log` keeps its data
+between its phases, and removes them after the last.
 """
 
 from __future__ import annotations

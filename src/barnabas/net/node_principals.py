@@ -48,18 +48,18 @@ def check_super_users(config: BrokerConfig, super_users: Collection[str]) -> lis
         CannotStart: this node and the other voters form no quorum.
     """
     warnings = []
-    for who, name, mechanism in _ways(config):
+    for others, name, mechanism in _ways(config):
         principal = own_principal(config, name, mechanism)
         if principal is None or str(principal) in super_users:
             continue
         shown = printable(str(principal))
-        if who == "controllers" and config.has_other_voters:
+        if others == "controllers" and config.has_other_voters:
             raise CannotStart(
                 f"super.users does not name {shown}, as whom this controller speaks to the other voters: they load the access "
                 f"control lists only after the quorum has formed. Add {shown} to super.users of every node"
             )
         warnings.append(
-            f"This node speaks to {who} as {shown}, which super.users does not name: it needs access control lists that allow "
+            f"This node speaks to {others} as {shown}, which super.users does not name: it needs access control lists that allow "
             "CLUSTER_ACTION on the cluster and DESCRIBE on every topic"
         )
     return warnings
