@@ -54,6 +54,9 @@ NOT_RUN = {
     "docs/spark-sink.md: cat replicas.json",
     'docs/spark-sink.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
     'docs/spark.md: ADMIN="--bootstrap-server broker:9093 --command-config admin.properties"',
+    "docs/security.md: openssl rand -base64 24 > password.txt",
+    "docs/security.md: barnabas token create --renewer-principal User:scheduler --command-config client.properties",
+    "docs/cli.md: barnabas token create --renewer-principal User:scheduler --command-config client.properties -o json > token.json",
     "docs/security.md: barnabas topic list -b kafka.example.org:9093 --command-config client.properties",
     "docs/security.md: barnabas config alter broker 1 --command-config client.properties"
     " --set listener.name.sasl_ssl.ssl.keystore.location=/etc/kafka/node-2027.pem",

@@ -100,6 +100,10 @@ AT_ONCE = frozenset(
         ApiKey.ALTER_REPLICA_LOG_DIRS,
         ApiKey.DESCRIBE_LOG_DIRS,
         ApiKey.SASL_AUTHENTICATE,
+        ApiKey.CREATE_DELEGATION_TOKEN,  # on a connection in plain text, as the other three
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
         ApiKey.DESCRIBE_CLUSTER,

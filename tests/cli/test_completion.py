@@ -39,7 +39,7 @@ def completed(*words: str) -> list[str]:
         ("start --data", ["--data-dir"]),
         ("start --log-level w", ["warning"]),
         ("start --set log.retention.h", ["log.retention.hours="]),
-        ("start --set a=1 --se", ["--set"]),
+        ("start --set a=1 --se", ["--set", "--secure-dev"]),
         ("storage form", ["format"]),
         ("storage format --ignore", ["--ignore-formatted"]),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from barnabas.config.config import BrokerConfig
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.security_images import DelegationToken, DelegationTokensImage
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.net.security_of_listener import security_of
 from barnabas.security.delegation_tokens import TokenKey
 from barnabas.security.principal import Principal
@@ -38,7 +40,10 @@ class Cluster:
         self.now_ms = NOW
         self.image = MetadataImage()
         self.add(DelegationToken("User:alice", "User:bob", (), NOW - 10, NOW + 5_000, NOW + 1_000))
-        self.security = security_of(config, config.listeners[0], lambda: self.image, lambda: self.now_ms)
+        loop = asyncio.new_event_loop()
+        stores = RenewedStores(loop, 1)
+        self.security = security_of(config, config.listeners[0], lambda: self.image, lambda: self.now_ms, stores)
+        loop.close()
 
     def add(self, token: DelegationToken) -> None:
         self.image = self.image._replace(delegation_tokens=DelegationTokensImage({TOKEN: token}))
