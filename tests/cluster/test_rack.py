@@ -17,7 +17,7 @@ from tests.cluster.topics import CREATE_SECONDS
 from tests.cluster.waiting import wait_for
 from tests.conform.tool_process import ToolProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.xdist_group("clusters"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.xdist_group("clusters"), pytest.mark.timeout(900)]
 
 RACKS = {1: "north", 2: "north", 3: "east", 4: "east", 5: "west", 6: "west"}
 TOPIC = "in-three-racks"

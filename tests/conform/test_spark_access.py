@@ -50,7 +50,7 @@ from tests.conform.authorized_kafka import AuthorizedKafka
 from tests.documents import blocks
 from tests.spark.session import SHORT_LIVED
 
-pytestmark = [pytest.mark.conform, pytest.mark.spark, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.conform, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(1800)]
 
 DOCS = Path(__file__).parents[2] / "docs"
 MARKER = "m4rker-of-a-s3cret"

@@ -21,7 +21,13 @@ from tests.spark.connect_client import BATCH, COPY, FIRST, SECOND
 from tests.spark.session import SHORT_LIVED, Topics
 from tests.spark.tables.appending import open_table, rows_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.conform, pytest.mark.xdist_group("connect"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.conform,
+    pytest.mark.long,
+    pytest.mark.xdist_group("connect"),
+    pytest.mark.timeout(900),
+]
 
 ROOT = Path(__file__).parents[2]
 
