@@ -42,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--security",
+        # A run that names no path reads this file late, and has an option only if it has a default.
+        default=None,
         choices=list(WAYS),
         help="how the card's clients connect; without it in plain text, without an authorizer",
     )
