@@ -41,7 +41,7 @@ def test_who_may_not_ask(node: TokenNode, protocol: str, principal: Principal) -
 def test_the_search_among_many_tokens_leaves_the_loop(node: TokenNode, monkeypatch: pytest.MonkeyPatch) -> None:
     node.log_in(ALICE)
     made = node.create()
-    monkeypatch.setattr("barnabas.api.renew_delegation_token.has_many_tokens", lambda image: True)
+    monkeypatch.setattr("barnabas.api.serving.token_requests.has_many_tokens", lambda image: True)
     computed: list[object] = []
     run_in_executor = node.loop.run_in_executor
 

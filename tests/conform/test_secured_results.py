@@ -41,7 +41,7 @@ def test_a_client_that_cannot_be_had_says_why() -> None:
     (found,) = of_card(card, "SSL", DAY)
     text = section({(FIRST, "SSL"): found})
     assert f"| {FIRST} | · | not played |" in text
-    assert f"- **{FIRST}**, SSL: not to be had: no such tool" in text
+    assert f"- **{FIRST}**, SSL: cannot be installed: no such tool" in text
 
 
 def test_what_was_found_is_kept_in_the_order_of_the_page(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.api.serving.forwarding import forward
-from barnabas.api.serving.store_checks import rejected_stores
-from barnabas.protocol.errors import ErrorCode
+from barnabas.api.serving.store_checks import forward_accepted, rejected_stores
 from barnabas.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
 
 if TYPE_CHECKING:
@@ -25,20 +23,7 @@ if TYPE_CHECKING:
 async def handle(context: AnyContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Check what only this broker can, then forward."""
     rejected = await rejected_stores(context, request.resources, _values_after)
-    answers = {
-        index: AlterConfigsResponse.AlterConfigsResourceResponse(
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message=why,
-            resource_type=request.resources[index].resource_type,
-            resource_name=request.resources[index].resource_name,
-        )
-        for index, why in rejected.items()
-    }
-    request.resources = [each for index, each in enumerate(request.resources) if index not in rejected]
-    response: AlterConfigsResponse = await forward(context, request)
-    for index, answer in answers.items():
-        response.responses.insert(index, answer)
-    return response
+    return await forward_accepted(context, request, rejected, AlterConfigsResponse)
 
 
 def _values_after(resource: AlterConfigsRequest.AlterConfigsResource, present: Mapping[str, str]) -> dict[str, str]:

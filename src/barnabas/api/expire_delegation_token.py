@@ -10,16 +10,9 @@ Version 2 is flexible (KIP-48).
 from __future__ import annotations
 
 from barnabas.api.serving.context import AnyContext
-from barnabas.api.serving.forwarding import forward
-from barnabas.api.serving.token_requests import NO_TIME, has_many_tokens, may_ask_for_tokens
-from barnabas.protocol.errors import ErrorCode
+from barnabas.api.serving.token_requests import forward_time
 from barnabas.protocol.messages import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 
 
 async def handle(context: AnyContext, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
-    if not may_ask_for_tokens(context.connection):
-        code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=NO_TIME)
-    context.is_long = context.is_long or has_many_tokens(context.services.image())
-    response: ExpireDelegationTokenResponse = await forward(context, request)
-    return response
+    return await forward_time(context, request, ExpireDelegationTokenResponse)

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.api.serving.forwarding import forward
-from barnabas.api.serving.store_checks import rejected_stores
-from barnabas.protocol.errors import ErrorCode
+from barnabas.api.serving.store_checks import forward_accepted, rejected_stores
 from barnabas.protocol.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
 if TYPE_CHECKING:
@@ -27,20 +25,7 @@ _SET, _DELETE = 0, 1
 async def handle(context: AnyContext, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     """Check what only this broker can, then forward."""
     rejected = await rejected_stores(context, request.resources, _values_after)
-    answers = {
-        index: IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message=why,
-            resource_type=request.resources[index].resource_type,
-            resource_name=request.resources[index].resource_name,
-        )
-        for index, why in rejected.items()
-    }
-    request.resources = [each for index, each in enumerate(request.resources) if index not in rejected]
-    response: IncrementalAlterConfigsResponse = await forward(context, request)
-    for index, answer in answers.items():
-        response.responses.insert(index, answer)
-    return response
+    return await forward_accepted(context, request, rejected, IncrementalAlterConfigsResponse)
 
 
 def _values_after(

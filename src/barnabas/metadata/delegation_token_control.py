@@ -89,13 +89,10 @@ def renew_token(
     view: ControllerView, request: RenewDelegationTokenRequest
 ) -> ControllerResult[RenewDelegationTokenResponse]:
     """Answer one RenewDelegationToken request."""
-    response, tokens = RenewDelegationTokenResponse(), _enabled(view)
-    if isinstance(tokens, ErrorCode):
-        return _failed(response, tokens)
-    found = _find(view, tokens, request.hmac)
-    if found is None:
-        return _failed(response, ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-    token_id, token = found
+    response, found = RenewDelegationTokenResponse(), _found(view, request.hmac)
+    if isinstance(found, ErrorCode):
+        return _failed(response, found)
+    token_id, token, tokens = found
     now_ms = view.clock.wall_ms()
     if token.is_expired(now_ms):
         return _failed(response, ErrorCode.DELEGATION_TOKEN_EXPIRED)
@@ -108,13 +105,10 @@ def expire_token(
     view: ControllerView, request: ExpireDelegationTokenRequest
 ) -> ControllerResult[ExpireDelegationTokenResponse]:
     """Answer one ExpireDelegationToken request."""
-    response, tokens = ExpireDelegationTokenResponse(), _enabled(view)
-    if isinstance(tokens, ErrorCode):
-        return _failed(response, tokens)
-    found = _find(view, tokens, request.hmac)
-    if found is None:
-        return _failed(response, ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-    token_id, token = found
+    response, found = ExpireDelegationTokenResponse(), _found(view, request.hmac)
+    if isinstance(found, ErrorCode):
+        return _failed(response, found)
+    token_id, token, _ = found
     now_ms = view.clock.wall_ms()
     if not token.may_be_renewed_by(str(view.principal)):
         return _failed(response, ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
@@ -135,12 +129,16 @@ def _enabled(view: ControllerView) -> TokenSettings | ErrorCode:
     return view.settings.tokens
 
 
-def _find(view: ControllerView, tokens: TokenSettings, given: bytes) -> tuple[str, DelegationToken] | None:
+def _found(view: ControllerView, given: bytes) -> tuple[str, DelegationToken, TokenSettings] | ErrorCode:
+    """Return the token of an HMAC and its id, with the settings of all tokens; or why there is no answer."""
+    tokens = _enabled(view)
+    if isinstance(tokens, ErrorCode):
+        return tokens
     hmac = bytes(given)
     for token_id, token in view.image.delegation_tokens.tokens.items():
         if tokens.key.is_of(token_id, hmac):
-            return token_id, token
-    return None
+            return token_id, token, tokens
+    return ErrorCode.DELEGATION_TOKEN_NOT_FOUND
 
 
 def _moved(response: Q, token_id: str, token: DelegationToken, expiration_ms: int) -> ControllerResult[Q]:

@@ -57,7 +57,7 @@ class RenewedStores:
         self._stores[store.listener.upper(), store.is_server] = store
 
     def get(self, listener: str, *, is_server: bool) -> RenewedStore | None:
-        """Return a store that was added; None if there is none."""
+        """Return the store of a listener, or None before it is added."""
         return self._stores.get((listener.upper(), is_server))
 
     async def apply(self, configs: ConfigurationsImage) -> None:

@@ -127,10 +127,10 @@ class SecureDev:
         return made
 
     def _known_password(self) -> str | None:
-        """Return the password that an earlier start has written; None if there is no file.
+        """Read the password from `client.properties`, which an earlier start wrote; return None before the first start.
 
         Raises:
-            CannotStart: the file has none.
+            CannotStart: the file has no password.
         """
         if not self.client_properties.exists():
             return None

@@ -83,7 +83,7 @@ def of_card(card: Card, way: str, day: str) -> list[Found]:
     for client in CLIENTS:
         row = card.rows.get(client.name, {})
         if "unavailable" in row:
-            found.append(Found(client.name, way, BOTH, 0, 0, day, f"not to be had: {row['unavailable']}"))
+            found.append(Found(client.name, way, BOTH, 0, 0, day, f"cannot be installed: {row['unavailable']}"))
             continue
         cells = row.get("cells", {})
         if not any(name == client.name for name, _ in card.found):

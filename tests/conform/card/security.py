@@ -1,7 +1,7 @@
 """The ways in which the card's clients connect, and both brokers with a listener of that way beside the plain one.
 
-The listener without TLS and login is the test's own: there it is ANONYMOUS, a super user. The card's user is none: ACLs allow it what the
-scenarios do. Certificates are of an authority that lives as long as the run.
+The test itself uses the listener without TLS and login; it is ANONYMOUS there, a super user. The card's user is no super user: ACLs allow
+it what the scenarios do. An authority that lives as long as the run signs the certificates.
 """
 
 from __future__ import annotations

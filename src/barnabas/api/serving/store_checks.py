@@ -20,20 +20,29 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.api.serving.forwarding import forward
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.security_settings import reloadable_of_listener
+from barnabas.protocol.errors import ErrorCode
 from barnabas.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.turns import RECORD, pace
 
 if TYPE_CHECKING:
     from barnabas.api.serving.context import AnyContext
-    from barnabas.protocol.messages import AlterConfigsRequest, IncrementalAlterConfigsRequest
+    from barnabas.protocol.messages import (
+        AlterConfigsRequest,
+        AlterConfigsResponse,
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+    )
 
     _Resource = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
 
-__all__ = ["rejected_stores"]
+__all__ = ["forward_accepted", "rejected_stores"]
 
 R = TypeVar("R", bound="_Resource")
+Q = TypeVar("Q", "AlterConfigsRequest", "IncrementalAlterConfigsRequest")
+S = TypeVar("S", "AlterConfigsResponse", "IncrementalAlterConfigsResponse")
 ValuesAfter = Callable[[R, Mapping[str, str]], dict[str, str]]
 """Returns the values that a resource would have, for those that it has."""
 
@@ -51,6 +60,27 @@ async def rejected_stores(context: AnyContext, resources: Sequence[R], values_af
         if why := await _why_not(context, resource, values_after):
             rejected[index] = why
     return rejected
+
+
+async def forward_accepted(context: AnyContext, request: Q, rejected: Mapping[int, str], kind: type[S]) -> S:
+    """Forward the resources that this broker does not reject; return the response about all of them.
+
+    Args:
+        rejected: reasons, by the places of the resources, in order.
+        kind: the class of the response.
+    """
+    resources = list(request.resources)
+    request.resources = [each for index, each in enumerate(resources) if index not in rejected]
+    response: S = await forward(context, request)
+    for index, why in rejected.items():
+        answer = kind.AlterConfigsResourceResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message=why,
+            resource_type=resources[index].resource_type,
+            resource_name=resources[index].resource_name,
+        )
+        response.responses.insert(index, answer)
+    return response
 
 
 async def _why_not(context: AnyContext, resource: R, values_after: ValuesAfter[R]) -> str:

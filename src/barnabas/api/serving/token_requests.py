@@ -9,18 +9,27 @@ Source: Kafka's `KafkaApis.allowTokenRequests`, `ControllerApis.allowTokenReques
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.api.serving.forwarding import forward
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import CreateDelegationTokenResponse
+from barnabas.protocol.messages import (
+    CreateDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
 from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.turns import ELEMENT, is_long
 
 if TYPE_CHECKING:
-    from barnabas.api.serving.context import ConnectionInfo
+    from barnabas.api.serving.context import AnyContext, ConnectionInfo
     from barnabas.metadata.image import MetadataImage
 
-__all__ = ["NO_TIME", "REQUESTER_SINCE", "has_many_tokens", "may_ask_for_tokens", "no_token"]
+__all__ = ["NO_TIME", "REQUESTER_SINCE", "forward_time", "has_many_tokens", "may_ask_for_tokens", "no_token"]
+
+R = TypeVar("R", RenewDelegationTokenResponse, ExpireDelegationTokenResponse)
 
 NO_TIME = -1
 """The times in an answer without a token."""
@@ -38,6 +47,17 @@ def may_ask_for_tokens(connection: ConnectionInfo) -> bool:
 def has_many_tokens(image: MetadataImage) -> bool:
     """Return whether the search for the token of an HMAC takes longer than a turn of the loop may."""
     return is_long(len(image.delegation_tokens.tokens) * ELEMENT)
+
+
+async def forward_time(
+    context: AnyContext, request: RenewDelegationTokenRequest | ExpireDelegationTokenRequest, response: type[R]
+) -> R:
+    """Forward a request that lets a token expire at another time; refuse it if its connection may not ask."""
+    if not may_ask_for_tokens(context.connection):
+        return response(error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
+    context.is_long = context.is_long or has_many_tokens(context.services.image())
+    answer: R = await forward(context, request)
+    return answer
 
 
 def no_token(
