@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from barnabas.api.serving.token_requests import no_token
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, api
 from barnabas.protocol.errors import ErrorCode
@@ -98,6 +99,8 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
         request: the decoded request.
         message: used if the response has a field for it.
     """
+    if api_key == ApiKey.CREATE_DELEGATION_TOKEN:
+        return no_token(version, code, ANONYMOUS, ANONYMOUS)
     name = api(api_key).name
     spec = message_spec(f"{name}Response")
     cls = getattr(messages, f"{name}Response")
@@ -109,13 +112,6 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     response = mirror.struct(spec.root, cls, request)
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:
         response.topics = []
-    if api_key == ApiKey.CREATE_DELEGATION_TOKEN:
-        # No token: an unknown owner, no times.
-        response.principal_type, response.principal_name = ANONYMOUS.type, ANONYMOUS.name
-        response.issue_timestamp_ms = response.expiry_timestamp_ms = response.max_timestamp_ms = -1
-        if version >= 3:
-            response.token_requester_principal_type = ANONYMOUS.type
-            response.token_requester_principal_name = ANONYMOUS.name
     if api_key == ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS:
         # Kafka repeats the error for each asked user, without the user's name. Asked for all users it fails and never answers.
         response.error_message = words
