@@ -58,6 +58,8 @@ class Sender:
                 **cluster.librdkafka_settings("alice", mechanism="SCRAM-SHA-512"),
                 "enable.idempotence": True, "acks": "all", "linger.ms": 0, "retry.backoff.ms": 20, "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200, "socket.connection.setup.timeout.ms": 2000, "log_level": 0,
+                # A paused leader keeps its connections: the producer asks the next leader when this has passed.
+                "socket.timeout.ms": 5000,
             }
         )  # fmt: skip
 
