@@ -46,7 +46,7 @@ def test_what_there_is() -> None:
         "acl create", "acl delete", "acl explain", "acl list",
         "broker describe", "broker list", "broker logdirs", "cert dev", "claims audit", "claims sweep", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance",
-        "cluster status", "completion", "config alter", "config describe", "consume", "cut create", "cut delete",
+        "cluster status", "completion", "config alter", "config describe", "console", "consume", "cut create", "cut delete",
         "cut diff", "cut list", "cut show", "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show",
         "group delete", "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why",
         "lake audit", "lake compact", "lake vacuum", "mirror", "perf consume", "perf latency", "perf produce", "plan",

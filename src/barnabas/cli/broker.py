@@ -9,7 +9,7 @@ import click
 
 from barnabas.cli.changed_settings import SHORT_SOURCES
 from barnabas.cli.failure import Failure, failure_of
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import Admin, ConfigEntry, ConfigResource, LogDir, Node, ResourceType, result
 from barnabas.protocol.errors import KafkaError
@@ -120,9 +120,26 @@ def logdirs(session: Session, ids: tuple[int, ...], topics: tuple[str, ...], by_
     barnabas broker logdirs --partitions --topic orders
     """
     with session.admin() as admin:
-        for found in admin.describe_topics(topics).values():
-            result(found)
-        outcomes = admin.describe_log_dirs([node.id for node in _nodes(admin, ids)])
+        session.output.show_found(log_dirs_of(admin, ids, topics, by_partition=by_partition))
+
+
+def log_dirs_of(
+    admin: Admin, ids: Iterable[int] = (), topics: tuple[str, ...] = (), *, by_partition: bool = False
+) -> Found:
+    """Return the log directories of brokers, and their replicas.
+
+    Args:
+        ids: of brokers; all if empty.
+        topics: only replicas of these topics; all if empty.
+        by_partition: with a table of the replicas.
+
+    Raises:
+        Failure: a broker does not serve or answer.
+        KafkaError: a topic does not exist.
+    """
+    for described in admin.describe_topics(topics).values():
+        result(described)
+    outcomes = admin.describe_log_dirs([node.id for node in _nodes(admin, ids)])
     chosen = {broker_id: _only(_dirs(broker_id, found), topics) for broker_id, found in sorted(outcomes.items())}
     rows = [
         (
@@ -141,7 +158,7 @@ def logdirs(session: Session, ids: tuple[int, ...], topics: tuple[str, ...], by_
     tables = [Table(columns, rows, hidden_first=("ERROR", "DISK"))]
     if by_partition:
         tables.append(_replicas(chosen))
-    session.output.show([each for broker_id, dirs in chosen.items() for each in _objects(broker_id, dirs)], *tables)
+    return Found([each for broker_id, dirs in chosen.items() for each in _objects(broker_id, dirs)], tables)
 
 
 def _dirs(broker_id: int, found: list[LogDir] | KafkaError) -> list[LogDir]:

@@ -11,8 +11,9 @@ from barnabas.cli.cluster_moves import drain, rebalance
 from barnabas.cli.cluster_nodes import nodes
 from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
 from barnabas.cli.cluster_status import status
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
+from barnabas.client.admin import Admin
 
 
 @click.group()
@@ -29,9 +30,14 @@ def info(session: Session) -> None:
     barnabas cluster info
     """
     with session.admin() as admin:
-        found = admin.describe_cluster()
-        quorum = quorum_of(admin)
-        topics = admin.list_topics(internal=True)
+        session.output.show_found(info_of(admin))
+
+
+def info_of(admin: Admin) -> Found:
+    """Return the cluster's id, controller and brokers, and how much it holds."""
+    found = admin.describe_cluster()
+    quorum = quorum_of(admin)
+    topics = admin.list_topics(internal=True)
     internal = sum(topic.is_internal for topic in topics)
     columns = (
         "CLUSTER-ID", "CONTROLLER", "BROKERS", "TOPICS", "INTERNAL-TOPICS", "PARTITIONS", "VOTERS", "METADATA-OFFSET",
@@ -47,7 +53,7 @@ def info(session: Session) -> None:
         None if quorum is None else quorum.high_watermark,
     )
     table = Table(columns, [row], vertical=True)
-    session.output.show(table.objects()[0], table)
+    return Found(table.objects()[0], [table])
 
 
 for command in (status, nodes, quorum, drain, rebalance, forget):

@@ -6,7 +6,9 @@ import click
 
 from barnabas.cli.broker import partition_counts
 from barnabas.cli.cluster_quorum import quorum_of, role_of
+from barnabas.cli.output import Found, found_rows
 from barnabas.cli.session import Session, session_options
+from barnabas.client.admin import Admin
 
 SILENT_MS = 10_000
 """A controller that has not read from the leader for this long probably does not run; it reads twice a second."""
@@ -23,9 +25,14 @@ def nodes(session: Session) -> None:
     barnabas cluster nodes
     """
     with session.admin() as admin:
-        found = admin.describe_cluster()
-        quorum = quorum_of(admin)
-        leads, holds = partition_counts(admin)
+        session.output.show_found(nodes_of(admin))
+
+
+def nodes_of(admin: Admin) -> Found:
+    """Return the brokers and controllers, and the partitions that each broker leads and holds."""
+    found = admin.describe_cluster()
+    quorum = quorum_of(admin)
+    leads, holds = partition_counts(admin)
     brokers = {node.id: (node, "serving") for node in found.brokers} | {
         node.id: (node, "fenced") for node in found.fenced
     }
@@ -54,4 +61,4 @@ def nodes(session: Session) -> None:
         "NODE", "ROLES", "STATE", "ADDRESS", "CONTROLLER-ADDRESS", "RACK", "QUORUM", "LEADERS", "REPLICAS",
     )  # fmt: skip
     hidden_first = ("CONTROLLER-ADDRESS", "RACK", "QUORUM", "REPLICAS", "LEADERS")
-    session.output.table(columns, rows, hidden_first=hidden_first)
+    return found_rows(columns, rows, hidden_first=hidden_first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import Admin, ClusterDescription, Quorum, QuorumReplica
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -23,7 +23,16 @@ def quorum(session: Session) -> None:
     barnabas cluster quorum
     """
     with session.admin() as admin:
-        found = admin.describe_quorum()
+        session.output.show_found(described_quorum(admin))
+
+
+def described_quorum(admin: Admin) -> Found:
+    """Return the leader of the metadata log, and how far its replicas have read.
+
+    Raises:
+        KafkaError: UNSUPPORTED_VERSION from a broker without a quorum.
+    """
+    found = admin.describe_quorum()
     leader = found.leader if found.leader >= 0 else None
     columns = ("LEADER", "LEADER-EPOCH", "HIGH-WATERMARK")
     summary = Table(columns, [(leader, found.leader_epoch, found.high_watermark)], vertical=True)
@@ -33,7 +42,7 @@ def quorum(session: Session) -> None:
         [_row(each, role_of(each, found), end) for each in found.replicas],
         hidden_first=("DIRECTORY", "LAST-FETCH", "END-OFFSET", "LAST-CAUGHT-UP"),
     )
-    session.output.show(summary.objects()[0] | {"replicas": replicas.objects()}, summary, replicas)
+    return Found(summary.objects()[0] | {"replicas": replicas.objects()}, [summary, replicas])
 
 
 def role_of(replica: QuorumReplica, found: Quorum) -> str:

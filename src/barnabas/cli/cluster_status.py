@@ -10,7 +10,7 @@ import click
 from barnabas.cli.cluster_nodes import SILENT_MS
 from barnabas.cli.cluster_quorum import controller_of, quorum_of
 from barnabas.cli.failure import Quiet
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
 from barnabas.cli.wording import first_few
 from barnabas.client.admin import (
@@ -62,12 +62,24 @@ def status(session: Session) -> None:
     barnabas cluster status
     """
     with session.admin() as admin:
-        found = admin.describe_cluster()
-        quorum = quorum_of(admin)
-        log_dirs = admin.describe_log_dirs()
-        described = admin.describe_partitions()
-        moving = _moving(admin)
-        min_isr = _min_isr(admin, sorted({at.topic for at in described}))
+        found = status_of(admin)
+    session.output.show_found(found)
+    if not found.data["healthy"]:
+        raise Quiet
+
+
+def status_of(admin: Admin) -> Found:
+    """Return the cluster at a glance; the data has `healthy`, counts, and `problems` with their remedies.
+
+    Raises:
+        KafkaError: no broker answers.
+    """
+    found = admin.describe_cluster()
+    quorum = quorum_of(admin)
+    log_dirs = admin.describe_log_dirs()
+    described = admin.describe_partitions()
+    moving = _moving(admin)
+    min_isr = _min_isr(admin, sorted({at.topic for at in described}))
     partitions = _sorted_out(described, moving, min_isr)
     problems = [
         *_of_controllers(found, quorum),
@@ -100,9 +112,7 @@ def status(session: Session) -> None:
         below=("WHERE", "WHAT-TO-DO"),
     )
     data = summary.objects()[0] | {"problems": [each._asdict() for each in problems]}
-    session.output.show(data, summary, *([table] if problems else []))
-    if problems:
-        raise Quiet
+    return Found(data, [summary, *([table] if problems else [])])
 
 
 def _moving(admin: Admin) -> dict[TopicPartition, Reassignment]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from barnabas.cli.group_lag import lag_rows
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.group_verdicts import verdicts
 from barnabas.cli.growth_words import held_from
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.txn import Duration
@@ -21,6 +22,7 @@ from barnabas.cli.wording import counted
 from barnabas.client.admin import (
     Admin,
     GroupDescription,
+    GroupListing,
     GroupRebalance,
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -31,6 +33,8 @@ _STATES = (
     "PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling", "NotReady",
 )  # fmt: skip
 _TYPES = ("classic", "consumer", "share", "streams")
+_LIST_COLUMNS = ("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL")
+_LIST_HIDDEN_FIRST = ("PROTOCOL", "BROKER", "TYPE")
 _LAG_COLUMNS = (
     "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-START-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID", "CLIENT-ID", "HOST",
 )  # fmt: skip
@@ -79,18 +83,29 @@ def list_(
         if verdict:
             with shown(lambda: Measured(f"look {looks + 1} of {samples}", looks, samples)):
                 found = verdicts(admin, [each.group_id for each in listings], samples, pause)
-    rows = [(each.coordinator, each.group_id, each.state, each.type, each.protocol_type) for each in listings]
-    columns = ("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL")
-    hidden_first = ("PROTOCOL", "BROKER", "TYPE")
     if not verdict:
-        session.output.table(columns, rows, hidden_first=hidden_first)
+        session.output.show_found(listed_groups(listings))
         return
     judged = [
-        (*row, each.verdict.name, each.lag, each.worst) for row in rows if (each := found.get(row[1])) is not None
+        (*_group_row(listing), each.verdict.name, each.lag, each.worst)
+        for listing in listings
+        if (each := found.get(listing.group_id)) is not None
     ]
     session.output.table(
-        (*columns, "VERDICT", "LAG", "PARTITIONS"), judged, hidden_first=(*hidden_first, "LAG"), below=("PARTITIONS",)
+        (*_LIST_COLUMNS, "VERDICT", "LAG", "PARTITIONS"),
+        judged,
+        hidden_first=(*_LIST_HIDDEN_FIRST, "LAG"),
+        below=("PARTITIONS",),
     )
+
+
+def listed_groups(listings: Iterable[GroupListing]) -> Found:
+    """Return groups as a list."""
+    return found_rows(_LIST_COLUMNS, map(_group_row, listings), hidden_first=_LIST_HIDDEN_FIRST)
+
+
+def _group_row(listing: GroupListing) -> tuple[object, ...]:
+    return (listing.coordinator, listing.group_id, listing.state, listing.type, listing.protocol_type)
 
 
 def _named(
@@ -127,22 +142,43 @@ def describe(
         for found in outcomes.values():
             if not isinstance(found, GroupDescription):
                 continue
-            rows = lag_rows(admin, found)
-            summary = _summary(found, rows)
-            shown = summary.objects()[0] | {"total_lag": _total_lag(rows), "partitions_without_lag": _without_lag(rows)}
-            tables.append(summary)
-            if not summary_only:
-                table = _members(found) if members else Table(_LAG_COLUMNS, rows, hidden_first=_LAG_HIDDEN_FIRST)
-                shown["members_list" if members else "partitions"] = table.objects()
-                tables += [table] if table.rows else []
-            if held := held_from(admin, found):
-                waiting = Table(("TOPIC", "PARTITION", "WAITS"), held, below=("WAITS",))
-                tables.append(waiting)
-                shown["held"] = waiting.objects()
-            data.append(shown)
+            described = described_group(
+                admin,
+                found,
+                with_members=members and not summary_only,
+                with_partitions=not (members or summary_only),
+            )
+            data.append(described.data)
+            tables += described.tables
     if data or not outcomes:
         session.output.show(data, *tables)
     report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
+
+
+def described_group(admin: Admin, found: GroupDescription, *, with_members: bool, with_partitions: bool) -> Found:
+    """Return a group: its state, its lag, and which partitions ordered growth still holds back.
+
+    Args:
+        with_members: also `members_list`: members and the partitions that they read.
+        with_partitions: also `partitions`: how far the group is behind in each.
+    """
+    rows = lag_rows(admin, found)
+    summary = _summary(found, rows)
+    data = summary.objects()[0] | {"total_lag": _total_lag(rows), "partitions_without_lag": _without_lag(rows)}
+    tables = [summary]
+    if with_members:
+        table = _members(found)
+        data["members_list"] = table.objects()
+        tables += [table] if table.rows else []
+    if with_partitions:
+        table = Table(_LAG_COLUMNS, rows, hidden_first=_LAG_HIDDEN_FIRST)
+        data["partitions"] = table.objects()
+        tables += [table] if table.rows else []
+    if held := held_from(admin, found):
+        waiting = Table(("TOPIC", "PARTITION", "WAITS"), held, below=("WAITS",))
+        tables.append(waiting)
+        data["held"] = waiting.objects()
+    return Found(data, tables)
 
 
 def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
@@ -232,22 +268,34 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
     The group's coordinator remembers them since it became the coordinator; Apache Kafka does not.
     """
     with session.admin() as admin:
-        outcomes = admin.group_rebalances([name])
-    found = outcomes[name]
-    if isinstance(found, KafkaError):
-        raise failure_of(found, f"group {name}")
-    shown = found[-last:]
+        found = rebalances_of(admin, name, last, moves=moves)
+    if not found.data:
+        click.echo(f"group {printable(name)} has not rebalanced since this broker became its coordinator", err=True)
+    session.output.show_found(found)
+
+
+def rebalances_of(admin: Admin, name: str, last: int, *, moves: bool = True) -> Found:
+    """Return the last rebalances of a group, the newest last.
+
+    Args:
+        moves: with a table of the partitions that moved.
+
+    Raises:
+        Failure: the group does not exist, or its coordinator does not remember rebalances.
+    """
+    outcome = admin.group_rebalances([name])[name]
+    if isinstance(outcome, KafkaError):
+        raise failure_of(outcome, f"group {name}")
+    shown = outcome[-last:]
     tables = []
     if shown:
         rows = [_rebalance_row(each) for each in shown]
         tables.append(Table(_REBALANCE_COLUMNS, rows, hidden_first=("EPOCH", "MOVED", "MEMBERS"), below=("CAUSE",)))
-    else:
-        click.echo(f"group {printable(name)} has not rebalanced since this broker became its coordinator", err=True)
     moved = [(each.epoch, *one) for each in shown for one in each.moved]
     if moves and moved:
         tables.append(Table(_MOVED_COLUMNS, moved, hidden_first=("FROM",)))
     data = [{**each._asdict(), "moved": [one._asdict() for one in each.moved]} for each in shown]
-    session.output.show(data, *tables)
+    return Found(data, tables)
 
 
 def _rebalance_row(rebalance: GroupRebalance) -> tuple[object, ...]:

@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -49,6 +49,25 @@ class Table(NamedTuple):
         """Return the rows as JSON objects; the names are the columns in lower case, with underscores."""
         names = [json_name(column) for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+
+class Found(NamedTuple):
+    """A command's result: everything, for programs, and the same as tables for people."""
+
+    data: Any
+    tables: Sequence[Table]
+
+
+def found_rows(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    hidden_first: Sequence[str] = (),
+    below: Sequence[str] = (),
+) -> Found:
+    """Return one table whose JSON is a list of objects. `Table` describes the arguments."""
+    table = Table(columns, list(rows), hidden_first=hidden_first, below=below)
+    return Found(table.objects(), [table])
 
 
 def json_name(column: str) -> str:
@@ -118,8 +137,11 @@ class Output:
         below: Sequence[str] = (),
     ) -> None:
         """Print one table; its JSON is a list of objects. `Table` describes the arguments."""
-        table = Table(columns, list(rows), hidden_first=hidden_first, below=below)
-        self.show(table.objects(), table)
+        self.show_found(found_rows(columns, rows, hidden_first=hidden_first, below=below))
+
+    def show_found(self, found: Found) -> None:
+        """Print a result."""
+        self.show(found.data, *found.tables)
 
 
 class JsonOutput(Output):

@@ -15,7 +15,7 @@ from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.failure import report_failures
 from barnabas.cli.growth_words import growth_of, growth_words
 from barnabas.cli.log_bounds import Bounds, log_bounds
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table
 from barnabas.cli.session import (
     Session,
     complete_topic_pairs,
@@ -164,14 +164,34 @@ def list_(
     barnabas topic list
     barnabas topic list 'orders.*' --sizes --rates
     """
-    columns: list[Column] = []
     with session.admin() as admin:
         topics = admin.list_topics(internal=internal and not exclude_internal)
         if patterns:
             topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
-        owners = owners_of(admin, topics)
-        if (sizes or with_rates) and topics:
-            columns += figures(admin, topics, sizes=sizes, window_ms=window_ms if with_rates else None)
+        session.output.show_found(
+            listed_topics(admin, topics, sizes=sizes, window_ms=window_ms if with_rates else None)
+        )
+    if patterns and not topics:
+        _note_unmatched(patterns)
+
+
+def listed_topics(
+    admin: Admin, topics: list[TopicMetadata], *, sizes: bool = False, window_ms: int | None = None
+) -> Found:
+    """Return topics with their numbers of partitions and replicas, and their owners if one has an owner.
+
+    Args:
+        sizes: also records and bytes.
+        window_ms: also records and bytes a second, of this time.
+
+    Raises:
+        Failure: a newer release wrote an owner.
+        KafkaError: a broker does not answer.
+    """
+    columns: list[Column] = []
+    owners = owners_of(admin, topics)
+    if (sizes or window_ms is not None) and topics:
+        columns += figures(admin, topics, sizes=sizes, window_ms=window_ms)
     columns.insert(0, Column("REPLICAS", {each.name: _replicas(each) for each in topics}))
     columns.insert(0, Column("PARTITIONS", {each.name: len(each.partitions) for each in topics}))
     if owners:
@@ -180,11 +200,9 @@ def list_(
     rows = [(each.name, *(column.cell(each.name) for column in columns)) for each in topics]
     hidden_first = [each for each in ("REPLICAS", "REPLICAS-SIZE", "PARTITIONS", "OWNER") if each in names]
     table = Table(names, rows, hidden_first=hidden_first if len(names) > 3 else hidden_first[:1])
-    session.output.show(
-        [{"name": each.name} | dict(column.field(each.name) for column in columns) for each in topics], table
+    return Found(
+        [{"name": each.name} | dict(column.field(each.name) for column in columns) for each in topics], [table]
     )
-    if patterns and not topics:
-        _note_unmatched(patterns)
 
 
 def _note_unmatched(patterns: tuple[str, ...]) -> None:
@@ -227,20 +245,16 @@ def describe(
     with session.admin() as admin:
         outcomes = admin.describe_topics(required(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
-        owners = owners_of(admin, found) if chosen["summary"] else {}
-        growth = growth_of(admin, [each.name for each in found]) if chosen["summary"] else {}
+        summaries = topic_summaries(admin, found) if chosen["summary"] else {}
         described = _settings(admin, found) if chosen["configs"] else {}
-        offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
         details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
+        partitions = (
+            topic_partitions(admin, found, details, everything=session.output.is_json) if chosen["partitions"] else {}
+        )
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
-            further = {"OWNER": owners[each.name]} if each.name in owners else {}
-            if each.name in growth:
-                further["ORDERED-GROWTH"] = growth_words(each.name, growth[each.name])
-            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *further)
-            row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
-            shown["summary"] = Table(columns, [(*row, *further.values())], vertical=True)
+            shown["summary"] = summaries[each.name]
         if chosen["configs"]:
             entries = described[each.name] if everything else changed(ResourceType.TOPIC, described[each.name])
             rows = [(entry.name, entry.value, entry.source.name) for entry in entries]
@@ -249,7 +263,7 @@ def describe(
                     ("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",), shorter={"SOURCE": SHORT_SOURCES}
                 )
         if chosen["partitions"]:
-            shown["partitions"] = _partition_table(each, offsets, details, everything=session.output.is_json)
+            shown["partitions"] = partitions[each.name]
         tables += shown.values()
         data.append(
             {"name": each.name}
@@ -259,6 +273,33 @@ def describe(
         session.output.show(data, *tables)
     _explain_leaderless(details)
     report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items())
+
+
+def topic_summaries(admin: Admin, topics: list[TopicMetadata]) -> dict[str, Table]:
+    """Return what each topic is, in one row by its name."""
+    owners = owners_of(admin, topics)
+    growth = growth_of(admin, [each.name for each in topics])
+    summaries = {}
+    for each in topics:
+        further = {"OWNER": owners[each.name]} if each.name in owners else {}
+        if each.name in growth:
+            further["ORDERED-GROWTH"] = growth_words(each.name, growth[each.name])
+        columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL", *further)
+        row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
+        summaries[each.name] = Table(columns, [(*row, *further.values())], vertical=True)
+    return summaries
+
+
+def topic_partitions(
+    admin: Admin,
+    topics: list[TopicMetadata],
+    details: dict[TopicPartition, PartitionDescription],
+    *,
+    everything: bool,
+) -> dict[str, Table]:
+    """Return the partitions of each topic; without `everything`, eligible leader replicas are shown where a partition has some."""
+    offsets = log_bounds(admin, _led_partitions(topics))
+    return {each.name: _partition_table(each, offsets, details, everything=everything) for each in topics}
 
 
 def _settings(admin: Admin, topics: list[TopicMetadata]) -> dict[str, list[ConfigEntry]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import click
 
 from barnabas.cli.failure import Failure, report_failures
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.session import Session, complete_topics, complete_transactional_ids, parse_words, session_options
 from barnabas.cli.wording import as_typed
 from barnabas.client.admin import (
@@ -19,6 +19,7 @@ from barnabas.client.admin import (
     ProducerState,
     TopicPartition,
     TransactionDescription,
+    TransactionListing,
     result,
 )
 from barnabas.client.offsets import READ_COMMITTED
@@ -80,9 +81,14 @@ def list_(
             running_longer_than_ms=-1 if running_longer_than is None else running_longer_than,
             pattern=pattern,
         )
+    session.output.show_found(listed_transactions(found))
+
+
+def listed_transactions(found: Iterable[TransactionListing]) -> Found:
+    """Return transactional ids as a list."""
     rows = [(each.coordinator, each.transactional_id, each.producer_id, each.state) for each in found]
     columns = ("BROKER", "TRANSACTIONAL-ID", "PRODUCER-ID", "STATE")
-    session.output.table(columns, rows, hidden_first=("BROKER", "PRODUCER-ID"))
+    return found_rows(columns, rows, hidden_first=("BROKER", "PRODUCER-ID"))
 
 
 @txn.command()
@@ -211,11 +217,21 @@ def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
     """
     now_ms = round(time.time() * 1000)
     with session.admin() as admin:
-        rows = [row for row, open_ms in _held_back(admin, topics, now_ms) if open_ms >= longer_than]
-    if not rows and not session.output.is_json:
+        found = held_back(admin, now_ms, topics, longer_than_ms=longer_than)
+    if not found.data and not session.output.is_json:
         click.echo("no transaction holds readers back")
         return
-    session.output.table(_DOCTOR_COLUMNS, rows, hidden_first=_DOCTOR_HIDDEN_FIRST, below=("ADVICE",))
+    session.output.show_found(found)
+
+
+def held_back(admin: Admin, now_ms: int, topics: tuple[str, ...] = (), *, longer_than_ms: int = 0) -> Found:
+    """Return the transactions that hold back the last stable offset of topics, or of all.
+
+    Raises:
+        KafkaError: a topic does not exist, or no broker answers.
+    """
+    rows = [row for row, open_ms in _held_back(admin, topics, now_ms) if open_ms >= longer_than_ms]
+    return found_rows(_DOCTOR_COLUMNS, rows, hidden_first=_DOCTOR_HIDDEN_FIRST, below=("ADVICE",))
 
 
 def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[object, ...], int]]:

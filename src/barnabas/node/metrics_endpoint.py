@@ -14,6 +14,7 @@ from typing import Self
 from barnabas.api.serving.context import BrokerServices
 from barnabas.config.cannot_start import CannotStart, remedies
 from barnabas.config.metrics_settings import METRICS, TOKEN_FILE, tls_settings_of_metrics
+from barnabas.http_access import BadTokenFile, read_token
 from barnabas.metadata.quorum_controller import ControllerCounts
 from barnabas.metrics import client_families
 from barnabas.metrics.exposition import CONTENT_TYPE, Family
@@ -22,7 +23,6 @@ from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
 from barnabas.net.addresses import dialable, remedy_for, why_not
-from barnabas.net.http_access import BadTokenFile, read_token
 from barnabas.net.http_listener import Answer, HttpListener
 from barnabas.net.listener import Listener
 from barnabas.node.health import health_routes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.net.http_access import BadTokenFile, is_own_host, read_token, shows_token
+from barnabas.http_access import BadTokenFile, is_own_host, read_token, shows_token
 
 TOKEN = b"0123456789abcdef"
 

@@ -1,0 +1,8 @@
+"""The console: pages about Kafka clusters, made by the server from what the commands print.
+
+`command` is `barnabas console`. `app` makes the pages' application, which is an ordinary client of its clusters; `guard` stands before
+it and lets in who may see it. A page is a value (`page`), which becomes HTML or JSON; the JSON has the field names of the command that
+shows the same. `sampler` looks at a cluster while somebody watches its overview.
+
+The console changes nothing. It imports nothing of the broker.
+"""

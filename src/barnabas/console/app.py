@@ -1,0 +1,209 @@
+"""The console as an ASGI application.
+
+    /                          the clusters, or the first page of the only one
+    /clusters/NAME/            its overview; `PAGES` has the others
+    /clusters/NAME/events      the overview again and again, as server-sent events
+    /login  /logout  /static/  the only ones that need no login are the first and the last
+
+Every page has a twin in JSON: `?format=json`, or `Accept: application/json`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Collection, Sequence
+from functools import partial
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from barnabas.cli.output import printable_json
+from barnabas.console.asked import Asked
+from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.guard import COOKIE, Guard, cookie_of, is_here
+from barnabas.console.links import Links
+from barnabas.console.logins import SESSION_S, Logins
+from barnabas.console.page import Page
+from barnabas.console.pages import PAGES, PageOfCluster
+from barnabas.console.pages.overview import overview_sections
+from barnabas.console.rendering import Templates
+from barnabas.console.sampler import Sampler
+from barnabas.version import VERSION
+from barnabas.words.times import format_time_ms
+
+STATIC = Path(__file__).parent / "static"
+
+
+class Console:
+    """The pages about some clusters.
+
+    Args:
+        clusters: at least one.
+        logins: who may see the pages.
+        base_path: before every address, such as `/console`.
+        host: that the console listens on.
+        names: other hosts by which it is reached.
+    """
+
+    def __init__(
+        self,
+        clusters: Sequence[AskedCluster],
+        logins: Logins | None = None,
+        *,
+        base_path: str = "",
+        host: str = "127.0.0.1",
+        names: Collection[str] = (),
+    ) -> None:
+        self.clusters = {each.name: each for each in clusters}
+        self.samplers = {each.name: Sampler(each) for each in clusters}
+        self.logins = logins or Logins()
+        self._links = Links(base_path)
+        self._templates = Templates(
+            links=self._links,
+            clusters=list(self.clusters),
+            pages=PAGES,
+            version=VERSION,
+            iso=format_time_ms,
+            logins_are_needed=self.logins.are_needed,
+        )
+        self._host = host
+        self._names = names
+
+    def __repr__(self) -> str:
+        return f"<Console {', '.join(self.clusters)}>"
+
+    def app(self) -> ASGIApp:
+        """Return the application."""
+        routes: list[BaseRoute] = [
+            Route("/", self._clusters),
+            Route("/login", self._log_in_form),
+            Route("/login", self._log_in, methods=["POST"]),
+            Route("/logout", self._log_out, methods=["POST"]),
+            Route("/clusters/{cluster}/events", self._events),
+            *(Route(f"/clusters/{{cluster}}/{each.path}", partial(self._page, page=each)) for each in PAGES),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ]
+        base = self._links.base_path
+        app = Starlette(
+            routes=[Mount(base, routes=routes)] if base else routes,
+            exception_handlers={404: self._not_found},
+            lifespan=self._lifespan,
+        )
+        return Guard(app, self.logins, self._links, self._host, self._names)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        yield
+        for each in self.clusters.values():
+            each.close()
+
+    def _asked(self, request: Request) -> Asked | None:
+        """Return what a request asks; None if there is no such cluster."""
+        cluster = self.clusters.get(request.path_params["cluster"])
+        if cluster is None:
+            return None
+        query = dict(parse_qsl(request.url.query, errors="replace"))
+        return Asked(cluster, self.samplers[cluster.name], self._links, query, time.time_ns() // 1_000_000)
+
+    async def _page(self, request: Request, page: PageOfCluster) -> Response:
+        asked = self._asked(request)
+        if asked is None:
+            return await self._not_found(request, None)
+        made = await page.make(asked)
+        status = 404 if made.is_missing else 200
+        if wants_json(request):
+            return _json({"cluster": asked.cluster.name, **made.data()}, status)
+        return self._html(made, asked, page, status)
+
+    def _html(self, made: Page, asked: Asked, page: PageOfCluster, status: int) -> Response:
+        json_link = asked.link(page.path, **{**asked.query, "format": "json"})
+        html = self._templates.html(
+            "page", page=made, cluster=asked.cluster.name, path=page.path, asked=asked, json_link=json_link
+        )
+        return HTMLResponse(html, status)
+
+    async def _events(self, request: Request) -> Response:
+        asked = self._asked(request)
+        if asked is None:
+            return await self._not_found(request, None)
+        return StreamingResponse(self.events(asked), media_type="text/event-stream")
+
+    async def events(self, asked: Asked) -> AsyncIterator[str]:
+        """Yield the sections of each new look at a cluster as an event."""
+        async with contextlib.aclosing(asked.sampler.looks()) as looks:
+            async for now, before in looks:
+                sections = overview_sections(asked, now, before)
+                html = self._templates.html("sections", sections=sections, time_ms=now.time_ms)
+                yield "".join(("event: sections\n", *(f"data: {line}\n" for line in html.splitlines()), "\n"))
+
+    async def _clusters(self, request: Request) -> Response:
+        if len(self.clusters) == 1 and not wants_json(request):
+            return RedirectResponse(self._links.of_cluster(next(iter(self.clusters))), 303)
+        if wants_json(request):
+            return _json({"clusters": list(self.clusters)}, 200)
+        return HTMLResponse(self._templates.html("clusters"))
+
+    async def _log_in_form(self, request: Request) -> Response:
+        return self._login_page(request.query_params.get("to", ""), None, 200)
+
+    async def _log_in(self, request: Request) -> Response:
+        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
+        to = form.get("to", "")
+        try:
+            cookie = await self.logins.log_in(form.get("name", "").strip(), form.get("secret", "").strip())
+        except ValueError as error:
+            return self._login_page(to, f"Nobody can log in now: {error}.", 503)
+        if cookie is None:
+            return self._login_page(to, "That is not right. Try again.", 403)
+        answer = RedirectResponse(to if is_here(to, self._links) else self._links.to(), 303)
+        answer.set_cookie(
+            COOKIE,
+            cookie,
+            SESSION_S,
+            path=self._links.to(),
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
+
+    def _login_page(self, to: str, problem: str | None, status: int) -> Response:
+        has_users, has_token = self.logins.password_file is not None, self.logins.token_file is not None
+        return HTMLResponse(
+            self._templates.html("login", to=to, problem=problem, has_users=has_users, has_token=has_token), status
+        )
+
+    async def _log_out(self, request: Request) -> Response:
+        cookie = cookie_of(request.headers)
+        if cookie is not None:
+            self.logins.log_out(cookie)
+        answer = RedirectResponse(self._links.to("login"), 303)
+        answer.delete_cookie(COOKIE, path=self._links.to())
+        return answer
+
+    async def _not_found(self, request: Request, _: Exception | None) -> Response:
+        sentence = "There is no such page here."
+        if (name := request.path_params.get("cluster")) is not None and name not in self.clusters:
+            sentence = f"This console has no cluster named {name}."
+        if wants_json(request):
+            return _json({"error": sentence}, 404)
+        return HTMLResponse(self._templates.html("not_found", sentence=sentence), 404)
+
+
+def wants_json(request: Request) -> bool:
+    """Return whether a request is for the JSON of a page."""
+    wanted = request.query_params.get("format")
+    return wanted == "json" if wanted is not None else request.headers.get("accept", "").startswith("application/json")
+
+
+def _json(data: object, status: int) -> Response:
+    body = printable_json(json.dumps(data, indent=2, ensure_ascii=False))
+    return Response(f"{body}\n", status, media_type="application/json")

@@ -1,0 +1,208 @@
+"""`barnabas console`: pages about clusters, for a browser."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import socket
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from barnabas.cli.failure import Failure
+from barnabas.cli.output import OUTPUTS
+from barnabas.cli.session import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Session, read_command_config
+from barnabas.client.admin import Admin
+from barnabas.client.bootstrap import format_address, parse_bootstrap
+from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
+from barnabas.console.logins import Logins
+from barnabas.console.password_file import SALT_BYTES, BadPasswordFile, line_of
+from barnabas.http_access import BadTokenFile
+from barnabas.words.printable import printable
+from barnabas.words.requirements import needed_by
+
+DEFAULT_LISTEN = "127.0.0.1:8080"
+TIMEOUT_MS = 5_000
+"""A page waits less long for a cluster than a command does."""
+_PASSWORD_CHARACTERS_MIN = 8
+
+
+@click.command()
+@click.option(
+    "-b",
+    "--bootstrap-server",
+    "--bootstrap-servers",
+    "--brokers",
+    "bootstrap",
+    metavar="HOST:PORT,…",
+    help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
+)
+@click.option(
+    "--command-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A client's properties file, as for Kafka's tools.",
+)
+@click.option(
+    "--timeout-ms", type=click.IntRange(min=1), help=f"How long a page waits for a cluster.  [default: {TIMEOUT_MS}]"
+)
+@click.option(
+    "--config",
+    "cluster_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A TOML file of several clusters, in place of -b.",
+)
+@click.option("--listen", default=DEFAULT_LISTEN, show_default=True, metavar="HOST:PORT", help="Where the pages are.")
+@click.option(
+    "--base-path", default="", metavar="/PATH", help="The path of the pages behind a proxy, such as /console."
+)
+@click.option(
+    "--host-name", "names", multiple=True, metavar="NAME", help="Another name of this console, as of a proxy; repeat."
+)
+@click.option("--token-file", type=click.Path(dir_okay=False), help="A file with a token that visitors must show.")
+@click.option("--password-file", type=click.Path(dir_okay=False), help="A file of users who may log in.")
+@click.option("--add-user", metavar="NAME", help="Ask for a password, add the user to the --password-file, and end.")
+def console(
+    bootstrap: str | None,
+    command_config: Path | None,
+    timeout_ms: int | None,
+    cluster_file: Path | None,
+    listen: str,
+    base_path: str,
+    names: tuple[str, ...],
+    token_file: str | None,
+    password_file: str | None,
+    add_user: str | None,
+) -> None:
+    """Show clusters in a browser: health, topics, groups, transactions. No page changes anything.
+
+    Beyond loopback it needs a --token-file or a --password-file.
+
+    \b
+    barnabas console -b localhost:9092
+    """
+    if add_user is not None:
+        if password_file is None:
+            raise click.UsageError("--add-user needs --password-file.")
+        _add_user(add_user, Path(password_file))
+        return
+    if cluster_file is not None and (bootstrap is not None or command_config is not None):
+        raise click.UsageError("--config names its clusters: leave out -b and --command-config.")
+    host, port = _address(listen)
+    logins = Logins(token_file, password_file)
+    _check(logins, host)
+    clusters = [_cluster(each) for each in _entries(cluster_file, bootstrap, command_config, timeout_ms)]
+    with needed_by("barnabas console", "console"):
+        serving = import_module("barnabas.console.serving")
+    try:
+        listener: socket.socket = serving.listening_socket(host, port)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise Failure(f"cannot listen on {printable(listen)}: {why}", "--listen HOST:PORT chooses another") from None
+    path = _base_path(base_path)
+    where = f"http://{format_address(host, listener.getsockname()[1])}{path}/"
+    serving.serve(
+        clusters,
+        listener,
+        host=host,
+        logins=logins,
+        base_path=path,
+        names=names,
+        is_ready=lambda: click.echo(f"console of {', '.join(printable(each.name) for each in clusters)} on {where}"),
+    )
+
+
+def _address(listen: str) -> tuple[str, int]:
+    host, _, port = listen.rpartition(":")
+    if port == "0" and host:
+        return host.strip("[]"), 0
+    if not host or not port.isdigit():
+        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
+    try:
+        ((found, number),) = parse_bootstrap(listen)
+    except ValueError:
+        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen") from None
+    return found, number
+
+
+def _base_path(text: str) -> str:
+    path = text.rstrip("/")
+    if path and (
+        not path.startswith("/")
+        or path.startswith("//")
+        or not path.isascii()
+        or any(each in path for each in "?#%{} \\")
+    ):
+        raise click.BadParameter(f"{text!r} is not a path such as /console", param_hint="--base-path")
+    return path
+
+
+def _check(logins: Logins, host: str) -> None:
+    try:
+        logins.check_files()
+    except (BadTokenFile, BadPasswordFile) as error:
+        raise Failure(str(error)) from None
+    if not logins.are_needed and not _is_loopback(host):
+        raise Failure(
+            f"{printable(host)} may be reached from other machines, and the console would show them everything",
+            "--token-file FILE or --password-file FILE lets in only those who log in",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _entries(
+    cluster_file: Path | None, bootstrap: str | None, command_config: Path | None, timeout_ms: int | None
+) -> list[ClusterEntry]:
+    if cluster_file is None:
+        return [ClusterEntry("", bootstrap, command_config, timeout_ms)]
+    try:
+        found = read_cluster_file(cluster_file)
+    except BadClusterFile as error:
+        raise Failure(str(error)) from None
+    return [each._replace(timeout_ms=each.timeout_ms or timeout_ms) for each in found]
+
+
+def _cluster(entry: ClusterEntry) -> AskedCluster:
+    """Return the cluster of an entry; nothing is dialled yet."""
+    properties: dict[str, str] = {}
+    if entry.command_config is not None:
+        if not entry.command_config.is_file():
+            raise Failure(
+                f"{printable(str(entry.command_config))}: no such file",
+                f"it is the command-config of {printable(entry.name)}",
+            )
+        properties = read_command_config(str(entry.command_config))
+    session = Session(
+        entry.bootstrap, properties, entry.timeout_ms or TIMEOUT_MS, OUTPUTS["json"](), "bootstrap-server"
+    )
+    return AskedCluster(entry.name or session.bootstrap, _connector(session))
+
+
+def _connector(session: Session) -> Callable[[], Admin]:
+    # A session waits for a broker that is about to start; a page says instead that none answers.
+    return lambda: Admin(
+        session.bootstrap, client_id="barnabas-console", timeout_ms=session.timeout_ms, security=session.security
+    )
+
+
+def _add_user(name: str, path: Path) -> None:
+    password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    if len(password) < _PASSWORD_CHARACTERS_MIN:
+        raise Failure(f"a password has at least {_PASSWORD_CHARACTERS_MIN} characters")
+    try:
+        line = line_of(name, password, secrets.token_bytes(SALT_BYTES))
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    there = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    others = [each for each in there if each.partition(":")[0] != name]
+    path.touch(mode=0o600)
+    path.write_text("\n".join([*others, line, ""]), encoding="utf-8")
+    click.echo(f"user {name} is in {printable(str(path))}")

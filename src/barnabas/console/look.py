@@ -1,0 +1,173 @@
+"""One look at a cluster: what its overview shows. Two looks give rates.
+
+The parts are asked for one after the other. A part that the cluster cannot answer is the error in its place; if no broker answers, the
+look has nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
+
+from barnabas.cli.cluster_nodes import nodes_of
+from barnabas.cli.cluster_status import status_of
+from barnabas.cli.failure import Failure
+from barnabas.cli.log_bounds import log_bounds
+from barnabas.cli.output import Found, Table, found_rows
+from barnabas.cli.topic_sizes import stored_bytes
+from barnabas.cli.txn import held_back
+from barnabas.client.admin import Admin, TopicPartition
+from barnabas.client.errors import ClientError
+from barnabas.console.group_lags import GroupLag, group_lags
+from barnabas.protocol.errors import KafkaError
+from barnabas.words.byte_sizes import format_bytes
+
+R = TypeVar("R")
+
+MOST = 10
+"""Topics and groups that an overview shows."""
+
+
+class TopicTotals(NamedTuple):
+    """A topic's logs, all partitions together.
+
+    Attributes:
+        end: the sum of the high watermarks; None if a partition has no leader.
+        size_bytes: of the leaders' logs.
+    """
+
+    partitions: int
+    end: int | None
+    size_bytes: int
+
+
+class Look(NamedTuple):
+    """What a cluster answered.
+
+    Attributes:
+        at_s: on a clock that never goes back.
+        time_ms: epoch milliseconds.
+    """
+
+    at_s: float
+    time_ms: int
+    health: Found | KafkaError | Failure
+    nodes: Found | KafkaError | Failure
+    topics: Mapping[str, TopicTotals] | KafkaError | Failure
+    groups: Mapping[str, GroupLag] | KafkaError | Failure
+    held_back: Found | KafkaError | Failure
+
+    @property
+    def silence(self) -> ClientError | None:
+        """Why no broker has answered; None if one has."""
+        return self.health if isinstance(self.health, ClientError) else None
+
+
+def look(admin: Admin, at_s: float, time_ms: int) -> Look:
+    """Ask a cluster for everything that its overview shows."""
+    health = _tried(lambda: status_of(admin))
+    if isinstance(health, ClientError):
+        return Look(at_s, time_ms, health, health, health, health, health)
+    return Look(
+        at_s,
+        time_ms,
+        health,
+        _tried(lambda: nodes_of(admin)),
+        _tried(lambda: _totals(admin)),
+        _tried(lambda: group_lags(admin, [each.group_id for each in admin.list_groups()])),
+        _tried(lambda: held_back(admin, time_ms)),
+    )
+
+
+def _tried(ask: Callable[[], R]) -> R | KafkaError | Failure:
+    try:
+        return ask()
+    except (KafkaError, Failure) as error:
+        return error
+
+
+def _totals(admin: Admin) -> dict[str, TopicTotals]:
+    topics = admin.list_topics(internal=True)
+    leaders = {TopicPartition(each.name, one.partition): one.leader for each in topics for one in each.partitions}
+    stored = stored_bytes(admin, leaders)
+    bounds = log_bounds(admin, leaders)
+    totals = {}
+    for topic in topics:
+        ends = [bounds[TopicPartition(topic.name, one.partition)][1] for one in topic.partitions]
+        known = [each for each in ends if each is not None]
+        size = stored[topic.name].leaders if topic.name in stored else 0
+        totals[topic.name] = TopicTotals(len(ends), sum(known) if len(known) == len(ends) else None, size)
+    return totals
+
+
+def rate_of(topic: str, now: Look, before: Look | None) -> float | None:
+    """Return the records a second that a topic got between two looks; None if that is not known."""
+    if before is None or isinstance(now.topics, Exception) or isinstance(before.topics, Exception):
+        return None
+    seconds = now.at_s - before.at_s
+    new, old = now.topics.get(topic), before.topics.get(topic)
+    if new is None or old is None or new.end is None or old.end is None or seconds <= 0:
+        return None
+    # A topic that was deleted and created again begins anew.
+    return round(max(0, new.end - old.end) / seconds, 3)
+
+
+def rates_found(now: Look, before: Look | None) -> Found | KafkaError | Failure:
+    """Return how much the cluster stores, and how many records it gets."""
+    if isinstance(now.topics, KafkaError | Failure):
+        return now.topics
+    rates = [rate_of(name, now, before) for name in now.topics]
+    known = [each for each in rates if each is not None]
+    rate = round(sum(known), 3) if known else None
+    size = sum(each.size_bytes for each in now.topics.values())
+    seconds = None if before is None else round(now.at_s - before.at_s, 1)
+    data = {
+        "topics": len(now.topics),
+        "partitions": sum(each.partitions for each in now.topics.values()),
+        "size_bytes": size,
+        "records_per_sec": rate,
+        "window_s": seconds,
+    }
+    words = (
+        *(data[name] for name in ("topics", "partitions")),
+        format_bytes(size),
+        None if rate is None else f"{rate:,.1f}",
+        None if seconds is None else f"{seconds:g} s",
+    )
+    return Found(data, [Table(("TOPICS", "PARTITIONS", "SIZE", "RECORDS/S", "MEASURED-OVER"), [words], vertical=True)])
+
+
+def largest_topics(now: Look, before: Look | None) -> Found | KafkaError | Failure:
+    """Return the topics that take most room, the largest first."""
+    if isinstance(now.topics, KafkaError | Failure):
+        return now.topics
+    largest = sorted(now.topics.items(), key=lambda each: (-each[1].size_bytes, each[0]))[:MOST]
+    data = [
+        {
+            "name": name,
+            "partitions": each.partitions,
+            "size_bytes": each.size_bytes,
+            "records_per_sec": rate_of(name, now, before),
+        }
+        for name, each in largest
+    ]
+    rows = []
+    for each in data:
+        rate = each["records_per_sec"]
+        rows.append(
+            (
+                each["name"],
+                each["partitions"],
+                format_bytes(now.topics[str(each["name"])].size_bytes),
+                None if rate is None else f"{rate:,.1f}",
+            )
+        )
+    return Found(data, [Table(("NAME", "PARTITIONS", "SIZE", "RECORDS/S"), rows)])
+
+
+def latest_groups(now: Look) -> Found | KafkaError | Failure:
+    """Return the groups that are farthest behind."""
+    if isinstance(now.groups, KafkaError | Failure):
+        return now.groups
+    behind = sorted(now.groups.values(), key=lambda each: (-each.total_lag, each.group))[:MOST]
+    return found_rows(("GROUP", "STATE", "TYPE", "MEMBERS", "TOTAL-LAG"), behind)

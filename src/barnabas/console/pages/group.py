@@ -1,0 +1,50 @@
+"""One group: `barnabas group describe` with members and partitions, and `barnabas group why`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.cli.group import described_group, rebalances_of
+from barnabas.cli.output import Found
+from barnabas.client.admin import Admin, GroupDescription, result
+from barnabas.console.asked import Asked
+from barnabas.console.page import Page, Section, asked_section, failed_section, section
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+_REBALANCES = 20
+_CAPTIONS = {"GROUP": "Summary", "MEMBER-ID": "Members", "TOPIC": "Partitions"}
+"""By the first column of a table."""
+
+
+async def group(asked: Asked) -> Page:
+    """Make the page of the group `id`."""
+    group_id = asked.query.get("id", "")
+    described, rebalances = await asyncio.gather(
+        _described(asked, group_id),
+        asked_section(
+            asked.cluster,
+            "rebalances",
+            "Rebalances",
+            lambda admin: rebalances_of(admin, group_id, _REBALANCES),
+            captions=("The last rebalances, and why", "Partitions that moved"),
+            empty="The group has not rebalanced since this broker became its coordinator.",
+            subject=f"group {group_id}",
+        ),
+    )
+    if isinstance(described, KafkaError):
+        failed = failed_section("group", "Summary", described, f"group {group_id}")
+        return Page(f"Group {group_id}", [failed], is_missing=described.code == ErrorCode.GROUP_ID_NOT_FOUND)
+    return Page(f"Group {group_id}", [described, rebalances])
+
+
+async def _described(asked: Asked, group_id: str) -> Section | KafkaError:
+    def find(admin: Admin) -> Found:
+        found: GroupDescription = result(admin.describe_groups([group_id])[group_id])
+        return described_group(admin, found, with_members=True, with_partitions=True)
+
+    try:
+        found = await asked.cluster.ask(find)
+    except KafkaError as error:
+        return error
+    captions = ["Held back" if "WAITS" in each.columns else _CAPTIONS[each.columns[0]] for each in found.tables]
+    return section("group", "Members and lag", found, links={"TOPIC": asked.topic_link}, captions=captions)

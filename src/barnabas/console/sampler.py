@@ -1,0 +1,92 @@
+"""Looks at a cluster, one after the other, as long as somebody watches: one for all viewers, none without.
+
+The pause after a look is ten times as long as the look took, so that a large cluster is not asked without end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+
+from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.look import Look, look
+
+INTERVAL_S = 5.0
+_PAUSE_FOR_EACH_SECOND = 10
+
+
+class Sampler:
+    """Watches one cluster.
+
+    Args:
+        interval_s: between two looks, at least.
+        clock, time_ms: seams for tests.
+    """
+
+    def __init__(
+        self,
+        cluster: AskedCluster,
+        interval_s: float = INTERVAL_S,
+        clock: Callable[[], float] = time.monotonic,
+        time_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.viewers = 0
+        self._cluster = cluster
+        self._interval_s = interval_s
+        self._clock = clock
+        self._time_ms = time_ms
+        self._last: Look | None = None
+        self._before: Look | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Sampler {self._cluster.name} viewers={self.viewers}>"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it looks again and again."""
+        return self._task is not None
+
+    async def latest(self) -> tuple[Look, Look | None]:
+        """Return the last look if it is fresh, or a new one; and the look before it."""
+        async with self._one_at_a_time:
+            if self._last is None or self._clock() - self._last.at_s >= self._interval_s:
+                await self._look()
+        assert self._last is not None
+        return self._last, self._before
+
+    async def looks(self) -> AsyncGenerator[tuple[Look, Look | None]]:
+        """Yield each new look with the one before it, until the caller closes the generator."""
+        self.viewers += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._go_on())
+        try:
+            while True:
+                changed = self._changed
+                await changed.wait()
+                assert self._last is not None
+                yield self._last, self._before
+        finally:
+            self.viewers -= 1
+            if not self.viewers and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def _go_on(self) -> None:
+        while True:
+            began_s = self._clock()
+            async with self._one_at_a_time:
+                await self._look()
+            await asyncio.sleep(max(self._interval_s, _PAUSE_FOR_EACH_SECOND * (self._clock() - began_s)))
+
+    async def _look(self) -> None:
+        at_s, time_ms = self._clock(), self._time_ms()
+        found = await self._cluster.ask(lambda admin: look(admin, at_s, time_ms))
+        if self._last is not None and self._last.silence is None:
+            self._before = self._last
+        self._last = found
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()

@@ -1,0 +1,63 @@
+"""A broker in this process for all tests of the room, with two topics, a group, and a transaction that stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from starlette.testclient import TestClient
+
+import barnabas
+from barnabas.client.admin import Admin
+from barnabas.console.app import Console
+from barnabas.console.asked_cluster import AskedCluster
+
+PATIENCE_SECONDS = 60
+HOSTILE = '<script>alert("1")</script>'
+"""A group, a client and a transactional id are named so."""
+
+
+def cluster_at(bootstrap: str, name: str = "local", timeout_ms: int = 5_000) -> AskedCluster:
+    return AskedCluster(name, lambda: Admin(bootstrap, timeout_ms=timeout_ms))
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[barnabas.Broker]:
+    with barnabas.Broker() as broker:
+        broker.create_topic("orders", partitions=2)
+        for number in range(60):
+            broker.create_topic(f"many-{number:02}")
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": HOSTILE})
+        for number in range(5):
+            producer.produce("orders", str(number), partition=0)
+        assert producer.flush(PATIENCE_SECONDS) == 0
+        reader = {"group.id": HOSTILE, "client.id": HOSTILE, "auto.offset.reset": "earliest"}
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "enable.auto.commit": False, **reader})
+        consumer.subscribe(["orders"])
+        while (message := consumer.poll(PATIENCE_SECONDS)) is None or message.error():
+            pass
+        consumer.commit(message=message, asynchronous=False)
+        held = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": HOSTILE})
+        held.init_transactions(PATIENCE_SECONDS)
+        held.begin_transaction()
+        held.produce("orders", "open", partition=1)
+        held.flush(PATIENCE_SECONDS)
+        yield broker
+        held.abort_transaction(PATIENCE_SECONDS)
+        consumer.close()
+
+
+@pytest.fixture(scope="session")
+def browser(broker: barnabas.Broker) -> Iterator[TestClient]:
+    """A browser on a console without a login."""
+    console = Console([cluster_at(broker.bootstrap_servers)])
+    with TestClient(console.app(), base_url="http://localhost", follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture
+def nowhere() -> Iterator[TestClient]:
+    """A browser on a console whose cluster is down."""
+    with TestClient(Console([cluster_at("127.0.0.1:1", timeout_ms=500)]).app(), base_url="http://localhost") as client:
+        yield client

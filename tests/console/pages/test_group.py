@@ -1,0 +1,27 @@
+"""One group."""
+
+import barnabas
+from starlette.testclient import TestClient
+
+from tests.console.conftest import HOSTILE
+from tests.console.reading import html, printed, twin
+
+
+def test_the_twin_is_what_the_commands_print(broker: barnabas.Broker, browser: TestClient) -> None:
+    found = twin(browser, "group", id=HOSTILE)
+    (offsets,) = printed(broker.bootstrap_servers, "group", "describe", HOSTILE)
+    (members,) = printed(broker.bootstrap_servers, "group", "describe", HOSTILE, "--members")
+    assert found["group"] == {**offsets, "members_list": members["members_list"]}
+    assert found["rebalances"] == printed(broker.bootstrap_servers, "group", "why", HOSTILE)
+
+
+def test_its_tables(browser: TestClient) -> None:
+    page = html(browser, "group", id=HOSTILE)
+    for caption in ("Summary", "Members", "Partitions", "The last rebalances, and why"):
+        assert f">{caption}</caption>" in page
+
+
+def test_a_group_that_is_missing(browser: TestClient) -> None:
+    for group_id in ("absent", "..", "a/b"):
+        assert browser.get("/clusters/local/group", params={"id": group_id}).status_code == 404
+    assert "Group absent does not exist" in html(browser, "group", id="absent")
