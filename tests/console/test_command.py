@@ -83,7 +83,18 @@ def test_the_broker_imports_none_of_it() -> None:
 
 
 def test_it_starts_and_ends() -> None:
-    words = [sys.executable, "-m", "barnabas", "console", "-b", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--base-path", "/k/"]
+    words = [
+        sys.executable,
+        "-m",
+        "barnabas",
+        "console",
+        "-b",
+        "127.0.0.1:1",
+        "--listen",
+        "127.0.0.1:0",
+        "--base-path",
+        "/k/",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -55,7 +55,9 @@ def test_a_token(guarded: TestClient) -> None:
         assert guarded.get("/", headers={"authorization": f"Bearer {token}"}).status_code == status
 
 
-@pytest.mark.parametrize("form", [{"name": "alice", "secret": "correct horse"}, {"secret": TOKEN}], ids=["user", "token"])
+@pytest.mark.parametrize(
+    "form", [{"name": "alice", "secret": "correct horse"}, {"secret": TOKEN}], ids=["user", "token"]
+)
 def test_a_login_and_its_end(guarded: TestClient, form: dict[str, str]) -> None:
     answer = guarded.post("/login", data={**form, "to": "/clusters/local/topics"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/clusters/local/topics")

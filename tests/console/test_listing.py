@@ -18,5 +18,6 @@ def test_pages(wanted: int, shown: list[int], page: int) -> None:
 
 
 def test_nothing_is_one_page() -> None:
-    found, paging = page_of([], 1, str)
+    nothing: list[int] = []
+    found, paging = page_of(nothing, 1, str)
     assert (list(found), paging.pages, paging.previous, paging.following) == ([], 1, None, None)

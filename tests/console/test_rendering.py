@@ -9,7 +9,7 @@ from barnabas.console.rendering import TEMPLATES, Templates, environment
 
 
 def test_values_are_escaped() -> None:
-    assert environment().from_string("{{ name }}").render(name='<b "\'&') == "&lt;b &#34;&#39;&amp;"
+    assert environment().from_string("{{ name }}").render(name="<b \"'&") == "&lt;b &#34;&#39;&amp;"
 
 
 def test_no_template_turns_it_off() -> None:

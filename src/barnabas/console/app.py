@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -136,7 +136,7 @@ class Console:
             return await self._not_found(request, None)
         return StreamingResponse(self.events(asked), media_type="text/event-stream")
 
-    async def events(self, asked: Asked) -> AsyncIterator[str]:
+    async def events(self, asked: Asked) -> AsyncGenerator[str, None]:
         """Yield the sections of each new look at a cluster as an event."""
         async with contextlib.aclosing(asked.sampler.looks()) as looks:
             async for now, before in looks:

@@ -1,8 +1,8 @@
 """The cluster."""
 
-import barnabas
 from starlette.testclient import TestClient
 
+import barnabas
 from tests.console.reading import printed, twin
 
 

@@ -1,8 +1,8 @@
 """One group."""
 
-import barnabas
 from starlette.testclient import TestClient
 
+import barnabas
 from tests.console.conftest import HOSTILE
 from tests.console.reading import html, printed, twin
 

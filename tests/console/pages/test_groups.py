@@ -1,8 +1,8 @@
 """The list of groups."""
 
-import barnabas
 from starlette.testclient import TestClient
 
+import barnabas
 from tests.console.conftest import HOSTILE
 from tests.console.reading import html, printed, twin
 

@@ -1,8 +1,8 @@
 """The overview has what the commands print."""
 
-import barnabas
 from starlette.testclient import TestClient
 
+import barnabas
 from tests.console.conftest import HOSTILE
 from tests.console.reading import html, printed, twin
 

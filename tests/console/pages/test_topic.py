@@ -1,8 +1,8 @@
 """One topic."""
 
-import barnabas
 from starlette.testclient import TestClient
 
+import barnabas
 from tests.console.reading import html, printed, twin
 
 

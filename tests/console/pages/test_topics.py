@@ -1,8 +1,8 @@
 """The list of topics, page by page."""
 
-import barnabas
 from starlette.testclient import TestClient
 
+import barnabas
 from tests.console.reading import html, printed, twin
 
 
