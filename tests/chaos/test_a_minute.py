@@ -1,4 +1,4 @@
-"""A minute of `make chaos`: the broker dies once and Spark's driver once, while lines come in."""
+"""A short `make chaos`: the broker dies once and Spark's driver once, while lines come in."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.chaos.from_lines import FromLines
 from tests.chaos.from_shop import comparisons
 from tests.chaos.plan import Kind, plan
 from tests.chaos.run import Chaos, Settings
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 SEED = 5
 
-pytestmark = [*SPARK, pytest.mark.conform]
+pytestmark = [*SPARK_PROGRAM, pytest.mark.conform]
 
 
 def test_every_table_and_topic_has_each_line_once(tmp_path: Path) -> None:
-    feed = Feed(rows=3_000, seconds=60, seed=SEED)
+    feed = Feed(rows=3_000, seconds=20, seed=SEED)
     faults = plan(SEED, count_lines(feed), {Kind.BROKER: 1, Kind.DRIVER: 1})
     chaos = Chaos(Settings(feed, faults, True, tmp_path / "run"))
     with contextlib.contextmanager(chaos)() as shop:
