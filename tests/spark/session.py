@@ -18,7 +18,12 @@ import pytest
 SHOP = Path(__file__).parents[2] / "pipelines" / "shop"
 SPARK = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
 
-SPARK_PROGRAM = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark-programs"), pytest.mark.timeout(1200)]
+SPARK_PROGRAM = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark-programs"),
+    pytest.mark.timeout(1200),
+]
 """For tests that start Spark in processes of their own, and need no session: a second worker runs them, one at a time."""
 
 SHORT_LIVED = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
