@@ -1,4 +1,4 @@
-"""A short `make chaos`: the broker dies once and Spark's driver once, while lines come in."""
+"""A minute of `make chaos`: the broker dies once and Spark's driver once, while lines come in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [*SPARK_PROGRAM, pytest.mark.conform]
 
 
 def test_every_table_and_topic_has_each_line_once(tmp_path: Path) -> None:
-    feed = Feed(rows=3_000, seconds=20, seed=SEED)
+    feed = Feed(rows=3_000, seconds=60, seed=SEED)
     faults = plan(SEED, count_lines(feed), {Kind.BROKER: 1, Kind.DRIVER: 1})
     chaos = Chaos(Settings(feed, faults, True, tmp_path / "run"))
     with contextlib.contextmanager(chaos)() as shop:
