@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -109,9 +110,7 @@ def check_users(cluster: Cluster, brokers: Sequence[NodeProcess]) -> None:
         for future in admin.alter_user_scram_credentials([upsertion]).values():
             future.result(60)
         for node in brokers:
-            wait_for(
-                f"{user} logs in at node {node.node_id}", lambda node=node, user=user: _logs_in(cluster, node, user)
-            )  # type: ignore[misc]
+            wait_for(f"{user} logs in at node {node.node_id}", partial(_logs_in, cluster, node, user))
             assert not _logs_in(cluster, node, user, "wrong"), f"node {node.node_id} lets everybody in"
 
 
