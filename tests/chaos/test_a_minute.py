@@ -12,11 +12,11 @@ from tests.chaos.from_lines import FromLines
 from tests.chaos.from_shop import comparisons
 from tests.chaos.plan import Kind, plan
 from tests.chaos.run import Chaos, Settings
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 SEED = 5
 
-pytestmark = [*SPARK, pytest.mark.conform]
+pytestmark = [*SPARK_PROGRAM, pytest.mark.conform]
 
 
 def test_every_table_and_topic_has_each_line_once(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from tests.chaos.from_shop import HEADER, Comparison, comparisons
 from tests.chaos.plan import Kind, plan
 from tests.chaos.run import Chaos, Settings
 from tests.demo.test_online_retail import LINES, online_retail
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 SEED, SECONDS = 3, 240.0
 KILLS = {Kind.DRIVER: 5, Kind.BROKER: 2}
 
 pytestmark = [
-    *(mark for mark in SPARK if mark.name != "timeout"),
+    *(mark for mark in SPARK_PROGRAM if mark.name != "timeout"),
     pytest.mark.long,
     pytest.mark.timeout(7000),
     pytest.mark.skipif(

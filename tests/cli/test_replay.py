@@ -170,7 +170,7 @@ def test_a_group_shows_the_progress(commands: Commands) -> None:
 
 @pytest.mark.slow
 @pytest.mark.conform
-@pytest.mark.parametrize("kind", ["barnabas", "apache-kafka"])
+@pytest.mark.parametrize("kind", ["barnabas", pytest.param("apache-kafka", marks=pytest.mark.long)])
 def test_killed_at_any_time_it_goes_on(kind: str, tmp_path: Path) -> None:
     count = 12_000
     replicas = dict.fromkeys(("transaction.state.log.replication.factor", "offsets.topic.replication.factor"), "1")

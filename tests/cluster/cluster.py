@@ -68,7 +68,7 @@ class Cluster:
         network: Network | None = None,
         secured: SecuredNodes | None = None,
     ) -> None:
-        self._secured = secured
+        self.secured = secured
         self.kind, self.folder = kind, folder
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         roles = ("broker",) if has_own_controller else ("broker", "controller")
@@ -83,6 +83,8 @@ class Cluster:
                 node.host, node.prefix = network.host(node.node_id), network.prefix(node.node_id)
         for node in self.nodes.values():
             node.write_config(self.properties(node))
+            if secured is not None:
+                node.format_options = secured.format_options(node)
             # The newest version that both kinds know.
             node.release_version = MIXED_RELEASE if others else None
 
@@ -120,7 +122,7 @@ class Cluster:
         """Return the node's `server.properties`: the same for both kinds, except for ports and folders."""
         listeners = []
         found = {"process.roles": ",".join(node.roles), "node.id": str(node.node_id)}
-        name = "PLAINTEXT" if self._secured is None else self._secured.protocol
+        name = "PLAINTEXT" if self.secured is None else self.secured.protocol
         if node.is_broker:
             listeners.append(f"{name}://{node.bootstrap_servers}")
             found["advertised.listeners"] = listeners[0]
@@ -137,7 +139,7 @@ class Cluster:
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.quorum.voters": ",".join(voters),
             "log.dirs": str(node.data_dir),
-            **({} if self._secured is None else self._secured.settings(node.node_id, node.host)),
+            **({} if self.secured is None else self.secured.settings(node)),
             **self._settings,
         }
 

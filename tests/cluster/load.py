@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
@@ -29,17 +30,28 @@ class Acknowledged(NamedTuple):
 class Load(Worker):
     """Sends numbers to the partitions of a topic in turn, with acks=all. A block that ends well waits until all are acknowledged.
 
+    Args:
+        library: settings of librdkafka that replace those of the run's own way in.
+
     Attributes:
         acknowledged: in the order in which it was told.
         failures: errors of records that were given up; a scenario expects none.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, partitions: int, per_second: int = 2000) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topic: str,
+        partitions: int,
+        per_second: int = 2000,
+        library: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__()
         self.topic, self.partitions = topic, partitions
         self.producer = Producer({
             "bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "acks": "all", "linger.ms": 2,
-            "message.timeout.ms": 600_000, "request.timeout.ms": 5000, "queue.buffering.max.messages": 2000, **QUICK, **way_in.library,
+            "message.timeout.ms": 600_000, "request.timeout.ms": 5000, "queue.buffering.max.messages": 2000, **QUICK,
+            **(way_in.library if library is None else library),
         })  # fmt: skip
         self.acknowledged: list[Acknowledged] = []
         self.failures: list[str] = []

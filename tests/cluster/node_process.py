@@ -96,6 +96,7 @@ class NodeProcess:
     def write_config(self, properties: dict[str, str]) -> None:
         """Write its `server.properties`."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.config.touch(0o600)
         self.config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
 
     def format(self, cluster_id: str) -> None:

@@ -1,10 +1,12 @@
 """How a run's own clients reach its cluster: in plain text, unless the run has secured its nodes.
 
-A process has one run, and so one way in. Everything below `tests/cluster` dials by it.
+A process has one run at a time, and so one way in. Everything below `tests/cluster` dials by it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,16 @@ class WayIn:
         self.file = file
         self.security = client_security(read_properties(str(file)))
         self.library = librdkafka_security(self.security)
+
+    @contextmanager
+    def by(self, file: Path) -> Iterator[None]:
+        """Dial by the settings in a properties file as long as the block lasts."""
+        before = vars(self).copy()
+        self.use(file)
+        try:
+            yield
+        finally:
+            vars(self).update(before)
 
 
 way_in = WayIn()

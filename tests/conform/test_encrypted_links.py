@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer
 from tests.cluster.relays import RelayedCluster, Relays
 from tests.cluster.secured_nodes import SecuredNodes
 from tests.cluster.topics import create_safe_topic
-from tests.cluster.way_in import WayIn, way_in
+from tests.cluster.way_in import way_in
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
 
@@ -40,16 +40,12 @@ def load(bootstrap_servers: str, library: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["SASL_SSL", "SASL_PLAINTEXT"])
-def test_a_listener_on_the_wire(protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_on_the_wire(protocol: str, tmp_path: Path) -> None:
     secured = SecuredNodes(tmp_path / "certificates", protocol)
-    way = WayIn()
-    way.use(secured.client)
-    for name, value in vars(way).items():
-        monkeypatch.setattr(way_in, name, value)
     with Relays() as relays:
-        with RelayedCluster(tmp_path / "nodes", relays, secured) as cluster:
+        with way_in.by(secured.client), RelayedCluster(tmp_path / "nodes", relays, secured) as cluster:
             create_safe_topic(cluster, TOPIC)
-            load(cluster.bootstrap_servers, way.library)
+            load(cluster.bootstrap_servers, way_in.library)
         found = {name: [bytes(each) for each in streams] for name, streams in relays.recorded.items()}
     assert len(found) == 6
     secrets = {

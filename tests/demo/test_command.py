@@ -19,7 +19,7 @@ from barnabas.demo.service_processes import expected
 from barnabas.demo.shop import create_topics, filled_topics
 from barnabas.demo.tables import read_table
 from barnabas.main import command_group
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -113,7 +113,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 class TestTheWholeWay:
     """One run, as a user would start it; the pipeline is killed half way. Two starts of Spark take long: `make conform` runs it."""
 
-    pytestmark: ClassVar = [*SPARK, pytest.mark.conform]
+    pytestmark: ClassVar = [*SPARK_PROGRAM, pytest.mark.conform]
 
     def test_tables(self, output):
         said = output[1]

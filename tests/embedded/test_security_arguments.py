@@ -34,6 +34,7 @@ def test_users_and_acls_are_read() -> None:
         ((7, None, None), TypeError, "security=7 is not text"),
         (("SSL", ["alice"], None), TypeError, "users= is a list: pass a mapping"),
         (("SASL_SSL", {"a,b": "secret-1"}, None), ConfigError, "is not a user's name here"),
+        (("SSL", {"node-1": "secret-1"}, [ACL]), ConfigError, "users={'node-1': …} is the name in a node's certificate"),
         (("SASL_SSL", {"alice": ""}, None), ConfigError, "users={'alice': …} has no password"),
         (("SASL_SSL", {}, ACL), TypeError, "acls= is text: pass a list of texts"),
         (("SASL_SSL", {}, [ACL, 7]), TypeError, "acls[1] is a int: pass text"),

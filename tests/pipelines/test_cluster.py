@@ -15,10 +15,10 @@ from barnabas.demo.feeder import FIRST_LINES, read_lines
 from barnabas.demo.shop import create_topics
 from tests.pipelines.cluster import Cluster
 from tests.pipelines.test_continuous import FEED, LINES, Running, rows, table
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 pytestmark = [
-    *(mark for mark in SPARK if mark.name != "timeout"),
+    *(mark for mark in SPARK_PROGRAM if mark.name != "timeout"),
     pytest.mark.timeout(7000),
     pytest.mark.conform,
     pytest.mark.long,

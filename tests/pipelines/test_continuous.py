@@ -25,13 +25,13 @@ from barnabas.demo.answers import totals
 from barnabas.demo.feeder import FIRST_LINES, Feed, read_lines
 from barnabas.demo.shop import create_topics
 from barnabas.demo.tables import read_table
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 LINES = 3_000
 FEED = Feed(rows=LINES, seed=8)  # a shop whose customers take two large orders back
 PATIENCE_S = 1500.0
 pytestmark = [
-    *(mark for mark in SPARK if mark.name != "timeout"),
+    *(mark for mark in SPARK_PROGRAM if mark.name != "timeout"),
     pytest.mark.timeout(7000),
     pytest.mark.conform,
     pytest.mark.long,

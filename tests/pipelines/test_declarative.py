@@ -7,7 +7,7 @@ from run_pipelines import Run, run_twice
 
 from barnabas.demo.answers import totals
 from barnabas.demo.feeder import FIRST_LINES, Feed, read_lines
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 LINES = 2_000
 
@@ -21,7 +21,7 @@ class TestTwoRuns:
     """Each of its commands starts Java, so it takes minutes on a busy machine."""
 
     pytestmark = [
-        *(mark for mark in SPARK if mark.name != "timeout"),
+        *(mark for mark in SPARK_PROGRAM if mark.name != "timeout"),
         pytest.mark.timeout(7000),
         pytest.mark.conform,
         pytest.mark.long,

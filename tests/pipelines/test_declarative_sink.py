@@ -10,23 +10,27 @@ from run_pipelines import Shop
 
 import barnabas
 from tests.chaos.from_shop import consumed
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK_PROGRAM
 
 pytestmark = [
-    *(mark for mark in SPARK if mark.name != "timeout"),
+    *(mark for mark in SPARK_PROGRAM if mark.name != "timeout"),
     pytest.mark.timeout(3600),  # four programs with Java, on a busy machine
     pytest.mark.conform,
 ]
 
 
-def test_each_row_is_sent_once(tmp_path: Path) -> None:
-    """The second run goes on where the first one ended; a third one finds nothing."""
+RUNS = ((0, 50), (50, 80))
+
+
+@pytest.mark.parametrize("runs", [RUNS, pytest.param((*RUNS, (80, 80)), marks=pytest.mark.long)], ids=["two", "three"])
+def test_each_row_is_sent_once(runs: tuple[tuple[int, int], ...], tmp_path: Path) -> None:
+    """The second run goes on where the first one ended; a third one finds nothing. Each starts Java."""
     with barnabas.Broker() as broker:
         broker.create_topic("orders", partitions=2)
         shop = Shop(tmp_path / "shop", broker.bootstrap_servers)
         for other in ("tables.py", "answers.sql"):
             (shop.folder / "transformations" / other).unlink()
-        for first, end in ((0, 50), (50, 80), (80, 80)):
+        for first, end in runs:
             producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
             for row in range(first, end):
                 producer.produce("orders", key=str(row), value=f"row {row}")

@@ -18,6 +18,14 @@ import pytest
 SHOP = Path(__file__).parents[2] / "pipelines" / "shop"
 SPARK = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
 
+SPARK_PROGRAM = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark-programs"),
+    pytest.mark.timeout(1200),
+]
+"""For tests that start Spark in processes of their own, and need no session: a second worker runs them, one at a time."""
+
 SHORT_LIVED = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """For drivers that live for seconds: Java's second compiler and its parallel collector took 40 % of a test's processor time."""
 

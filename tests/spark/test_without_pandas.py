@@ -14,9 +14,9 @@ import pytest
 
 import barnabas
 from tests.hidden_packages import hide
-from tests.spark.session import SHORT_LIVED, SPARK
+from tests.spark.session import SHORT_LIVED, SPARK_PROGRAM
 
-pytestmark = [*SPARK, pytest.mark.conform]
+pytestmark = [*SPARK_PROGRAM, pytest.mark.conform]
 
 _PROGRAM = """
 import sys

@@ -17,6 +17,7 @@ __all__ = ["SecurityArguments", "checked_security"]
 __tracebackhide__ = True  # pytest's reports end at the caller's line
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_NODE = re.compile(r"node-[0-9]+")
 _ACL_EXAMPLE = "--allow-principal User:alice --operation read --topic orders"
 
 
@@ -56,10 +57,10 @@ def checked_security(
         raise ConfigError(
             f"security={security!r} is not one of {', '.join(SECURED_PROTOCOLS)}{did_you_mean(security, SECURED_PROTOCOLS)}"
         )
-    return SecurityArguments(security, _users(users), None if acls is None else _acls(acls))
+    return SecurityArguments(security, _users(users, security), None if acls is None else _acls(acls))
 
 
-def _users(users: Mapping[str, str] | None) -> dict[str, str]:
+def _users(users: Mapping[str, str] | None, protocol: str) -> dict[str, str]:
     if users is None:
         return {}
     if not isinstance(users, Mapping):
@@ -69,6 +70,9 @@ def _users(users: Mapping[str, str] | None) -> dict[str, str]:
             raise ConfigError(
                 f"users={{{name!r}: …}} is not a user's name here: use at most 64 letters, digits, '.', '_', '@' and '-'"
             )
+        # With SSL the certificate is the login: this name is that of a node, a super user.
+        if protocol == "SSL" and _NODE.fullmatch(name):
+            raise ConfigError(f"users={{{name!r}: …}} is the name in a node's certificate: choose another name")
         if not isinstance(password, str) or not password or "\0" in password:
             raise ConfigError(f"users={{{name!r}: …}} has no password: pass text that is not empty")
     return dict(users)

@@ -14,15 +14,18 @@ from collections import Counter
 
 import pytest
 
+from tests.spark.session import SPARK_PROGRAM
 from tests.spark.sink.kill_matrix import ROOT, ROWS, Outcome, filled, play
 from tests.spark.sink.sink_run import committed
 
 pytestmark = [
-    pytest.mark.conform,
-    pytest.mark.spark,
-    pytest.mark.slow,
-    pytest.mark.xdist_group("spark"),
+    *(mark for mark in SPARK_PROGRAM if mark.name != "timeout"),
     pytest.mark.timeout(3600),
+    pytest.mark.conform,
+    # The sink's requests are the same on both: test_protocol kills it at each of them, on Apache Kafka too.
+    pytest.mark.parametrize(
+        "servers", ["barnabas", pytest.param("kafka", marks=pytest.mark.long)], indirect=True, scope="session"
+    ),
 ]
 
 
