@@ -183,6 +183,10 @@ def payloads(typing: Typist) -> None:
         os.utime(file, (1, 1))
 
 
+def a_file_of_clusters(typing: Typist) -> None:
+    Path("console.toml").write_text('[clusters.laptop]\nbootstrap-server = "localhost:9092"\n')
+
+
 STATES: dict[str, Callable[[Typist], None]] = {
     "a broker on localhost:9092": lambda typing: None,
     "a broker that was stopped, with its data in ./data": a_stopped_broker,
@@ -201,6 +205,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "the fourth broker is stopped": a_stopped_fourth_broker,
     "a server.properties of three nodes": properties_of_three_nodes,
     "a second cluster on localhost:9093": a_second_cluster,
+    "a console.toml": a_file_of_clusters,
     "files of records, and a topic copy": lines_with_keys,
 }
 

@@ -22,7 +22,7 @@ def cluster_at(bootstrap: str, name: str = "local", timeout_ms: int = 5_000) -> 
     return AskedCluster(name, lambda: Admin(bootstrap, timeout_ms=timeout_ms))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker() -> Iterator[barnabas.Broker]:
     with barnabas.Broker() as broker:
         broker.create_topic("orders", partitions=2)
@@ -38,7 +38,8 @@ def broker() -> Iterator[barnabas.Broker]:
         while (message := consumer.poll(PATIENCE_SECONDS)) is None or message.error():
             pass
         consumer.commit(message=message, asynchronous=False)
-        held = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": HOSTILE})
+        transactional = {"transactional.id": HOSTILE, "transaction.timeout.ms": 900_000}
+        held = Producer({"bootstrap.servers": broker.bootstrap_servers, **transactional})
         held.init_transactions(PATIENCE_SECONDS)
         held.begin_transaction()
         held.produce("orders", "open", partition=1)
@@ -48,7 +49,7 @@ def broker() -> Iterator[barnabas.Broker]:
         consumer.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(broker: barnabas.Broker) -> Iterator[TestClient]:
     """A browser on a console without a login."""
     console = Console([cluster_at(broker.bootstrap_servers)])

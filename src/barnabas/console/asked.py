@@ -1,4 +1,4 @@
-"""What a page is made from: the cluster that it is about, and the query of the request."""
+"""A request for a page: the cluster that the page is about, and the query of the address."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def _check(logins: Logins, host: str) -> None:
     if not logins.are_needed and not _is_loopback(host):
         raise Failure(
             f"{printable(host)} may be reached from other machines, and the console would show them everything",
-            "--token-file FILE or --password-file FILE lets in only those who log in",
+            "--token-file FILE or --password-file FILE asks visitors to log in",
         )
 
 

@@ -1,4 +1,4 @@
-"""What stands before every page: the host that a request names, who has logged in, and the headers of every response.
+"""The guard before every page checks the host that a request names, and the login, and adds headers to every response.
 
 | header | keeps out |
 |---|---|

@@ -42,7 +42,7 @@ class TopicTotals(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a cluster answered.
+    """The answers of a cluster.
 
     Attributes:
         at_s: on a clock that never goes back.
@@ -108,7 +108,7 @@ def rate_of(topic: str, now: Look, before: Look | None) -> float | None:
     new, old = now.topics.get(topic), before.topics.get(topic)
     if new is None or old is None or new.end is None or old.end is None or seconds <= 0:
         return None
-    # A topic that was deleted and created again begins anew.
+    # A topic that was deleted and created again starts from offset 0.
     return round(max(0, new.end - old.end) / seconds, 3)
 
 
