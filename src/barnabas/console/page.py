@@ -44,7 +44,7 @@ class Cell(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A table for people: cells under column names; a vertical one has one row."""
+    """A table for people: cells under column names; a vertical one has one row, and is shown as a list of names and values."""
 
     caption: str
     columns: Sequence[str]
