@@ -5,6 +5,8 @@ python -m bench.librdkafka_load transact BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES 
 python -m bench.librdkafka_load consume BOOTSTRAP TOPIC COUNT
 python -m bench.librdkafka_load pace BOOTSTRAP TOPIC COUNT SIZE RECORDS_PER_SECOND [ACKS]
 python -m bench.librdkafka_load touch BOOTSTRAP TOPIC,TOPIC,… PARTITIONS
+
+The variable BENCH_LIBRDKAFKA may name a JSON file with more settings of the client: how it logs in.
 """
 
 from __future__ import annotations
@@ -13,10 +15,19 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 PARTITIONS = 6
+SETTINGS = "BENCH_LIBRDKAFKA"
+
+
+def common(bootstrap: str) -> dict[str, Any]:
+    """Return what every client needs: the address, and how it logs in."""
+    file = os.environ.get(SETTINGS)
+    return {"bootstrap.servers": bootstrap, **(json.loads(Path(file).read_text()) if file else {})}
 
 
 def produce(
@@ -31,7 +42,7 @@ def produce(
 ) -> float:
     """Seconds to produce `count` records; in transactions of `per_transaction`, of which every `aborted`-th is aborted."""
     config = {
-        "bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 5, "batch.size": batch_bytes,
+        **common(bootstrap), "acks": acks, "linger.ms": 5, "batch.size": batch_bytes,
         "queue.buffering.max.messages": 200_000, "queue.buffering.max.kbytes": 512_000,
     }  # fmt: skip
     if per_transaction:
@@ -79,7 +90,7 @@ def consume(bootstrap: str, topic: str, count: int) -> float:
     # librdkafka reads with isolation.level=read_committed unless told otherwise. When 100,000 records wait in its queue, it stops
     # fetching for a second, unless told otherwise: the rate would be that of these seconds, whatever the broker does.
     consumer = Consumer({
-        "bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "auto.offset.reset": "error",
+        **common(bootstrap), "group.id": "bench", "enable.auto.commit": False, "auto.offset.reset": "error",
         "fetch.message.max.bytes": 1 << 20, "queued.max.messages.kbytes": 65_536, "check.crcs": False,
         "fetch.queue.backoff.ms": 1,
     })  # fmt: skip
@@ -101,7 +112,7 @@ def read_all(consumer: Consumer, count: int) -> float:
 
 def pace(bootstrap: str, topic: str, count: int, size: int, rate: int, acks: str = "all") -> dict[str, float]:
     """Send single records at a rate; return the seconds from `produce` to the acknowledgement."""
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})
+    producer = Producer({**common(bootstrap), "acks": acks, "linger.ms": 0})
     payload = os.urandom(size // 2).hex().encode()
     # A connection to each leader, and what the first requests cost, are not counted.
     for partition in range(PARTITIONS):
@@ -130,7 +141,7 @@ def pace(bootstrap: str, topic: str, count: int, size: int, rate: int, acks: str
 
 def touch(bootstrap: str, topics: list[str], partitions: int) -> float:
     """Seconds to write a record to each partition, with acks=all."""
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "queue.buffering.max.messages": 200_000})
+    producer = Producer({**common(bootstrap), "acks": "all", "queue.buffering.max.messages": 200_000})
     began = time.perf_counter()
     for topic in topics:
         for partition in range(partitions):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 
 from barnabas.demo.shop import TOPICS, records_per_partition
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.tables import read_table
 from tests.chaos.from_lines import FromLines, Rows
 
@@ -123,7 +124,7 @@ def _from_topics(tables: Path, servers: str, wanted: FromLines) -> list[Comparis
 
 def _places(tables: Path, servers: str) -> list[Comparison]:
     """Compare the offsets in the tables with those of the topics: each record is there once."""
-    ends = records_per_partition(servers)
+    ends = records_per_partition(ShopBroker(servers))
     pairs = zip(("orders", "payments", "inventory"), ("checked_orders", "payment_events", "stock_events"), strict=True)
     assert {plan.name for plan in TOPICS} == {"orders", "payments", "inventory"}
     return [

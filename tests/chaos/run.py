@@ -20,6 +20,7 @@ from run_pipelines import Shop
 
 from barnabas.demo.feeder import Feed, FeedProgress, count_lines, feed_lines
 from barnabas.demo.shop import create_topics
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.shop_process import ShopProcess
 from barnabas.demo.tables import committed_files
 from shop.streams import NAMES
@@ -117,18 +118,20 @@ class Chaos:
         found = brokers(self._folder, self.settings.nodes)
         stack.callback(found.stop)
         found.start()
-        create_topics(found.bootstrap)
+        create_topics(ShopBroker(found.bootstrap))
         return found
 
     def _shop_process(self, shop: Shop) -> ShopProcess:
         conf = [f"spark.shop.failOnDataLoss={str(self.settings.fail_on_data_loss).lower()}"]
         if self._cluster is None:
-            return ShopProcess(shop.folder, shop.servers, settings=conf)
-        return ShopProcess(shop.folder, shop.servers, self._cluster.master, [*conf, "spark.executor.memory=600m"])
+            return ShopProcess(shop.folder, ShopBroker(shop.servers), settings=conf)
+        return ShopProcess(
+            shop.folder, ShopBroker(shop.servers), self._cluster.master, [*conf, "spark.executor.memory=600m"]
+        )
 
     def _feed(self) -> None:
         try:
-            feed_lines(self._broker.bootstrap, self.settings.feed, self._report, self._warm.wait)
+            feed_lines(ShopBroker(self._broker.bootstrap), self.settings.feed, self._report, self._warm.wait)
         except BaseException as error:
             self._failure = error
 

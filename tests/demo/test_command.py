@@ -17,6 +17,7 @@ from barnabas.demo.command import demo
 from barnabas.demo.feeder import Feed, feed_lines, read_lines
 from barnabas.demo.service_processes import expected
 from barnabas.demo.shop import create_topics, filled_topics
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.tables import read_table
 from barnabas.main import command_group
 from tests.spark.session import SPARK_PROGRAM
@@ -46,12 +47,12 @@ def test_a_folder_that_is_not_empty_is_rejected(monkeypatch, tmp_path):
 
 def test_a_broker_that_does_not_answer_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr("barnabas.demo.command.check_java", lambda: 17)
-    monkeypatch.setattr("barnabas.demo.shop.ANSWER_S", 0.2)
     code, said = run("-b", "127.0.0.1:1", "--data-dir", str(tmp_path / "d"))
     assert code == 1
     assert (
         said
-        == "error: no broker answers at 127.0.0.1:1 (start one with `barnabas start --data-dir DIR`, or leave out -b)\n"
+        == "error: cannot reach 127.0.0.1:1: connection refused (start a broker with `barnabas start --data-dir DIR`,"
+        " or name another with -b HOST:PORT)\n"
     )
     assert not (tmp_path / "d").exists()
 
@@ -60,9 +61,9 @@ def test_topics_that_are_not_empty_are_rejected_until_the_hint_is_typed(monkeypa
     monkeypatch.setattr("barnabas.demo.command.check_java", lambda: 17)
     with barnabas.Broker() as broker:
         servers = broker.bootstrap_servers
-        create_topics(servers)
-        assert filled_topics(servers) == []
-        feed_lines(servers, Feed(rows=100))
+        create_topics(ShopBroker(servers))
+        assert filled_topics(ShopBroker(servers)) == []
+        feed_lines(ShopBroker(servers), Feed(rows=100))
         code, said = run("-b", servers, "--data-dir", str(tmp_path / "d"))
         assert code == 1
         hint = f"`barnabas topic delete orders payments inventory -b {servers}`"
@@ -72,7 +73,7 @@ def test_topics_that_are_not_empty_are_rejected_until_the_hint_is_typed(monkeypa
         )
         assert not (tmp_path / "d").exists()
         assert CliRunner().invoke(command_group(), hint.strip("`").split()[1:]).exit_code == 0
-        assert filled_topics(servers) == []
+        assert filled_topics(ShopBroker(servers)) == []
 
 
 def test_a_missing_input_is_rejected(tmp_path):

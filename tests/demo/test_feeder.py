@@ -23,6 +23,7 @@ from barnabas.demo.feeder import (
 )
 from barnabas.demo.generator import COLUMNS, generate_lines
 from barnabas.demo.shop import ORDERS, create_topics, records_per_partition
+from barnabas.demo.shop_broker import ShopBroker
 
 HEADER = ",".join(COLUMNS)
 TEXT = f'{HEADER}\n1,2,"A, B",3,2010-12-01 08:26:00,4,,UK\n5,6\n'
@@ -73,8 +74,8 @@ def test_lines_are_spread_evenly_over_the_seconds(monkeypatch):
 
     monkeypatch.setattr("barnabas.demo.feeder.time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
     with barnabas.Broker() as broker:
-        create_topics(broker.bootstrap_servers)
-        done = feed_lines(broker.bootstrap_servers, Feed(rows=400, seconds=16.0))
+        create_topics(ShopBroker(broker.bootstrap_servers))
+        done = feed_lines(ShopBroker(broker.bootstrap_servers), Feed(rows=400, seconds=16.0))
     assert done.lines == 400
     assert 15.9 < sum(waited) <= 16.0
     assert max(waited) < 0.1
@@ -83,7 +84,7 @@ def test_lines_are_spread_evenly_over_the_seconds(monkeypatch):
 def test_the_feeder_waits_after_the_first_lines():
     seen: list[int] = []
     with barnabas.Broker() as broker:
-        create_topics(broker.bootstrap_servers)
+        create_topics(ShopBroker(broker.bootstrap_servers))
 
         def wait() -> None:
             partitions = range(ORDERS.partitions)
@@ -93,22 +94,25 @@ def test_the_feeder_waits_after_the_first_lines():
                 )
             seen.append(sum(result(end).offset for end in ends.values()))
 
-        assert feed_lines(broker.bootstrap_servers, Feed(rows=FIRST_LINES + 1), wait_after_first=wait).lines == 201
+        assert (
+            feed_lines(ShopBroker(broker.bootstrap_servers), Feed(rows=FIRST_LINES + 1), wait_after_first=wait).lines
+            == 201
+        )
     assert seen == [FIRST_LINES]
 
 
 def test_a_feeder_that_was_killed_goes_on_without_sending_anything_twice():
     with barnabas.Broker() as broker:
         servers = broker.bootstrap_servers
-        create_topics(servers)
-        feed_lines(servers, Feed(rows=300))
-        first = records_per_partition(servers)
-        done = feed_lines(servers, Feed(rows=900))
-        both = records_per_partition(servers)
+        create_topics(ShopBroker(servers))
+        feed_lines(ShopBroker(servers), Feed(rows=300))
+        first = records_per_partition(ShopBroker(servers))
+        done = feed_lines(ShopBroker(servers), Feed(rows=900))
+        both = records_per_partition(ShopBroker(servers))
     with barnabas.Broker() as broker:
-        create_topics(broker.bootstrap_servers)
-        at_once = feed_lines(broker.bootstrap_servers, Feed(rows=900))
-        wanted = records_per_partition(broker.bootstrap_servers)
+        create_topics(ShopBroker(broker.bootstrap_servers))
+        at_once = feed_lines(ShopBroker(broker.bootstrap_servers), Feed(rows=900))
+        wanted = records_per_partition(ShopBroker(broker.bootstrap_servers))
     assert (done.lines, done.events) == (at_once.lines, at_once.events)
     assert both == wanted
     assert sum(first.values()) < sum(both.values())
@@ -118,10 +122,10 @@ def test_lines_that_are_there_already_take_no_time(monkeypatch):
     waited: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: sum(waited), sleep=waited.append)
     with barnabas.Broker() as broker:
-        create_topics(broker.bootstrap_servers)
-        feed_lines(broker.bootstrap_servers, Feed(rows=600))
+        create_topics(ShopBroker(broker.bootstrap_servers))
+        feed_lines(ShopBroker(broker.bootstrap_servers), Feed(rows=600))
         monkeypatch.setattr("barnabas.demo.feeder.time", clock)
-        feed_lines(broker.bootstrap_servers, Feed(rows=800, seconds=16.0))
+        feed_lines(ShopBroker(broker.bootstrap_servers), Feed(rows=800, seconds=16.0))
     assert 3.5 < sum(waited) <= 4.1, "a quarter of the lines in a quarter of the time"
 
 
@@ -137,8 +141,8 @@ def test_a_report_that_takes_long_makes_no_line_late(monkeypatch):
             held.append(8.0)
 
     with barnabas.Broker() as broker:
-        create_topics(broker.bootstrap_servers)
-        feed_lines(broker.bootstrap_servers, Feed(rows=400, seconds=16.0), report)
+        create_topics(ShopBroker(broker.bootstrap_servers))
+        feed_lines(ShopBroker(broker.bootstrap_servers), Feed(rows=400, seconds=16.0), report)
     assert held
     assert 15.9 < sum(waited) <= 16.1
 

@@ -25,6 +25,7 @@ from barnabas.demo.generator import COLUMNS
 from barnabas.demo.new_shop import copy_project
 from barnabas.demo.results import Results
 from barnabas.demo.shop import create_topics
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.shop_process import ShopProcess
 from barnabas.demo.tables import read_table
 from tests.spark.session import SPARK
@@ -109,13 +110,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     gate, fed = Gate(), []
     with barnabas.Broker(data_dir=folder / "broker") as broker:
         servers = broker.bootstrap_servers
-        create_topics(servers)
+        create_topics(ShopBroker(servers))
         feeder = threading.Thread(
-            target=lambda: fed.append(feed_lines(servers, Feed(online_retail()), gate.report)), daemon=True
+            target=lambda: fed.append(feed_lines(ShopBroker(servers), Feed(online_retail()), gate.report)), daemon=True
         )
         feeder.start()
         gate.wait_until_held()
-        shop = ShopProcess(folder, servers)
+        shop = ShopProcess(folder, ShopBroker(servers))
         shop.start()
         try:
             wait_for_orders(found, 0, shop)

@@ -15,6 +15,7 @@ import barnabas
 from barnabas.demo.feeder import Feed, feed_lines, read_lines
 from barnabas.demo.service_processes import Served, ServiceProcesses, expected
 from barnabas.demo.shop import create_topics
+from barnabas.demo.shop_broker import ShopBroker
 
 
 def test_what_the_lines_ask_for() -> None:
@@ -33,6 +34,7 @@ DYING = """
 import os, signal, sys
 from pathlib import Path
 from barnabas.demo import order_services
+from barnabas.demo.shop_broker import ShopBroker
 name, servers, folder, step = sys.argv[1:]
 left = [3]
 def reached(now):
@@ -40,7 +42,7 @@ def reached(now):
     if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 order_services.SERVICES[name].batch = 50
-order_services.serve(name, servers, Path(folder), lambda: False, reached)
+order_services.serve(name, ShopBroker(servers), Path(folder), lambda: False, reached)
 """
 
 
@@ -49,13 +51,13 @@ order_services.serve(name, servers, Path(folder), lambda: False, reached)
 def test_killed_between_two_steps_each_line_is_served_once(tmp_path: Path) -> None:
     feed = Feed(rows=600)
     with barnabas.Broker() as broker:
-        create_topics(broker.bootstrap_servers)
-        feed_lines(broker.bootstrap_servers, feed)
+        create_topics(ShopBroker(broker.bootstrap_servers))
+        feed_lines(ShopBroker(broker.bootstrap_servers), feed)
         for name, step in (("fulfilment", "written"), ("fulfilment", "worked"), ("notifications", "written")):
             command = [sys.executable, "-c", DYING, name, broker.bootstrap_servers, str(tmp_path), step]
             died = subprocess.run(command, capture_output=True, timeout=100, env=os.environ, check=False)
             assert died.returncode == -signal.SIGKILL, died.stderr.decode()
-        services = ServiceProcesses(tmp_path, broker.bootstrap_servers)
+        services = ServiceProcesses(tmp_path, ShopBroker(broker.bootstrap_servers))
         assert all(services.behind().values())
         services.start()
         try:

@@ -13,6 +13,7 @@ from barnabas.demo.events import ShopEvents
 from barnabas.demo.generator import generate_lines
 from barnabas.demo.order_services import SERVICES, group_of
 from barnabas.demo.shop import DAY_MS, INVENTORY, ORDERS, PAYMENTS, SENT, TOPICS, Guarantee, create_topics
+from barnabas.demo.shop_broker import ShopBroker
 
 SECONDS_A_DAY = 86_400
 
@@ -138,7 +139,7 @@ def test_the_configuration_has_kafkas_names(plan):
 
 def replicas_of_each_topic(bootstrap_servers: str) -> set[tuple[int, str | None]]:
     """Create the topics; return their numbers of replicas with min.insync.replicas."""
-    create_topics(bootstrap_servers)
+    create_topics(ShopBroker(bootstrap_servers))
     found = set()
     with Admin(bootstrap_servers) as admin:
         for name, topic in results(admin.describe_topics([*(plan.name for plan in TOPICS), *SENT])).items():

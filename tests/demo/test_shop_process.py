@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.shop_process import ShopProcess, ShopStopped
 
 
@@ -16,7 +17,7 @@ def watched(folder: Path, restarts: int) -> None:
 
 
 def test_a_query_that_fails_again_and_again_ends_the_demo(tmp_path: Path) -> None:
-    shop = ShopProcess(tmp_path, "localhost:1")
+    shop = ShopProcess(tmp_path, ShopBroker("localhost:1"))
     shop.check()
     watched(tmp_path, 2)
     shop.check()

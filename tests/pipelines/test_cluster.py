@@ -13,6 +13,7 @@ import barnabas
 from barnabas.demo.answers import totals
 from barnabas.demo.feeder import FIRST_LINES, read_lines
 from barnabas.demo.shop import create_topics
+from barnabas.demo.shop_broker import ShopBroker
 from tests.pipelines.cluster import Cluster
 from tests.pipelines.test_continuous import FEED, LINES, Running, rows, table
 from tests.spark.session import SPARK_PROGRAM
@@ -32,7 +33,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     cluster = Cluster(folder)
     try:
         with barnabas.Broker() as broker:
-            create_topics(broker.bootstrap_servers)
+            create_topics(ShopBroker(broker.bootstrap_servers))
             shop = Shop(folder / "shop", broker.bootstrap_servers)
             with run_pipelines.fed_in_two_parts(shop.servers, FEED) as rest:
                 running = Running(shop, "--conf", "spark.executor.memory=600m", master=cluster.master)

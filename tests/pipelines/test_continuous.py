@@ -24,6 +24,7 @@ import barnabas
 from barnabas.demo.answers import totals
 from barnabas.demo.feeder import FIRST_LINES, Feed, read_lines
 from barnabas.demo.shop import create_topics
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.tables import read_table
 from tests.spark.session import SPARK_PROGRAM
 
@@ -120,7 +121,7 @@ def rows(shop: Shop, name: str) -> int:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """The tables of queries that were killed while lines came in, and then read the rest."""
     with barnabas.Broker() as broker:
-        create_topics(broker.bootstrap_servers)
+        create_topics(ShopBroker(broker.bootstrap_servers))
         shop = Shop(tmp_path_factory.mktemp("continuous") / "shop", broker.bootstrap_servers)
         with run_pipelines.fed_in_two_parts(shop.servers, FEED) as rest:
             running = Running(shop, "--metrics", "0")

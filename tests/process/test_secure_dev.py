@@ -45,11 +45,23 @@ def test_a_later_start_keeps_authority_and_password(tmp_path: Path) -> None:
 
 
 def test_a_node_alone_has_its_key_in_memory(tmp_path: Path) -> None:
-    settings = opened(tmp_path).settings(["0.0.0.0", "10.0.0.7"])
+    settings = opened(tmp_path).settings(["0.0.0.0:0", "10.0.0.7:0"])
     config = BrokerConfig.from_properties({"listeners": f"{PROTOCOL}://:0", "log.dirs": str(tmp_path), **settings})
     assert config.listeners[0].security_protocol == PROTOCOL
     assert "PRIVATE KEY" in settings["ssl.keystore.key"]
     assert "PRIVATE KEY" not in repr(config)
+
+
+def test_clients_are_told_where_the_last_start_listens(tmp_path: Path) -> None:
+    def servers(*addresses: str) -> str | None:
+        node = opened(tmp_path)
+        node.settings(addresses)
+        return read_properties(str(node.client_properties)).get("bootstrap.servers")
+
+    assert servers("127.0.0.1:0") is None
+    assert servers("0.0.0.0:9092", "[::]:9094", "10.0.0.7:9093") == "localhost:9092,localhost:9094,10.0.0.7:9093"
+    assert servers("127.0.0.1:0") == "localhost:9092,localhost:9094,10.0.0.7:9093"
+    assert servers("127.0.0.1:19092") == "127.0.0.1:19092"
 
 
 def test_the_files_of_a_cluster(tmp_path: Path) -> None:
@@ -67,6 +79,8 @@ def test_the_files_of_a_cluster(tmp_path: Path) -> None:
         assert [each.security_protocol for each in (*config.listeners, *config.controller_listeners)] == [PROTOCOL] * 2
         assert config.num_partitions == 7
         assert (node.folder / "node.pem").stat().st_mode & 0o777 == 0o600
+    client = read_properties(str(tmp_path / "client.properties"))
+    assert client["bootstrap.servers"] == "127.0.0.1:9092,127.0.0.1:9092"
     before = nodes[0].ports
     secure_node(nodes[0], PROTOCOL, {})
     assert nodes[0].ports == before

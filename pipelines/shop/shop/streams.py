@@ -67,7 +67,7 @@ class Streams:
             return start(writer, 0, table=name)
         writer = (
             writer.format("barnabas")
-            .option("kafka.bootstrap.servers", self.servers)
+            .options(**transform.connection(self.spark, self.servers))
             .option("topic", TO_TOPICS[name])
             .option("transactionalIdPrefix", f"shop-{name}")
         )

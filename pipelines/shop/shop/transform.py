@@ -6,14 +6,21 @@ They work on streams and on batches, so a test calls them with a few rows. Money
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from barnabas.client.config_providers import resolved
+from barnabas.client.properties import read_properties
+
 LATENESS = "1 day"
 """How long after the newest line an older one still counts in its window. The topic's partitions are read side by side;
 the shop completes a day in all of them before it begins the next."""
+
+_LOGIN = ("security.protocol", "ssl.", "sasl.")
+"""How the names of settings begin that say how a client logs in."""
 
 _LINE = (
     "event string, line bigint, order string, stock_code string, description string, quantity string, at string, "
@@ -21,6 +28,17 @@ _LINE = (
 )
 _PAYMENT = "event string, payment string, attempt int, order string, at timestamp, amount_thousandths bigint"
 _STOCK = "event string, stock_code string, at timestamp, level bigint, delivered bigint"
+
+
+def connection(spark: SparkSession, servers: str) -> dict[str, str]:
+    """Return the options by which source and sink connect.
+
+    `spark.shop.command.config` names a client's properties file that says how to log in; without it they connect in plain text.
+    """
+    file = spark.conf.get("spark.shop.command.config", "")
+    settings, _ = resolved(read_properties(file), os.environ) if file else ({}, ())
+    login = {f"kafka.{name}": value for name, value in settings.items() if name.startswith(_LOGIN)}
+    return {"kafka.bootstrap.servers": servers, **login}
 
 
 def read_topic(
@@ -32,7 +50,7 @@ def read_topic(
     """
     return (
         spark.readStream.format("barnabas")
-        .option("kafka.bootstrap.servers", servers)
+        .options(**connection(spark, servers))
         .option("kafka.group.id", group)
         .option("subscribe", topic)
         .option("failOnDataLoss", spark.conf.get("spark.shop.failOnDataLoss", "true"))

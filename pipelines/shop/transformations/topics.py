@@ -8,7 +8,7 @@ from shop import transform
 spark = SparkSession.active()
 SERVERS = spark.conf.get("spark.shop.bootstrap.servers", "localhost:9092")
 TOPIC = {"topic": "orders.rejected", "createTopics": "orders.rejected:2"}
-dp.create_sink("rejected_orders", "barnabas", {"kafka.bootstrap.servers": SERVERS, **TOPIC})
+dp.create_sink("rejected_orders", "barnabas", {**transform.connection(spark, SERVERS), **TOPIC})
 
 
 @dp.append_flow(target="rejected_orders")

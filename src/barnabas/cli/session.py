@@ -62,7 +62,7 @@ class Session:
         self.timeout_ms = timeout_ms or _milliseconds(properties, "request.timeout.ms", 30_000)
         self.client_id = properties.get("client.id", CLIENT_ID)
         self.output = output
-        self.security = _security(properties)
+        self.security = client_security_of(properties)
         self._names: dict[str, list[str]] = {}
 
     def admin(self, *, timeout_ms: int | None = None) -> Admin:
@@ -106,8 +106,8 @@ class Session:
             return []
 
 
-def _security(properties: dict[str, str]) -> ClientSecurity | None:
-    """Return how the command secures its connections.
+def client_security_of(properties: dict[str, str]) -> ClientSecurity | None:
+    """Return how a command with these settings secures its connections; None in plain text.
 
     Raises:
         Failure: a setting cannot be used.

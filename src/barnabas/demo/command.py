@@ -26,8 +26,11 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from barnabas.cli.failure import Failure
+from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.session import read_command_config
 from barnabas.cli.usage import check_utf8
+from barnabas.cli.wording import as_typed
+from barnabas.client.errors import KafkaError
 from barnabas.demo.answers import totals
 from barnabas.demo.chart import draw_chart
 from barnabas.demo.display import Clock, Progress, print_answers, print_places, print_services
@@ -36,6 +39,7 @@ from barnabas.demo.java import JavaMissing, check_java
 from barnabas.demo.new_shop import copy_project
 from barnabas.demo.service_processes import ServiceProcesses, expected
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.shop_process import ShopProcess, ShopStopped
 from barnabas.words.requirements import needed_by
 
@@ -93,6 +97,12 @@ _WIDTH_OF_A_FILE = 120
 @click.option(
     "-b", "--bootstrap-server", help="A running broker to use. Default: the demo starts one, and stops it at the end."
 )
+@click.option(
+    "--command-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="How to log in to the broker of -b: a client's properties file, as for Kafka's tools.",
+)
 def demo(
     input_file: Path | None,
     rows: int | None,
@@ -103,6 +113,7 @@ def demo(
     kill: bool,
     hold: bool,
     bootstrap_server: str | None,
+    command_config: Path | None,
 ) -> None:
     """Send a shop's orders through a broker into Spark, and watch the results.
 
@@ -110,11 +121,12 @@ def demo(
     Java 17 or newer, and the packages of the extra "demo": pip install ".[demo]" in a clone.
     """
     check_utf8(click.get_current_context())
+    given = _given_broker(bootstrap_server, command_config)
     try:
         check_java()
         _check_python_packages()
-        if bootstrap_server is not None:
-            _check_broker(bootstrap_server, may_be_filled=continued is not None)
+        if given is not None:
+            _check_broker(given, may_be_filled=continued is not None)
         if continued is not None:
             folder, feed = _earlier(continued)
         else:
@@ -124,14 +136,14 @@ def demo(
             )
             _remember(folder, feed)
         try:
-            _run(feed, folder, bootstrap_server, kill=kill, hold=hold)
+            _run(feed, folder, given, kill=kill, hold=hold)
         except KeyboardInterrupt:
             raise Failure("stopped half way", f"`barnabas demo --continue {folder}` goes on") from None
     except (JavaMissing, FeedError, ShopStopped) as error:
         raise Failure(str(error)) from error
 
 
-def _run(feed: Feed, folder: Path, bootstrap_server: str | None, *, kill: bool, hold: bool) -> None:
+def _run(feed: Feed, folder: Path, given: ShopBroker | None, *, kill: bool, hold: bool) -> None:
     from barnabas.demo.results import Results  # needs pyarrow, which a sentence may have to ask for first
 
     console = Console()
@@ -140,18 +152,18 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None, *, kill: bool, 
     began_s = time.monotonic()
     results = Results(folder / "spark-warehouse" / "live.db")
     with contextlib.ExitStack() as stack:
-        servers = stack.enter_context(_broker(bootstrap_server, folder))
-        create_topics(servers)
-        console.print(f"broker on [bold]{servers}[/], topics {', '.join(plan.name for plan in TOPICS)}")
-        shop = ShopProcess(folder, servers)
+        broker = stack.enter_context(_broker(given, folder))
+        create_topics(broker)
+        console.print(f"broker on [bold]{broker.servers}[/], topics {', '.join(plan.name for plan in TOPICS)}")
+        shop = ShopProcess(folder, broker)
         stack.callback(shop.stop)
-        services = ServiceProcesses(folder, servers)
+        services = ServiceProcesses(folder, broker)
         stack.callback(services.stop)
         with Clock(console, lambda: "starting Spark and the queries"):
             shop.start()
             services.start()
             # Only now: otherwise every event would be in the topics before the first query starts, and fit one batch.
-            feeder = FeederProcess(servers, feed)
+            feeder = FeederProcess(broker, feed)
             stack.callback(feeder.stop)
             _until_warm(feeder, shop, results)
         feeder.go_on()
@@ -172,7 +184,7 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None, *, kill: bool, 
         print_places(console, folder, chart, str(feed.input or f"a shop generated from seed {feed.seed}"))
         console.print(f"done in {time.monotonic() - began_s:.0f} s")
         if hold:
-            _hold(console, servers, shop)
+            _hold(console, broker.servers, shop)
     if not agrees:
         raise Failure("the tables or the services differ from the order lines", f"{folder} has both")
 
@@ -249,15 +261,15 @@ def _earlier(folder: Path) -> tuple[Path, Feed]:
 
 
 @contextlib.contextmanager
-def _broker(bootstrap_server: str | None, folder: Path) -> Iterator[str]:
-    """Yield the given address, or the address of a broker that runs as long as the context."""
-    if bootstrap_server is not None:
-        yield bootstrap_server
+def _broker(given: ShopBroker | None, folder: Path) -> Iterator[ShopBroker]:
+    """Yield the given broker, or one that runs as long as the context."""
+    if given is not None:
+        yield given
         return
     import barnabas
 
     with barnabas.Broker(data_dir=folder / "broker") as broker:
-        yield broker.bootstrap_servers
+        yield ShopBroker(broker.bootstrap_servers)
 
 
 def _fresh_folder(wanted: Path | None) -> Path:
@@ -268,21 +280,29 @@ def _fresh_folder(wanted: Path | None) -> Path:
     return folder.resolve()
 
 
-def _check_broker(servers: str, *, may_be_filled: bool) -> None:
-    """Fail early: Spark and the feeder would wait for minutes, and the results would count what is already there."""
-    from confluent_kafka import KafkaException
+def _given_broker(bootstrap_server: str | None, command_config: Path | None) -> ShopBroker | None:
+    """Return the broker that the user names, by -b or in the file; None if he names none."""
+    file = command_config.resolve() if command_config else None
+    servers = bootstrap_server or (read_command_config(str(file)).get("bootstrap.servers") if file else None)
+    if servers is None:
+        if file is not None:
+            raise Failure(f"{file} names no broker", "name it with -b, or as bootstrap.servers in the file")
+        return None
+    return ShopBroker(servers, file)
 
+
+def _check_broker(broker: ShopBroker, *, may_be_filled: bool) -> None:
+    """Fail early: Spark and the feeder would wait for minutes, and the results would count what is already there."""
     try:
-        filled = filled_topics(servers)
-    except KafkaException:
-        raise Failure(
-            f"no broker answers at {servers}", "start one with `barnabas start --data-dir DIR`, or leave out -b"
-        ) from None
+        filled = filled_topics(broker)
+    except KafkaError as error:
+        raise failure_of(error) from None
     if filled and not may_be_filled:
+        login = f" --command-config {as_typed(str(broker.config))}" if broker.config else ""
         names = " ".join(plan.name for plan in TOPICS if plan.name in filled)
         raise Failure(
-            f"the demo would count what is already in {' and '.join(filled)} at {servers}",
-            f"`barnabas topic delete {names} -b {servers}` deletes it; or leave out -b",
+            f"the demo would count what is already in {' and '.join(filled)} at {broker.servers}",
+            f"`barnabas topic delete {names} -b {broker.servers}{login}` deletes it; or leave out -b",
         )
 
 

@@ -33,6 +33,7 @@ from barnabas.client.partitioner import partition_for
 from barnabas.demo.events import Event, ShopEvents
 from barnabas.demo.generator import COLUMNS, OrderLine, generate_lines
 from barnabas.demo.shop import ORDERS, TOPICS, records_per_partition
+from barnabas.demo.shop_broker import ShopBroker
 
 GENERATED_ROWS = 50_000
 FIRST_LINES = 200
@@ -145,7 +146,7 @@ def with_late_orders(lines: Iterable[OrderLine], one_in: int) -> Iterator[OrderL
 
 
 def feed_lines(
-    bootstrap_servers: str,
+    broker: ShopBroker,
     feed: Feed,
     report: Callable[[FeedProgress], None] = lambda progress: None,
     wait_after_first: Callable[[], object] = lambda: None,
@@ -156,7 +157,7 @@ def feed_lines(
     each time, and each partition has the first ones of those that belong to it.
 
     Args:
-        bootstrap_servers: the broker; the topics must exist.
+        broker: it must have the topics.
         feed: what to produce.
         report: called with the progress about five times a second.
         wait_after_first: called when the first lines are in the topics; the rest follows when it returns.
@@ -165,7 +166,7 @@ def feed_lines(
         FeedError: the input cannot be read, or an event could not be delivered.
     """
     per_line_s = feed.seconds / max(count_lines(feed), 1) if feed.seconds and not feed.speed else 0.0
-    sender = _Sender(bootstrap_servers, feed.speed, per_line_s, report)
+    sender = _Sender(broker, feed.speed, per_line_s, report)
     shop = ShopEvents()
     for line in with_late_orders(read_lines(feed), feed.late_one_in):
         sender.advance_to(line[4] if len(line) == len(COLUMNS) else "")
@@ -184,12 +185,12 @@ def feed_lines(
 class FeederProcess:
     """Runs `feed_lines` in a separate process; call `progress()` regularly, and `go_on()` after the first lines."""
 
-    def __init__(self, bootstrap_servers: str, feed: Feed) -> None:
+    def __init__(self, broker: ShopBroker, feed: Feed) -> None:
         # Spawned, not forked: the parent has threads (the broker's, Spark's), which a fork would not copy.
         context = multiprocessing.get_context("spawn")
         self._receiver, sender = context.Pipe(duplex=False)
         self._go = context.Event()
-        self._process = context.Process(target=_run, args=(sender, bootstrap_servers, feed, self._go), daemon=True)
+        self._process = context.Process(target=_run, args=(sender, broker, feed, self._go), daemon=True)
         self._progress = FeedProgress()
         self._process.start()
         sender.close()
@@ -224,16 +225,14 @@ class FeederProcess:
 
 class _Sender:
     def __init__(
-        self, bootstrap_servers: str, speed: float, per_line_s: float, report: Callable[[FeedProgress], None]
+        self, broker: ShopBroker, speed: float, per_line_s: float, report: Callable[[FeedProgress], None]
     ) -> None:
         from confluent_kafka import Producer
 
         self.lines = 0
         self._events = 0
         self._failed: Any = None
-        self._producer = Producer(
-            {**_PRODUCER_CONFIG, "bootstrap.servers": bootstrap_servers, "on_delivery": self._delivered}
-        )
+        self._producer = Producer({**_PRODUCER_CONFIG, **broker.library_settings(), "on_delivery": self._delivered})
         self._speed = speed
         self._per_line_s = per_line_s
         self._began_s = time.monotonic()
@@ -242,7 +241,7 @@ class _Sender:
         self._pace: tuple[float, datetime] | None = None
         self._next_report_s = 0.0
         self._partitions = {plan.name: plan.partitions for plan in TOPICS}
-        self._there = records_per_partition(bootstrap_servers)
+        self._there = records_per_partition(broker)
         self._passed: Counter[tuple[str, int]] = Counter()
         self._sent_of_line = False
 
@@ -330,9 +329,9 @@ def _open(path: Path) -> Any:
     return open(path, encoding="utf-8", newline="")
 
 
-def _run(sender: Connection, bootstrap_servers: str, feed: Feed, go: GoOn) -> None:
+def _run(sender: Connection, broker: ShopBroker, feed: Feed, go: GoOn) -> None:
     try:
-        feed_lines(bootstrap_servers, feed, sender.send, go.wait)
+        feed_lines(broker, feed, sender.send, go.wait)
     except FeedError as error:
         sender.send(str(error))
     except (BrokenPipeError, KeyboardInterrupt):

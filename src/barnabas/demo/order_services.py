@@ -1,6 +1,6 @@
 """Two of the three services that read the shop's orders; the third is the pipeline. Each is a group of its own, at its own pace.
 
-    python -m barnabas.demo.order_services fulfilment|notifications SERVERS FOLDER
+    python -m barnabas.demo.order_services fulfilment|notifications SERVERS FOLDER [CONFIG]
 
 - fulfilment packs each line of an order, and takes back what is cancelled;
 - notifications sends a confirmation when an order is created, and a note when one is cancelled.
@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from barnabas.demo.shop import ORDERS
+from barnabas.demo.shop_broker import ShopBroker
 
 CREATED, UPDATED, CANCELLED = ORDERS.events
 
@@ -113,7 +114,7 @@ def database_of(name: str, folder: Path) -> Iterator[sqlite3.Connection]:
 
 def serve(
     name: str,
-    servers: str,
+    broker: ShopBroker,
     folder: Path,
     is_over: Callable[[], bool],
     reached: Callable[[str], None] = lambda step: None,
@@ -130,7 +131,7 @@ def serve(
     service = SERVICES[name]()
     consumer = Consumer(
         {
-            "bootstrap.servers": servers,
+            **broker.library_settings(),
             "group.id": group_of(name),
             # A service that was killed gets its partitions back when it starts, not after its own session has ended.
             "group.instance.id": name,
@@ -176,11 +177,11 @@ def _work(service: OrderService, database: sqlite3.Connection, messages: Iterabl
             database.execute("INSERT INTO set_aside VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row)
 
 
-def main(name: str, servers: str, folder: str) -> None:
-    """Serve until SIGTERM."""
+def main(name: str, servers: str, folder: str, config: str | None = None) -> None:
+    """Serve until SIGTERM; `config` is a client's properties file."""
     over: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: over.append(number))
-    serve(name, servers, Path(folder), lambda: bool(over))
+    serve(name, ShopBroker(servers, Path(config) if config else None), Path(folder), lambda: bool(over))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.client.admin import LATEST, Admin, TopicPartition, results
+from barnabas.client.admin import LATEST, TopicPartition, results
 from barnabas.demo.child_process import ChildProcess
 from barnabas.demo.generator import COLUMNS
 from barnabas.demo.order_services import SERVICES, Fulfilment, database_of, group_of
 from barnabas.demo.shop import ORDERS
+from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.shop_process import ShopStopped
 
 
@@ -35,13 +36,17 @@ class Served(NamedTuple):
 class ServiceProcesses:
     """Both services; each writes its database and its log into the folder."""
 
-    def __init__(self, folder: Path, servers: str) -> None:
+    def __init__(self, folder: Path, broker: ShopBroker) -> None:
         self._folder = folder
-        self._servers = servers
+        self._broker = broker
+        config = [str(broker.config)] if broker.config else []
         module = "barnabas.demo.order_services"
         self._processes = {
             name: ChildProcess(
-                [sys.executable, "-m", module, name, servers, str(folder)], folder, folder / f"{name}.log", {}
+                [sys.executable, "-m", module, name, broker.servers, str(folder), *config],
+                folder,
+                folder / f"{name}.log",
+                {},
             )
             for name in SERVICES
         }
@@ -71,7 +76,7 @@ class ServiceProcesses:
     def behind(self) -> dict[str, int]:
         """Return how many events of orders each service has not committed yet."""
         partitions = [TopicPartition(ORDERS.name, number) for number in range(ORDERS.partitions)]
-        with Admin(self._servers) as admin:
+        with self._broker.admin() as admin:
             ends = results(admin.list_offsets(dict.fromkeys(partitions, LATEST)))
             sent = sum(end.offset for end in ends.values())
             read = {

@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-from barnabas.client.admin import Admin
+from barnabas.client.admin import LATEST, TopicPartition, results
 from barnabas.client.topics import replicated
+from barnabas.demo.shop_broker import ShopBroker
 
 DAY_MS = 86_400_000
-ANSWER_S = 5.0
-"""How long to wait for a broker that may not be there."""
 
 
 class Guarantee(Enum):
@@ -104,46 +102,41 @@ SENT = ("revenue", "alerts", "orders.dlq")
 _SENT_PARTITIONS = 3
 
 
-def records_per_partition(bootstrap_servers: str) -> dict[tuple[str, int], int]:
+def records_per_partition(broker: ShopBroker) -> dict[tuple[str, int], int]:
     """Return how many records each partition of the shop's topics has; those without any are left out.
 
     Raises:
-        confluent_kafka.KafkaException: the broker does not answer.
+        KafkaError: the broker does not answer, or rejected the question.
     """
-    from confluent_kafka import Consumer, TopicPartition
-
-    settings: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "group.id": "demo"}
-    consumer = Consumer({**settings, "log_level": 0, "error_cb": lambda error: None})
-    try:
-        existing = consumer.list_topics(timeout=ANSWER_S).topics
-        found = {}
-        for name in (plan.name for plan in TOPICS if plan.name in existing):
-            for number in existing[name].partitions:
-                _, end = consumer.get_watermark_offsets(TopicPartition(name, number), timeout=ANSWER_S)
-                if end:
-                    found[name, number] = end
-        return found
-    finally:
-        consumer.close()
+    with broker.admin() as admin:
+        names = {plan.name for plan in TOPICS}
+        partitions = [
+            TopicPartition(topic.name, each.partition)
+            for topic in admin.list_topics()
+            if topic.name in names
+            for each in topic.partitions
+        ]
+        ends = results(admin.list_offsets(dict.fromkeys(partitions, LATEST)))
+    return {(at.topic, at.partition): end.offset for at, end in ends.items() if end.offset}
 
 
-def filled_topics(bootstrap_servers: str) -> list[str]:
+def filled_topics(broker: ShopBroker) -> list[str]:
     """Return the topics that have records already; the results would count these too.
 
     Raises:
-        confluent_kafka.KafkaException: the broker does not answer.
+        KafkaError: the broker does not answer, or rejected the question.
     """
-    filled = {name for name, _ in records_per_partition(bootstrap_servers)}
+    filled = {name for name, _ in records_per_partition(broker)}
     return [plan.name for plan in TOPICS if plan.name in filled]
 
 
-def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
+def create_topics(broker: ShopBroker, plans: Iterable[TopicPlan] = TOPICS) -> None:
     """Create the topics that do not exist yet, with three replicas if there are three brokers.
 
     Raises:
         KafkaError: no broker answers, or it rejected a topic.
     """
-    with Admin(bootstrap_servers) as admin:
+    with broker.admin() as admin:
         brokers = len(admin.cluster.nodes())
         for plan in plans:
             admin.create_if_absent(replicated(plan.name, plan.partitions, brokers, plan.config))

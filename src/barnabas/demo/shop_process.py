@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from barnabas.demo.child_process import ChildProcess
+from barnabas.demo.shop_broker import ShopBroker
 
 _RESTARTS_MAX = 10
 """So often a query may fail: one whose Python process came up too late succeeds the next time, or the one after."""
@@ -44,14 +45,16 @@ class ShopProcess(ChildProcess):
 
     Args:
         folder: a copy of the project.
-        servers: the broker.
         master: where Spark runs.
         settings: more settings of Spark, as `NAME=VALUE`.
     """
 
-    def __init__(self, folder: Path, servers: str, master: str = "local[2]", settings: Sequence[str] = ()) -> None:
-        conf = [word for each in (*_SHORT_RUN, _DRIVER_MEMORY, *settings) for word in ("--conf", each)]
-        command = [sys.executable, "-m", "shop", "run", "--master", master, "-b", servers, *conf]
+    def __init__(
+        self, folder: Path, broker: ShopBroker, master: str = "local[2]", settings: Sequence[str] = ()
+    ) -> None:
+        login = [f"spark.shop.command.config={broker.config}"] if broker.config else []
+        conf = [word for each in (*_SHORT_RUN, _DRIVER_MEMORY, *login, *settings) for word in ("--conf", each)]
+        command = [sys.executable, "-m", "shop", "run", "--master", master, "-b", broker.servers, *conf]
         address = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
         environment = {"PYTHONPATH": str(folder), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": address}
         super().__init__(command, folder, folder / "spark.log", environment)

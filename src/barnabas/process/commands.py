@@ -129,8 +129,8 @@ def _secure(options: argparse.Namespace, sources: ConfigSources) -> str:
         raise CannotStart(
             f"cannot use {options.data_dir}: {error.strerror or error} (pass another --data-dir)"
         ) from None
-    hosts = [address.rpartition("://")[2].rpartition(":")[0].strip("[]") for address in _listened(options)]
-    sources.properties = {**opened.settings(hosts), **sources.properties}
+    addresses = [address.rpartition("://")[2] for address in _listened(options)]
+    sources.properties = {**opened.settings(addresses), **sources.properties}
     return opened.hint
 
 

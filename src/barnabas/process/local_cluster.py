@@ -40,6 +40,7 @@ from barnabas.protocol.primitives import uuid_to_str
 from barnabas.words.printable import printable
 
 __all__ = [
+    "HOST",
     "NODES_MAX",
     "OWN_SETTINGS",
     "LocalCluster",

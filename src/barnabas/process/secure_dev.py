@@ -1,12 +1,13 @@
 """`barnabas start --secure-dev`: TLS, a login and ACLs for development, made in the data directory, for one node or a cluster.
 
     DIR/
-        client.properties          the settings of the super user `admin`, with its password; for --command-config
+        client.properties          the settings of the super user `admin`, with its password and the address; for --command-config
         secure-dev/
             ca-key.pem  ca.pem     the authority; written last
         node-N/node.pem            of a cluster: the key of node N and its certificate, new at each start
 
 - A later start keeps authority and password. A cluster that was secured stays so without the option.
+- `bootstrap.servers` is where the last start listens. A start that lets the system choose its ports leaves it as it was.
 - Files are for their owner alone. A single node gets its key in memory.
 - Crash argument: each file is written whole or not. Without `ca.pem` the authority was not made, and no client has trusted it.
   `client.properties` without it is written again, with the password that it has.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from barnabas.client.properties import read_properties
@@ -24,7 +25,7 @@ from barnabas.config.cannot_start import CannotStart, remedies
 from barnabas.directory.data_directory import CLIENT_PROPERTIES, SECURE_DEV, check_is_free
 from barnabas.log.disk import OsDisk
 from barnabas.log.meta_properties import META_PROPERTIES
-from barnabas.process.local_cluster import LocalCluster, secure_node
+from barnabas.process.local_cluster import HOST, LocalCluster, secure_node
 from barnabas.security.dev_certificates import DevelopmentAuthority
 from barnabas.security.dev_settings import ADMIN, client_login, node_settings
 from barnabas.security.jaas import parse_jaas
@@ -36,7 +37,9 @@ __all__ = ["PROTOCOL", "SecureDev"]
 PROTOCOL = "SASL_SSL"
 
 _HOSTS = ("localhost", "127.0.0.1", "::1")
+_EVERY_HOST = ("", "0.0.0.0", "::")
 _JAAS = "sasl.jaas.config"
+_SERVERS = "bootstrap.servers"
 
 
 class SecureDev:
@@ -63,7 +66,7 @@ class SecureDev:
         except NotInstalled as error:
             raise CannotStart(f"{error.sentence} ({error.command})") from None
         self._password = self._known_password() or secrets.token_urlsafe(18)
-        self._write_client()
+        self._write_client({})
 
     def __repr__(self) -> str:
         return f"<SecureDev {self._folder}>"
@@ -77,17 +80,20 @@ class SecureDev:
     def client_properties(self) -> Path:
         return self._folder / CLIENT_PROPERTIES
 
-    def settings(self, hosts: Sequence[str]) -> dict[str, str]:
-        """Return the settings of a node alone, with its key in them.
+    def settings(self, addresses: Sequence[str]) -> dict[str, str]:
+        """Return the settings of a node alone, with its key in them, and tell clients its addresses.
 
         Args:
-            hosts: where it listens; an address that means every one counts as this machine's name.
+            addresses: where it listens, `HOST:PORT`; a host that means every one counts as this machine's name.
         """
+        self._serve_at(addresses)
+        hosts = [address.rpartition(":")[0].strip("[]") for address in addresses]
         issued = self._authority.issue("CN=node-1", hosts=[*dict.fromkeys([*_HOSTS, *_names(hosts)])])
         return self._node_settings(issued.settings() | self._authority.settings(), is_alone=True)
 
     def secure(self, cluster: LocalCluster) -> None:
-        """Write certificates and settings of every node of a cluster that does not run."""
+        """Write certificates and settings of every node of a cluster that does not run, and tell clients its addresses."""
+        self._serve_at([f"{HOST}:{node.ports[0]}" for node in cluster.nodes])
         for node in cluster.nodes:
             issued = self._authority.issue(f"CN=node-{node.node_id}", hosts=_HOSTS)
             store = node.folder / "node.pem"
@@ -144,10 +150,20 @@ class SecureDev:
             )
         return found
 
-    def _write_client(self) -> None:
+    def _serve_at(self, addresses: Sequence[str]) -> None:
+        """Name the addresses in `client.properties`, as this machine reaches them; a port that is not known yet is left out."""
+        known = []
+        for address in addresses:
+            host, _, port = address.rpartition(":")
+            if port != "0":
+                known.append(f"{'localhost' if host.strip('[]') in _EVERY_HOST else host}:{port}")
+        if known:
+            self._write_client({_SERVERS: ",".join(known)})
+
+    def _write_client(self, more: Mapping[str, str]) -> None:
         """Write the file, unless it is there and right; what its owner has added stays."""
         there = read_properties(str(self.client_properties)) if self.client_properties.exists() else {}
-        own = {"security.protocol": PROTOCOL, **self._trusted(), **client_login("PLAIN", ADMIN, self._password)}
+        own = {"security.protocol": PROTOCOL, **self._trusted(), **client_login("PLAIN", ADMIN, self._password), **more}
         if there | own != there:
             text = "".join(f"{name}={_escaped(value)}\n" for name, value in (there | own).items())
             self._disk.write_file_atomic(str(self.client_properties), text.encode())
@@ -160,7 +176,7 @@ class SecureDev:
 
 
 def _names(hosts: Sequence[str]) -> list[str]:
-    return [socket.gethostname() if host in ("", "0.0.0.0", "::") else host for host in hosts]
+    return [socket.gethostname() if host in _EVERY_HOST else host for host in hosts]
 
 
 def _escaped(value: str) -> str:
