@@ -9,12 +9,12 @@ import pytest
 
 import barnabas
 from barnabas.cli.failure import Failure
-from barnabas.client.errors import KafkaError
 from barnabas.demo.feeder import Feed, feed_lines, read_lines
 from barnabas.demo.service_processes import ServiceProcesses, expected
 from barnabas.demo.shop import create_topics, filled_topics
 from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.shop_process import ShopProcess
+from barnabas.protocol.errors import KafkaError
 from tests.cluster.waiting import wait_for
 
 PASSWORD = "of-the-shop-7"
@@ -64,7 +64,7 @@ def test_feeder_and_services_work_through_a_login(broker: barnabas.Broker, tmp_p
 def test_a_wrong_password_is_one_sentence(broker: barnabas.Broker, tmp_path: Path) -> None:
     settings = broker.client_settings("shop")
     settings["sasl.jaas.config"] = settings["sasl.jaas.config"].replace(PASSWORD, "another")
-    with pytest.raises(KafkaError, match="[Aa]uthentication failed"):
+    with pytest.raises(KafkaError, match=r"[Aa]uthentication failed"):
         filled_topics(ShopBroker(broker.bootstrap_servers, written(tmp_path, settings)))
 
 

@@ -30,7 +30,6 @@ from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import read_command_config
 from barnabas.cli.usage import check_utf8
 from barnabas.cli.wording import as_typed
-from barnabas.client.errors import KafkaError
 from barnabas.demo.answers import totals
 from barnabas.demo.chart import draw_chart
 from barnabas.demo.display import Clock, Progress, print_answers, print_places, print_services
@@ -41,6 +40,7 @@ from barnabas.demo.service_processes import ServiceProcesses, expected
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
 from barnabas.demo.shop_broker import ShopBroker
 from barnabas.demo.shop_process import ShopProcess, ShopStopped
+from barnabas.protocol.errors import KafkaError
 from barnabas.words.requirements import needed_by
 
 if TYPE_CHECKING:
