@@ -60,7 +60,7 @@ TYPED = {
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic create {} -b {}": "barnabas topic create another",
     "barnabas topic delete {}": "barnabas topic delete orders",
-    "barnabas topic delete {} -b {}": "barnabas topic delete orders",
+    "barnabas topic delete {} -b {}{}": "barnabas topic delete orders",
     "barnabas topic describe NAME": "barnabas topic describe orders",
     "barnabas topic describe {}": "barnabas topic describe orders",
     "barnabas verify --check {}": "barnabas verify --check run.jsonl",
