@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
-import socket
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -13,10 +12,11 @@ from pathlib import Path
 import click
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.listen_address import listen_address, listening
 from barnabas.cli.output import OUTPUTS
 from barnabas.cli.session import Session, bootstrap_option, read_command_config
 from barnabas.client.admin import Admin
-from barnabas.client.bootstrap import format_address, parse_bootstrap
+from barnabas.client.bootstrap import format_address
 from barnabas.console.asked_cluster import AskedCluster
 from barnabas.console.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
 from barnabas.console.logins import Logins
@@ -83,17 +83,13 @@ def console(
         return
     if cluster_file is not None and (bootstrap is not None or command_config is not None):
         raise click.UsageError("--config names its clusters: leave out -b and --command-config.")
-    host, port = _address(listen)
+    host, port = listen_address(listen)
     logins = Logins(token_file, password_file)
     _check(logins, host)
     clusters = [_cluster(each) for each in _entries(cluster_file, bootstrap, command_config, timeout_ms)]
     with needed_by("barnabas console", "console"):
         serving = import_module("barnabas.console.serving")
-    try:
-        listener: socket.socket = serving.listening_socket(host, port)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise Failure(f"cannot listen on {printable(listen)}: {why}", "--listen HOST:PORT chooses another") from None
+    listener = listening(listen, host, port, serving.listening_socket)
     path = _base_path(base_path)
     where = f"http://{format_address(host, listener.getsockname()[1])}{path}/"
     serving.serve(
@@ -105,19 +101,6 @@ def console(
         names=names,
         is_ready=lambda: click.echo(f"console of {', '.join(printable(each.name) for each in clusters)} on {where}"),
     )
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if port == "0" and host:
-        return host.strip("[]"), 0
-    if not host or not port.isdigit():
-        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
-    try:
-        ((found, number),) = parse_bootstrap(listen)
-    except ValueError:
-        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen") from None
-    return found, number
 
 
 def _base_path(text: str) -> str:
