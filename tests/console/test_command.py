@@ -73,7 +73,7 @@ def test_a_missing_extra_is_one_line(tmp_path: Path) -> None:
         env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: barnabas console needs uvicorn ({install_command('console')})\n"
+    assert done.stderr == f"error: barnabas console needs starlette ({install_command('console')})\n"
 
 
 def test_the_broker_imports_none_of_it() -> None:

@@ -32,7 +32,9 @@ def listen_address(listen: str) -> tuple[str, int]:
     return found, number
 
 
-def listening(listen: str, host: str, port: int, listening_socket: Callable[[str, int], socket.socket]) -> socket.socket:
+def listening(
+    listen: str, host: str, port: int, listening_socket: Callable[[str, int], socket.socket]
+) -> socket.socket:
     """Return a socket that listens.
 
     Args:

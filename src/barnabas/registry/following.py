@@ -1,0 +1,112 @@
+"""Keeps the state up with the topic: one thread waits for records, the loop applies them.
+
+A leader that does not answer is asked again until it does; meanwhile requests are answered from what is known. A topic that was deleted
+and made again is read from its first record, into a new state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.registry.schemas_log import SchemasLog
+from barnabas.registry.state import RegistryState
+
+__all__ = ["Following", "NotInTime"]
+
+logger = logging.getLogger(__name__)
+
+_WAIT_MS = 500
+_PAUSE_S = 0.2
+_RECORDS_A_TURN = 200
+
+
+class NotInTime(Exception):
+    """The topic's records did not arrive in time."""
+
+
+class Following:
+    """The state, and the task that renews it.
+
+    Args:
+        log: for this object alone; closed by `stop`.
+    """
+
+    def __init__(self, log: SchemasLog) -> None:
+        self.state = RegistryState()
+        self._log = log
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="registry-reader")
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Following next_offset={self.state.next_offset}>"
+
+    def start(self) -> None:
+        """Begin to read, on the running loop."""
+        self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def stop(self) -> None:
+        """End the task, and the thread when its request is answered."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        await asyncio.to_thread(self._thread.shutdown)
+        self._log.close()
+
+    async def reach(self, next_offset: int, timeout_s: float) -> None:
+        """Return when every record in front of an offset is applied.
+
+        Raises:
+            NotInTime: the records did not arrive.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self.state.next_offset < next_offset:
+                    await self._news.wait()
+                return
+        raise NotInTime
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self._read_on()
+            except KafkaError as error:
+                if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
+                    await self._begin_again()
+                    continue
+                logger.info("The topic of schemas cannot be read: %s", error)
+                self._log.forget()
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _read_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        records, next_offset = await loop.run_in_executor(
+            self._thread, self._log.poll, self.state.next_offset, _WAIT_MS
+        )
+        for number, (key, value) in enumerate(records, 1):
+            self.state.replay(key, value)
+            if number % _RECORDS_A_TURN == 0:
+                await asyncio.sleep(0)
+        self._move_to(next_offset)
+
+    async def _begin_again(self) -> None:
+        loop = asyncio.get_running_loop()
+        with suppress(KafkaError):
+            first, end = await loop.run_in_executor(self._thread, self._log.bounds)
+            if not first <= self.state.next_offset <= end:
+                if self.state.next_offset > 0:
+                    logger.warning("The topic of schemas was made again: the registry reads it from its beginning")
+                self.state = RegistryState()
+                self._move_to(first)
+                return
+        await asyncio.sleep(_PAUSE_S)
+
+    def _move_to(self, next_offset: int) -> None:
+        self.state.next_offset = next_offset
+        news, self._news = self._news, asyncio.Event()
+        news.set()
