@@ -8,6 +8,7 @@
 - `barnabas_config` returns the broker's settings. A test suite overrides it for a module, a class or a test; each different set of
   settings gets a broker of its own, which starts when it is first needed.
 - `barnabas_broker` is the same broker without a reset, for fixtures that live longer than a test.
+- `barnabas_registry` is the address of a schema registry of that broker, reset with it.
 - `barnabas_cluster` is a cluster of three processes, also reset before each test: its faults are over then, and its nodes run.
   `barnabas_cluster_config` returns the settings of its nodes, `barnabas_cluster_brokers` their number.
 - `barnabas_security` returns TLS, logins and ACLs of both, as the arguments `security`, `users` and `acls` of `barnabas.Broker`.
@@ -309,6 +310,12 @@ def barnabas(
     broker = _barnabas_brokers.with_settings(barnabas_config, barnabas_security)
     broker.reset()
     return broker
+
+
+@pytest.fixture
+def barnabas_registry(barnabas: Broker) -> str:
+    """Return the address of a schema registry of the fixture `barnabas`, without schemas; it needs the extra `registry`."""
+    return barnabas.schema_registry_url
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 - `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`); `heal` and `reset` end them.
 - `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
   open connections stay.
+- `registry=True` gives it a schema registry (`registry_thread`), whose schemas end with `reset`.
 - `security`, `users` and `acls` give it TLS, logins and ACLs, made when it is made (`development_security`); `client_settings` and
   `librdkafka_settings` return what a client needs.
 - `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again, on
@@ -24,6 +25,7 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import random
@@ -34,7 +36,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.config.cannot_start import CannotStart, check_system
 from barnabas.config.config import BrokerConfig, ConfigError
@@ -60,6 +62,9 @@ from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.turns import one_budget_per_thread
 from barnabas.words.printable import printable
 
+if TYPE_CHECKING:
+    from barnabas.embedded.registry_thread import RegistryThread
+
 __all__ = ["Broker"]
 
 logger = logging.getLogger(__name__)
@@ -83,6 +88,7 @@ class Broker(SecuredClients, StartedByWith):
         users: password by name, of PLAIN and SCRAM. With `SSL` a user has a certificate instead, `CN=NAME`.
         acls: in the words of `barnabas acl create`, such as `--allow-principal User:alice --operation read --topic orders`; all
             else is denied to users but `admin`. None if everybody may do everything.
+        registry: start a schema registry with it, at `schema_registry_url`; it needs the extra `registry`.
 
     `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
     use, belongs to another node, holds other files or cannot be read, if the port is taken, or if the broker is already running.
@@ -99,6 +105,7 @@ class Broker(SecuredClients, StartedByWith):
         security: str | None = None,
         users: Mapping[str, str] | None = None,
         acls: Iterable[str] | None = None,
+        registry: bool = False,
     ) -> None:
         check_system()
         self._security = make_security("barnabas.Broker", security, users, acls)
@@ -115,6 +122,9 @@ class Broker(SecuredClients, StartedByWith):
         self._remove_clients: Callable[[], object] | None = None
         self._request_faults: RequestFaults | None = None
         self._faults: list[OrderedFault] = []
+        self._has_registry = registry
+        self._registry: RegistryThread | None = None
+        self._registry_port = 0
 
     def __repr__(self) -> str:
         state = self.bootstrap_servers if self.is_running else "stopped"
@@ -145,6 +155,18 @@ class Broker(SecuredClients, StartedByWith):
         """The id of its cluster; `reset` does not change it."""
         return self._running().cluster_id
 
+    @property
+    def schema_registry_url(self) -> str:
+        """`http://host:port`, the address of its schema registry; the first use starts one if `registry` was not set."""
+        self._running()
+        with self._lock:
+            if self._registry is None:
+                # Without a registry none of it is imported.
+                module = importlib.import_module("barnabas.embedded.registry_thread")
+                registry: RegistryThread = module.RegistryThread(self.client_settings(), self._registry_port)
+                self._registry, self._registry_port = registry, registry.port
+            return self._registry.url
+
     def start(self) -> Self:
         """Start, and return when the broker answers requests."""
         with self._lock:
@@ -155,6 +177,12 @@ class Broker(SecuredClients, StartedByWith):
                 self._start()
             except (CannotStart, ConfigError) as mistake:
                 raise mistake.with_traceback(None) from None
+        if self._has_registry:
+            try:
+                _ = self.schema_registry_url
+            except BaseException:
+                self.stop()
+                raise
         return self
 
     def _start(self) -> None:
@@ -209,6 +237,9 @@ class Broker(SecuredClients, StartedByWith):
             if node is None:
                 return
             self._has_stopped = True
+            registry, self._registry = self._registry, None
+            if registry is not None:
+                registry.stop()
             self._request_faults, self._faults = None, []
             try:
                 self._call(node.stop)
@@ -271,6 +302,8 @@ class Broker(SecuredClients, StartedByWith):
             await self._make_users(node)
 
         self._call(reset)
+        if self._registry is not None:
+            self._registry.begin_again()
 
     def fail(self, api: str | int, error: str | int, times: int | None = 1) -> InjectedFault:
         """Let the next requests of an API fail: the broker answers with the error, and carries nothing out.

@@ -10,17 +10,14 @@ Source: Confluent's Schema Registry API reference.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from barnabas.http_access import BadTokenFile, is_loopback, is_own_host, read_token, shows_token
@@ -97,13 +94,7 @@ def registry_app(registry: Registry, *, host: str = "127.0.0.1", token_file: str
         token_file: with the one token that requests must show; None to ask for none.
     """
 
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await registry.start()
-        yield
-        await registry.stop()
-
-    return Starlette(routes=[Mount("/", _Routes(registry, host, token_file))], lifespan=lifespan)
+    return _Routes(registry, host, token_file)
 
 
 class _Routes:
@@ -113,6 +104,20 @@ class _Routes:
         self._token_file = token_file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await self._serve(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self._registry.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._registry.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
             self._check_access(request)

@@ -41,6 +41,7 @@ class Following:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="registry-reader")
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._beginnings = 0
 
     def __repr__(self) -> str:
         return f"<Following next_offset={self.state.next_offset}>"
@@ -57,6 +58,12 @@ class Following:
                 await self._task
         await asyncio.to_thread(self._thread.shutdown)
         self._log.close()
+
+    def begin_again(self, offset: int = 0) -> None:
+        """Forget everything, and read from an offset on: the topic is another one."""
+        self._beginnings += 1
+        self.state = RegistryState()
+        self._move_to(offset)
 
     async def reach(self, next_offset: int, timeout_s: float) -> None:
         """Return when every record in front of an offset is applied.
@@ -77,7 +84,7 @@ class Following:
                 await self._read_on()
             except KafkaError as error:
                 if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
-                    await self._begin_again()
+                    await self._find_beginning()
                     continue
                 logger.info("The topic of schemas cannot be read: %s", error)
                 self._log.forget()
@@ -85,24 +92,28 @@ class Following:
 
     async def _read_on(self) -> None:
         loop = asyncio.get_running_loop()
+        beginnings = self._beginnings
         records, next_offset = await loop.run_in_executor(
             self._thread, self._log.poll, self.state.next_offset, _WAIT_MS
         )
+        if beginnings != self._beginnings:
+            return
         for number, (key, value) in enumerate(records, 1):
             self.state.replay(key, value)
             if number % _RECORDS_A_TURN == 0:
                 await asyncio.sleep(0)
+                if beginnings != self._beginnings:
+                    return
         self._move_to(next_offset)
 
-    async def _begin_again(self) -> None:
+    async def _find_beginning(self) -> None:
         loop = asyncio.get_running_loop()
         with suppress(KafkaError):
             first, end = await loop.run_in_executor(self._thread, self._log.bounds)
             if not first <= self.state.next_offset <= end:
                 if self.state.next_offset > 0:
                     logger.warning("The topic of schemas was made again: the registry reads it from its beginning")
-                self.state = RegistryState()
-                self._move_to(first)
+                self.begin_again(first)
                 return
         await asyncio.sleep(_PAUSE_S)
 

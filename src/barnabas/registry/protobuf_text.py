@@ -75,7 +75,14 @@ def _message(message: DescriptorProto, is_proto3: bool) -> Iterator[str]:
     for name, value in _options(message.options):
         yield f"  option {name} = {value};"
     written: set[int] = set()
+    # A map is a nested message too, and a record names a message by its place among all of them: their order is kept.
+    nested = list(message.nested_type)
     for field in message.field:
+        entry = _map_of(field, maps)
+        while entry is not None and nested and nested[0].name != entry.name:
+            yield from _indented(_message(nested.pop(0), is_proto3))
+        if entry is not None:
+            del nested[:1]
         if field.HasField("oneof_index") and not field.proto3_optional:
             if field.oneof_index not in written:
                 written.add(field.oneof_index)
@@ -85,9 +92,8 @@ def _message(message: DescriptorProto, is_proto3: bool) -> Iterator[str]:
             yield f"  {_label(field, maps, is_proto3)}{_field(field, maps)}"
     for enum in message.enum_type:
         yield from _indented(_enum(enum))
-    for nested in message.nested_type:
-        if nested.name not in maps:
-            yield from _indented(_message(nested, is_proto3))
+    for each in nested:
+        yield from _indented(_message(each, is_proto3))
     ranges = [_range(each.start, each.end - 1, _END_OF_RANGE - 1) for each in message.reserved_range]
     yield from _reserved(ranges, message.reserved_name)
     yield "}"

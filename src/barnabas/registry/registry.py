@@ -6,7 +6,9 @@ moment ago is found here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
@@ -15,7 +17,7 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.registry.following import Following, NotInTime
 from barnabas.registry.parsed_schemas import ParsedSchemas
 from barnabas.registry.problems import Problem
-from barnabas.registry.schemas_log import DEFAULT_TOPIC, SchemasLog
+from barnabas.registry.schemas_log import DEFAULT_TOPIC, BadSchemasTopic, SchemasLog
 from barnabas.registry.state import RegistryState
 from barnabas.registry.writing import Decision, Writing
 
@@ -40,6 +42,7 @@ class Registry:
         self._following = Following(SchemasLog(connect(), topic))
         self._writing = Writing(SchemasLog(connect(), topic), self._following, timeout_s)
         self._is_loaded = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
         return f"<Registry {self.state!r}>"
@@ -50,7 +53,10 @@ class Registry:
         return self._following.state
 
     async def start(self) -> None:
-        """Begin to read the topic; return when it is read, or the cluster does not answer."""
+        """Make the topic if it does not exist, and read it; return when it is read, or the cluster does not answer."""
+        self._loop = asyncio.get_running_loop()
+        with suppress(KafkaError, BadSchemasTopic):
+            await self._writing.open()
         self._following.start()
         with suppress(Problem):
             await self._load()
@@ -59,6 +65,15 @@ class Registry:
         """End, and close the connections."""
         await self._writing.stop()
         await self._following.stop()
+
+    async def _begin_again(self) -> None:
+        await self._writing.open()
+        self._following.begin_again()
+
+    def begin_again_soon(self) -> Future[None]:
+        """Make the topic again, which somebody deleted, and forget every schema; from any thread."""
+        assert self._loop is not None, "start() comes first"
+        return asyncio.run_coroutine_threadsafe(self._begin_again(), self._loop)
 
     async def read(self, ask: Callable[[RegistryState], Awaitable[T]]) -> T:
         """Return what a question finds.

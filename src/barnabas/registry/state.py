@@ -49,12 +49,8 @@ class RegistryState:
     # Reading
     def subjects(self, *, deleted: bool = False, deleted_only: bool = False) -> list[str]:
         """Return the names of subjects with a version that is not deleted; with deleted ones, too, or alone."""
-        return sorted(
-            name
-            for name, versions in self._subjects.items()
-            if (is_live := any(not each.is_deleted for each in versions.values())) is not deleted_only
-            and (is_live or deleted or deleted_only)
-        )
+        live = {name: any(not each.is_deleted for each in found.values()) for name, found in self._subjects.items()}
+        return sorted(name for name, is_live in live.items() if (not is_live if deleted_only else is_live or deleted))
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[StoredVersion]:
         """Return the versions of a subject, by number; none if it does not exist."""

@@ -73,6 +73,12 @@ class Writing:
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
         self._log.close()
 
+    async def open(self) -> None:
+        """Make the topic if it does not exist; errors as in `SchemasLog.open`."""
+        async with self._one_at_a_time:
+            self._claimed_at = None
+            await self._in_thread(self._log.open)
+
     async def write(self, decide: Callable[[RegistryState], Awaitable[Decision[T]]]) -> T:
         """Make a decision, and return its answer when its records are stored and applied.
 
