@@ -37,7 +37,7 @@ def test_protobuf_is_text_or_compiled(registry: Asking, subject: str) -> None:
     assert registry.register(subject, compiled, "PROTOBUF") == found, "the compiled file is the same schema"
     assert registry.get(f"/subjects/{subject}/versions/1?format=serialized")["schema"] == compiled
     assert registry.register(f"{subject}-2", compiled, "PROTOBUF") == found, "in another subject too"
-    assert registry.register(subject, PROTO.replace("x =", "y ="), "PROTOBUF") == 42203
+    assert registry.register(subject, PROTO.replace("int32 x", "int32 y"), "PROTOBUF") == 42203
 
 
 def test_json(registry: Asking, subject: str) -> None:

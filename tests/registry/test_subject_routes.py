@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from barnabas.schemas.errors import IncompatibleSchema, SchemaNotFound
+from barnabas.schemas.registry import SchemaRegistry
+from barnabas.schemas.schema import RegisteredSchema, Schema
+from barnabas.schemas.settings import RegistrySettings
 from tests.registry.asking import Asking, record
 
 
@@ -127,3 +133,16 @@ def test_references(registry: Asking, subject: str) -> None:
     registry.delete(f"/subjects/{subject}")
     assert registry.get(f"/subjects/{base}/versions/1/referencedby") == []
     assert registry.delete(f"/subjects/{base}") == [1]
+
+
+def test_our_own_client(registry: Asking, subject: str) -> None:
+    client = SchemaRegistry(RegistrySettings.of({"url": registry.url}))
+    schema = Schema('{"type":"fixed","name":"OurOwn","size":1}')
+    found = client.register(subject, schema)
+    assert client.by_id(found) == schema
+    assert client.version(subject) == client.lookup(subject, schema) == RegisteredSchema(subject, 1, found, schema)
+    assert client.versions_of_id(found) == [(subject, 1)]
+    with pytest.raises(IncompatibleSchema):
+        client.register(subject, Schema('"int"'))
+    with pytest.raises(SchemaNotFound):
+        client.version("absent")

@@ -68,7 +68,7 @@ def reset_config(state: RegistryState, subject: str | None) -> Decision[dict[str
     """
     _check_mode(state, subject)
     before = config_of(state, subject)
-    return Decision(before, [tombstone(config_key(subject))] if subject in state.configs else [])
+    return Decision(before, [tombstone(config_key(subject))] if subject in state.configs else ())
 
 
 def mode_of(state: RegistryState, subject: str | None, *, falls_back: bool = False) -> Mode:
@@ -113,7 +113,7 @@ def reset_mode(state: RegistryState, subject: str | None) -> Decision[Mode]:
         Problem: 40409.
     """
     before = mode_of(state, subject)
-    return Decision(before, [tombstone(mode_key(subject))] if subject in state.modes else [])
+    return Decision(before, [tombstone(mode_key(subject))] if subject in state.modes else ())
 
 
 def _level(given: Any) -> str:
