@@ -11,8 +11,8 @@ a block speak to this module:
 
 `barnabas` runs in this process where it can, which is fast. `barnabas start` is a process of its own on a free port; what follows talks
 to it. `verify` and `demo`, which take a minute, `console` and `registry`, which do not end, are only parsed; of `make` and `pip install`
-only what they name is checked, because `tests/packaging` builds and installs. `. .venv/bin/activate` activates the environment of this run, and
-must find `barnabas` there. Everything else is a shell's.
+only what they name is checked, because `tests/packaging` builds and installs. `. .venv/bin/activate` activates the environment of this
+run, and must find `barnabas` there. Everything else is a shell's.
 """
 
 from __future__ import annotations

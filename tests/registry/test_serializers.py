@@ -92,10 +92,10 @@ def test_the_clients_calls(client: SchemaRegistryClient) -> None:
     assert error.value.http_status_code == 409
     client.set_config(subject, ServerConfig(compatibility=ConfigCompatibilityLevel.NONE))
     assert client.get_config(subject).compatibility_level == "NONE"
-    client.set_mode(subject, "READONLY")
+    client.update_mode(subject, "READONLY")
     assert client.get_mode(subject) == "READONLY"
     client.delete_mode(subject)
-    assert client.delete_subject(subject, permanent=True) == [1]
+    assert client.delete_subject(subject) == client.delete_subject(subject, permanent=True) == [1]
 
 
 def test_protobuf_is_stored_as_text(client: SchemaRegistryClient) -> None:

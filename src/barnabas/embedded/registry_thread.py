@@ -1,6 +1,6 @@
-"""A schema registry beside an embedded broker: in a thread with a loop of its own, on a free port of the loopback address.
+"""The schema registry of an embedded broker, in a thread with a loop of its own, on a free port of the loopback address.
 
-It is the one that `barnabas registry` runs, and its schemas are in the broker's topic `_schemas`. Without it nothing of it is imported.
+It is the registry that `barnabas registry` runs. Its schemas are in the broker's topic `_schemas`. Without it nothing of it is imported.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Asked(NamedTuple):
         """Return the id in the path.
 
         Raises:
-            Problem: 404: it is no number.
+            Problem: 404: it is not a number.
         """
         number = _number(self.parts["id"])
         if number is None:

@@ -1,4 +1,4 @@
-"""What a registry answers in the place of a result: an HTTP status, Confluent's error code, and a sentence.
+"""The errors of requests: an HTTP status, Confluent's error code, and a sentence.
 
 | code | is |
 |---|---|

@@ -49,7 +49,7 @@ class Registry:
 
     @property
     def state(self) -> RegistryState:
-        """What is known now."""
+        """The state as it is known now."""
         return self._following.state
 
     async def start(self) -> None:

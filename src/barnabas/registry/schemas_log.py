@@ -2,8 +2,8 @@ r"""The topic `_schemas`: created, read, and written by the registry that holds 
 
 **The claim.** A registry that wants to write takes the next epoch of one transactional id (InitProducerId) and appends a NOOP record
 with it. From then on the partition's leader rejects records of every earlier epoch (INVALID_PRODUCER_EPOCH), because the partition has
-seen a later one. So when the registry has read up to its own NOOP record, it knows everything that was ever written, and nobody adds to
-that unless he takes the claim himself:
+seen a later one. So when the registry has read up to its own NOOP record, it knows everything that was ever written, and no other
+registry adds to that unless it takes the claim itself:
 
     A: claim ──NOOP(5)── read to it ── decide ── append(5) ──────────────────────────── append(5): rejected
     B:                                             claim ──NOOP(6)── read to it ── decide ── append(6)
@@ -15,7 +15,7 @@ sees them. No registry waits for another one, or for the end of a dead one's ses
 coordinator forgets a transactional id after a week (`transactional.id.expiration.ms`). So a registry takes its claim again after some
 hours, before it writes (`writing`).
 
-Limits: Confluent's registry takes no claim. It may open the topic before or afterwards, and not write beside this one.
+Limits: Confluent's registry takes no claim. It may open the topic before or afterwards, and not write at the same time.
 
 Sources: KIP-98 (fencing), InitProducerId (22), Produce (0); kafka.storage ProducerAppendInfo.
 """

@@ -1,4 +1,4 @@
-"""What the topic `_schemas` says: subjects, versions, ids, compatibility levels, modes.
+"""The state that the topic `_schemas` describes: subjects, versions, ids, compatibility levels, modes.
 
 State moves only in `replay`, record by record in the order of the topic. A record that is none of a registry's is skipped, as Confluent's
 registry skips it.

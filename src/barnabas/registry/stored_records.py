@@ -125,7 +125,7 @@ def delete_subject_record(subject: str, version: int) -> StoredRecord:
 
 
 def config_record(subject: str | None, config: dict[str, Any]) -> StoredRecord:
-    """Return the record of a compatibility level and what stands beside it."""
+    """Return the record of a compatibility level and `normalize`."""
     return config_key(subject), _json(config)
 
 

@@ -1,7 +1,7 @@
 """Writes to the topic: decide on the whole state, append, and answer when the records are applied here.
 
-A decision gets a state to which nobody can add meanwhile: this registry has the claim, and has read up to the end. If another registry
-takes the claim between the decision and the append, the append is rejected, and the decision is made again on the new state.
+A decision gets a state to which no other registry can add meanwhile: this registry has the claim, and has read up to the end. If another
+one takes the claim between the decision and the append, the append is rejected, and the decision is made again on the new state.
 """
 
 from __future__ import annotations
