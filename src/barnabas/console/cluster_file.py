@@ -7,9 +7,10 @@
     [clusters.local]
     bootstrap-server = "localhost:9092"
     timeout-ms = 2000
+    schemas = "http://localhost:8081"
 
-`command-config` is a client's properties file, as the commands have it; a relative path begins at the folder of the TOML file. The clusters
-are shown in the order of the file.
+`command-config` is a client's properties file, as the commands have it; a relative path begins at the folder of the TOML file. `schemas` is a
+schema registry's address, or a folder of schemas. The clusters are shown in the order of the file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 
-_KINDS: dict[str, type] = {"bootstrap-server": str, "command-config": str, "timeout-ms": int}
+_KINDS: dict[str, type] = {"bootstrap-server": str, "command-config": str, "timeout-ms": int, "schemas": str}
 
 
 class BadClusterFile(ValueError):
@@ -35,6 +36,7 @@ class ClusterEntry(NamedTuple):
     bootstrap: str | None
     command_config: Path | None
     timeout_ms: int | None
+    schemas: str | None = None
 
 
 def read_cluster_file(path: Path) -> list[ClusterEntry]:
@@ -71,6 +73,13 @@ def _entry(shown: str, folder: Path, name: str, found: Any) -> ClusterEntry:
     if found.get("timeout-ms", 1) < 1:
         raise BadClusterFile(f"{where}: timeout-ms must be at least 1")
     config = found.get("command-config")
+    schemas = found.get("schemas")
+    if schemas is not None and not schemas.startswith(("http://", "https://")):
+        schemas = str(folder / schemas)
     return ClusterEntry(
-        name, found.get("bootstrap-server"), None if config is None else folder / config, found.get("timeout-ms")
+        name,
+        found.get("bootstrap-server"),
+        None if config is None else folder / config,
+        found.get("timeout-ms"),
+        schemas,
     )

@@ -8,7 +8,7 @@ from barnabas.cli.output import Found, found_rows
 from barnabas.cli.topic import listed_topics, topic_partitions, topic_summaries
 from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicMetadata, result
 from barnabas.console.asked import Asked
-from barnabas.console.page import Page, asked_section, failed_section
+from barnabas.console.page import Link, Page, asked_section, failed_section
 from barnabas.console.pages.topics import RATE_WINDOW_MS
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
@@ -42,6 +42,7 @@ async def topic(asked: Asked) -> Page:
         asked_section(asked.cluster, "partitions", "Partitions", partitions),
         asked_section(asked.cluster, "configs", "Settings", lambda admin: _settings(admin, name)),
     )
+    sections[0] = sections[0]._replace(links=[Link("Its records", asked.link("messages", topic=name))])
     return Page(f"Topic {name}", sections)
 
 
