@@ -13,6 +13,10 @@ command-config = "production.properties"
 
 [clusters."my laptop"]
 timeout-ms = 2000
+schemas = "http://localhost:8081"
+
+[clusters.other]
+schemas = "schemas"
 """
 
 
@@ -20,7 +24,8 @@ def test_clusters_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "console.toml").write_text(GOOD)
     assert read_cluster_file(tmp_path / "console.toml") == [
         ClusterEntry("production", "kafka1:9092", tmp_path / "production.properties", None),
-        ClusterEntry("my laptop", None, None, 2000),
+        ClusterEntry("my laptop", None, None, 2000, "http://localhost:8081"),
+        ClusterEntry("other", None, None, None, str(tmp_path / "schemas")),
     ]
 
 

@@ -9,8 +9,8 @@
     timeout-ms = 2000
     schemas = "http://localhost:8081"
 
-`command-config` is a client's properties file, as the commands have it; a relative path begins at the folder of the TOML file. `schemas` is a
-schema registry's address, or a folder of schemas. The clusters are shown in the order of the file.
+`command-config` is a client's properties file, as the commands have it; a relative path begins at the folder of the TOML file. `schemas`
+is a schema registry's address, or a folder of schemas. The clusters are shown in the order of the file.
 """
 
 from __future__ import annotations

@@ -12,6 +12,6 @@
 | `internal_topics` | the records of `__consumer_offsets`, `__transaction_state` and `__share_group_state` |
 | `plain_data` | what decoders return, as JSON has it |
 
-Bytes come from outside. A value that is too large or not of its format is shown as text or hex, with a sentence why; no value ends a search,
-holds the interpreter for long, or takes much more memory than it has bytes.
+Bytes come from outside. A value that is too large or not of its format is shown as text or hex, with a sentence why. No value ends a
+search, holds the interpreter for long, or takes much more memory than it has bytes.
 """

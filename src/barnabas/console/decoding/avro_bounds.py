@@ -74,4 +74,5 @@ class _Walk:
             return False
         inner = (*within, name)
         # Every field is looked at, also behind one that has bytes.
-        return all([self.is_free(field["type"], inner) for field in schema["fields"]])
+        are_free = [self.is_free(field["type"], inner) for field in schema["fields"]]
+        return all(are_free)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgpack
-
 from barnabas.console.decoding.plain_data import plain
 from barnabas.spark.decoding.bad_value import BadValue
+from barnabas.words.requirements import needed_by
 
 
 def from_msgpack(data: bytes) -> Any:
@@ -15,7 +14,10 @@ def from_msgpack(data: bytes) -> Any:
 
     Raises:
         BadValue: it is not MessagePack.
+        NotInstalled: the library is missing.
     """
+    with needed_by("MessagePack", "console"):
+        import msgpack
     try:
         return plain(msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_extension, timestamp=1))
     except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:

@@ -2,8 +2,8 @@
 
     1.TOPIC-ID.FOUND-UNJUDGED-HIDDEN.PARTITION-BEGIN-END-….PARTITION-…
 
-Numbers are in base 36; a negative one begins with `M`, an absent one is `N`. The cursor has everything that was fixed when the search began and counted since, so that the
-next page needs no memory of the console's: any process can go on.
+Numbers are in base 36; a negative one begins with `M`, an absent one is `N`. The cursor has everything that was fixed when the search
+began and counted since, so that the next page needs no memory of the console's: any process can go on.
 """
 
 from __future__ import annotations

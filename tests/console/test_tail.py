@@ -1,0 +1,68 @@
+"""The live end of a topic."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import barnabas
+from barnabas.client.admin import Admin
+from barnabas.console.asked import Asked
+from barnabas.console.links import Links
+from barnabas.console.page import Section
+from barnabas.console.sampler import Sampler
+from barnabas.console.search.query import Query
+from barnabas.console.tail import Tail
+from tests.console.conftest import cluster_at
+from tests.console.writing import create, numbered, write
+
+QUERY = Query("live", filter="value.n % 2 == 0", limit=3, value_as="json", key_as="text")
+
+
+def offsets(sections: list[Section]) -> list[int]:
+    data: Any = sections[0].data
+    return [each["offset"] for each in data]
+
+
+def test_records_come_as_they_are_written(broker: barnabas.Broker) -> None:
+    bootstrap = broker.bootstrap_servers
+    create(bootstrap, "live")
+    write(bootstrap, "live", numbered(6))
+
+    async def watch() -> None:
+        cluster = cluster_at(bootstrap)
+        asked = Asked(cluster, Sampler(cluster), Links(""), {"topic": "live"}, 0)
+        looks = Tail(asked, QUERY, interval_s=0.01).sections()
+        async with contextlib.aclosing(looks):
+            assert offsets(await anext(looks)) == [4, 2, 0]
+            await asyncio.to_thread(write, bootstrap, "live", numbered(3))
+            seen = await anext(looks)
+            while offsets(seen)[0] < 8:
+                seen = await anext(looks)
+            assert offsets(seen) == [8, 6, 4]
+            await asyncio.to_thread(_delete, bootstrap)
+            async for sections in looks:
+                seen = sections
+            assert seen[0].is_failed or "was deleted" in " ".join(seen[1].notes)
+        cluster.close()
+
+    asyncio.run(asyncio.wait_for(watch(), 60))
+
+
+def _delete(bootstrap: str) -> None:
+    with Admin(bootstrap) as admin:
+        admin.delete_topics(["live"])
+
+
+def test_a_cluster_that_is_down_is_a_sentence_and_is_asked_again() -> None:
+    async def watch() -> None:
+        cluster = cluster_at("127.0.0.1:1", timeout_ms=500)
+        looks = Tail(Asked(cluster, Sampler(cluster), Links(""), {}, 0), QUERY, interval_s=0.01).sections()
+        async with contextlib.aclosing(looks):
+            for _ in range(2):
+                (section,) = await anext(looks)
+                assert "connection refused" in (section.sentence or "")
+        cluster.close()
+
+    asyncio.run(watch())
