@@ -25,8 +25,8 @@ def offsets(sections: list[Section]) -> list[int]:
     return [each["offset"] for each in data]
 
 
-def test_records_come_as_they_are_written(broker: barnabas.Broker) -> None:
-    bootstrap = broker.bootstrap_servers
+def test_records_come_as_they_are_written(records_broker: barnabas.Broker) -> None:
+    bootstrap = records_broker.bootstrap_servers
     create(bootstrap, "live")
     write(bootstrap, "live", numbered(6))
 

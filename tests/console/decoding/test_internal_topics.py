@@ -59,8 +59,12 @@ def test_a_group_of_consumers() -> None:
 )
 def test_what_is_not_known(key: bytes, value: bytes, why: str) -> None:
     with pytest.raises(BadValue, match=why):
-        key_of("__consumer_offsets", key)
-        value_of("__consumer_offsets", key, value)
+        decode(key, value)
+
+
+def decode(key: bytes, value: bytes) -> None:
+    key_of("__consumer_offsets", key)
+    value_of("__consumer_offsets", key, value)
 
 
 def test_any_bytes_end_in_a_sentence() -> None:

@@ -21,40 +21,40 @@ HOSTILE = b"<script>alert('\"1\"')</script>\x1b[31m"
 
 
 @pytest.fixture(scope="module")
-def shop(broker: barnabas.Broker) -> Iterator[barnabas.Broker]:
-    bootstrap = broker.bootstrap_servers
+def shop(records_broker: barnabas.Broker) -> Iterator[barnabas.Broker]:
+    bootstrap = records_broker.bootstrap_servers
     create(bootstrap, "shop", 2)
     write(bootstrap, "shop", [*numbered(30), *numbered(30, 1)])
     write(bootstrap, "shop", [Given(b'{"n": 1}', b"aborted")], transactional_id="pages", commit=False)
     create(bootstrap, "hostile")
     write(bootstrap, "hostile", [Given(HOSTILE, HOSTILE, headers=[(HOSTILE.decode(), HOSTILE)]), Given(b"x" * 100_000)])
-    yield broker
+    return records_broker
 
 
 def places(found: dict[str, Any]) -> list[tuple[int, int]]:
     return [(each["partition"], each["offset"]) for each in found["messages"]]
 
 
-def test_a_search_and_its_next_page(shop: barnabas.Broker, browser: TestClient) -> None:
-    first = twin(browser, "messages", topic="shop", filter="value.n % 2 == 0", limit="20", order="oldest")
+def test_a_search_and_its_next_page(shop: barnabas.Broker, records_browser: TestClient) -> None:
+    first = twin(records_browser, "messages", topic="shop", filter="value.n % 2 == 0", limit="20", order="oldest")
     assert len(first["messages"]) == 20
     assert first["messages"][0]["value_data"] == {"n": 0}
     assert first["read"]["query"]["value_as"] == "json"
-    page = html(browser, "messages", topic="shop", filter="value.n % 2 == 0", limit="20", order="oldest")
+    page = html(records_browser, "messages", topic="shop", filter="value.n % 2 == 0", limit="20", order="oldest")
     (link,) = [
         found["href"] or "" for tag, found in tags(page) if tag == "a" and "cursor=" in (found.get("href") or "")
     ]
-    second = browser.get(link, headers={"accept": "application/json"}).json()
+    second = records_browser.get(link, headers={"accept": "application/json"}).json()
     assert len(second["messages"]) == 10
     assert not set(places(first)) & set(places(second))
     assert second["read"]["complete"]
     assert second["read"]["notes"][0].startswith("Complete: all 62 offsets")
     assert second["read"]["next_cursor"] is None
-    assert "Go on" not in browser.get(link).text.partition("cursor=")[2]
+    assert "Go on" not in records_browser.get(link).text.partition("cursor=")[2]
 
 
-def test_the_command_that_reads_the_same(shop: barnabas.Broker, browser: TestClient) -> None:
-    found = twin(browser, "messages", topic="shop", offset="5:15", partitions="1", order="oldest")
+def test_the_command_that_reads_the_same(shop: barnabas.Broker, records_browser: TestClient) -> None:
+    found = twin(records_browser, "messages", topic="shop", offset="5:15", partitions="1", order="oldest")
     words = shlex.split(found["read"]["consume"])[1:]
     done = CliRunner().invoke(command_group(), [*words, "-b", shop.bootstrap_servers], prog_name="barnabas")
     printed = [json.loads(line) for line in done.stdout.splitlines()]
@@ -62,22 +62,22 @@ def test_the_command_that_reads_the_same(shop: barnabas.Broker, browser: TestCli
     assert [{name: each[name] for name in printed[0]} for each in found["messages"]] == printed
 
 
-def test_aborted_and_control_records_on_demand(shop: barnabas.Broker, browser: TestClient) -> None:
+def test_aborted_and_control_records_on_demand(shop: barnabas.Broker, records_browser: TestClient) -> None:
     asked = {"topic": "shop", "partitions": "0", "offset": "-2", "isolation_level": "read_uncommitted", "control": "1"}
-    found = twin(browser, "messages", **asked)
+    found = twin(records_browser, "messages", **asked)
     assert [(each["key_format"], each["state"]) for each in found["messages"]] == [
         ("control", "committed"),
         ("text", "aborted"),
     ]
-    page = html(browser, "messages", **asked)
+    page = html(records_browser, "messages", **asked)
     assert "control record: abort" in page
     assert "PRODUCER-ID" in page
-    hidden = twin(browser, "messages", topic="shop", partitions="0")
+    hidden = twin(records_browser, "messages", topic="shop", partitions="0")
     assert "Not shown: 1 record of aborted transactions." in hidden["read"]["notes"]
 
 
-def test_hostile_records_are_only_shown(shop: barnabas.Broker, browser: TestClient) -> None:
-    page = html(browser, "messages", topic="hostile")
+def test_hostile_records_are_only_shown(shop: barnabas.Broker, records_browser: TestClient) -> None:
+    page = html(records_browser, "messages", topic="hostile")
     assert "<script>alert" not in page
     assert entities.escape("<script>alert(") in page
     assert "\x1b" not in page
@@ -97,17 +97,17 @@ def test_hostile_records_are_only_shown(shop: barnabas.Broker, browser: TestClie
     ],
 )
 def test_what_cannot_be_searched_is_one_sentence(
-    shop: barnabas.Broker, browser: TestClient, query: dict[str, str], sentence: str
+    shop: barnabas.Broker, records_browser: TestClient, query: dict[str, str], sentence: str
 ) -> None:
-    found = twin(browser, "messages", **query)
+    found = twin(records_browser, "messages", **query)
     assert sentence in found["messages"]["error"]
-    page = html(browser, "messages", **query)
+    page = html(records_browser, "messages", **query)
     assert entities.escape(sentence, quote=False) in page
     assert '<form class="search"' in page
 
 
-def test_the_form_keeps_what_was_asked(shop: barnabas.Broker, browser: TestClient) -> None:
-    page = html(browser, "messages", topic="shop", filter='key == "k1"', order="oldest", control="1")
+def test_the_form_keeps_what_was_asked(shop: barnabas.Broker, records_browser: TestClient) -> None:
+    page = html(records_browser, "messages", topic="shop", filter='key == "k1"', order="oldest", control="1")
     fields = {found["name"]: found for tag, found in tags(page) if tag == "input" and found.get("name")}
     assert fields["filter"]["value"] == 'key == "k1"'
     assert "checked" in fields["control"]
@@ -117,13 +117,13 @@ def test_the_form_keeps_what_was_asked(shop: barnabas.Broker, browser: TestClien
     assert all(tag != "script" or "src" in found for tag, found in tags(page))
 
 
-def test_without_a_topic_it_offers_those_that_there_are(shop: barnabas.Broker, browser: TestClient) -> None:
-    assert "shop" in twin(browser, "messages")["topics"]
-    assert "Choose a topic." in html(browser, "messages")
+def test_without_a_topic_it_offers_those_that_there_are(shop: barnabas.Broker, records_browser: TestClient) -> None:
+    assert "shop" in twin(records_browser, "messages")["topics"]
+    assert "Choose a topic." in html(records_browser, "messages")
 
 
-def test_live_without_javascript_reloads(shop: barnabas.Broker, browser: TestClient) -> None:
-    page = html(browser, "messages", topic="shop", live="1")
+def test_live_without_javascript_reloads(shop: barnabas.Broker, records_browser: TestClient) -> None:
+    page = html(records_browser, "messages", topic="shop", live="1")
     assert '<noscript><meta http-equiv="refresh"' in page
     (stream,) = [found["sse-connect"] for _, found in tags(page) if "sse-connect" in found]
     assert stream == "/clusters/local/messages/events?topic=shop"

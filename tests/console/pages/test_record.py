@@ -15,22 +15,22 @@ LARGE = b'{"text": "' + b"x" * 200_000 + b'"}'
 
 
 @pytest.fixture(scope="module")
-def kept(broker: barnabas.Broker) -> Iterator[barnabas.Broker]:
-    create(broker.bootstrap_servers, "kept")
+def kept(records_broker: barnabas.Broker) -> Iterator[barnabas.Broker]:
+    create(records_broker.bootstrap_servers, "kept")
     records = [
         Given(LARGE, b"k", headers=[("h", b"<b>"), ("raw", b"\xff"), ("none", None)]), Given(None, b"\x00\x01"), Given(b"\xff\x00"),
         Given(b"line\nline <i>\x1b[31m"),
     ]  # fmt: skip
-    write(broker.bootstrap_servers, "kept", records, compression_type="lz4")
-    yield broker
+    write(records_broker.bootstrap_servers, "kept", records, compression_type="lz4")
+    return records_broker
 
 
 def asked(offset: int, **more: str) -> dict[str, str]:
     return {"topic": "kept", "partition": "0", "offset": str(offset), **more}
 
 
-def test_facts_headers_and_a_value_that_is_cut(kept: barnabas.Broker, browser: TestClient) -> None:
-    found = twin(browser, "record", **asked(0))
+def test_facts_headers_and_a_value_that_is_cut(kept: barnabas.Broker, records_browser: TestClient) -> None:
+    found = twin(records_browser, "record", **asked(0))
     assert (found["record"]["codec"], found["record"]["batch_records"], found["value"]["bytes"]) == (
         "lz4",
         4,
@@ -41,30 +41,30 @@ def test_facts_headers_and_a_value_that_is_cut(kept: barnabas.Broker, browser: T
         {"name": "raw", "value": "ff", "format": "hex"},
         {"name": "none", "value": None, "format": "text"},
     ]
-    page = html(browser, "record", **asked(0))
+    page = html(records_browser, "record", **asked(0))
     assert "<b>" not in page
     assert "of which these are the first" in page
     assert "Load all" in page
     assert page.count("x") < 70_000
-    whole = html(browser, "record", **asked(0, all="1"))
+    whole = html(records_browser, "record", **asked(0, all="1"))
     assert whole.count("x") > 200_000
     assert "Load all" not in whole
 
 
-def test_the_bytes_as_a_file(kept: barnabas.Broker, browser: TestClient) -> None:
-    answer = browser.get("/clusters/local/record/raw", params=asked(0, part="value"))
+def test_the_bytes_as_a_file(kept: barnabas.Broker, records_browser: TestClient) -> None:
+    answer = records_browser.get("/clusters/local/record/raw", params=asked(0, part="value"))
     assert answer.content == LARGE
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == 'attachment; filename="kept-0-0.value"'
-    assert browser.get("/clusters/local/record/raw", params=asked(1, part="key")).content == b"\x00\x01"
-    assert browser.get("/clusters/local/record/raw", params=asked(1, part="value")).status_code == 404
-    assert browser.get("/clusters/local/record/raw", params=asked(99)).status_code == 404
+    assert records_browser.get("/clusters/local/record/raw", params=asked(1, part="key")).content == b"\x00\x01"
+    assert records_browser.get("/clusters/local/record/raw", params=asked(1, part="value")).status_code == 404
+    assert records_browser.get("/clusters/local/record/raw", params=asked(99)).status_code == 404
 
 
-def test_nulls_bytes_and_lines(kept: barnabas.Broker, browser: TestClient) -> None:
-    assert "The value is null." in html(browser, "record", **asked(1))
-    assert "ff00" in html(browser, "record", **asked(2))
-    page = html(browser, "record", **asked(3, value_as="json"))
+def test_nulls_bytes_and_lines(kept: barnabas.Broker, records_browser: TestClient) -> None:
+    assert "The value is null." in html(records_browser, "record", **asked(1))
+    assert "ff00" in html(records_browser, "record", **asked(2))
+    page = html(records_browser, "record", **asked(3, value_as="json"))
     assert "line\nline &lt;i&gt;\\x1b[31m" in page
     assert "Shown so, because it is not JSON" in page
 
@@ -81,7 +81,7 @@ def test_nulls_bytes_and_lines(kept: barnabas.Broker, browser: TestClient) -> No
     ],
 )
 def test_a_record_that_is_not_there(
-    kept: barnabas.Broker, browser: TestClient, query: dict[str, str], sentence: str
+    kept: barnabas.Broker, records_browser: TestClient, query: dict[str, str], sentence: str
 ) -> None:
-    assert sentence in twin(browser, "record", **query)["record"]["error"]
-    assert sentence in html(browser, "record", **query)
+    assert sentence in twin(records_browser, "record", **query)["record"]["error"]
+    assert sentence in html(records_browser, "record", **query)

@@ -1,4 +1,4 @@
-"""A partition in memory in the place of a broker: batches with gaps between them, what was removed, what is damaged, and leaders that fail."""
+"""A partition in memory in the place of a broker: batches with gaps between them, removal, damage, and leaders that fail."""
 
 from __future__ import annotations
 

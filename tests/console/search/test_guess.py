@@ -13,11 +13,13 @@ from barnabas.console.search.search import run
 from tests.console.writing import Given, create, write
 
 
-def test_a_filter_sees_records_in_the_format_that_fits(broker: barnabas.Broker) -> None:
-    create(broker.bootstrap_servers, "packed")
-    write(broker.bootstrap_servers, "packed", [Given(msgpack.packb({"n": each}), b"\xff") for each in range(30)])
+def test_a_filter_sees_records_in_the_format_that_fits(records_broker: barnabas.Broker) -> None:
+    create(records_broker.bootstrap_servers, "packed")
+    write(
+        records_broker.bootstrap_servers, "packed", [Given(msgpack.packb({"n": each}), b"\xff") for each in range(30)]
+    )
     query = Query("packed", filter="value.n == 7")
-    with Admin(broker.bootstrap_servers) as admin:
+    with Admin(records_broker.bootstrap_servers) as admin:
         guessed = with_formats(admin, query, Decoder(), 0)
         assert (guessed.key_as, guessed.value_as) == ("hex", "msgpack")
         assert [each.record.offset for each in run(admin, guessed, Decoder(), 0).found] == [7]

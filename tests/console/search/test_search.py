@@ -19,21 +19,28 @@ from barnabas.console.search.verdict import verdict_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.console.writing import create, numbered, write
 
+PATIENT = Limits(60)
 QUERY = Query("searched", order="oldest", limit=500)
 
 
 @pytest.fixture(scope="module")
-def admin(broker: barnabas.Broker) -> Iterator[Admin]:
-    create(broker.bootstrap_servers, "searched", 2)
-    write(broker.bootstrap_servers, "searched", numbered(300), linger_ms=0, batch_num_messages=40)
-    write(broker.bootstrap_servers, "searched", numbered(200, 1, 1_700_000_000_500))
-    write(broker.bootstrap_servers, "searched", numbered(5, 1, 1_700_001_000_000), transactional_id="ta", commit=False)
-    write(broker.bootstrap_servers, "searched", numbered(5, 1, 1_700_002_000_000), transactional_id="tc")
-    with Admin(broker.bootstrap_servers) as admin:
+def admin(records_broker: barnabas.Broker) -> Iterator[Admin]:
+    create(records_broker.bootstrap_servers, "searched", 2)
+    write(records_broker.bootstrap_servers, "searched", numbered(300), linger_ms=0, batch_num_messages=40)
+    write(records_broker.bootstrap_servers, "searched", numbered(200, 1, 1_700_000_000_500))
+    write(
+        records_broker.bootstrap_servers,
+        "searched",
+        numbered(5, 1, 1_700_001_000_000),
+        transactional_id="ta",
+        commit=False,
+    )
+    write(records_broker.bootstrap_servers, "searched", numbered(5, 1, 1_700_002_000_000), transactional_id="tc")
+    with Admin(records_broker.bootstrap_servers) as admin:
         yield admin
 
 
-def search(admin: Admin, query: Query, cursor: Cursor | None = None, limits: Limits = Limits(60)) -> Outcome:
+def search(admin: Admin, query: Query, cursor: Cursor | None = None, limits: Limits = PATIENT) -> Outcome:
     return run(admin, query, Decoder(), 0, cursor, limits=limits)
 
 
@@ -98,11 +105,11 @@ def test_a_key_is_read_from_its_partition_alone(admin: Admin) -> None:
     assert {each.record.key for each in outcome.found} <= {b"k3"}
 
 
-def test_a_topic_that_is_deleted_and_created_again(broker: barnabas.Broker) -> None:
-    create(broker.bootstrap_servers, "reborn")
-    write(broker.bootstrap_servers, "reborn", numbered(20))
+def test_a_topic_that_is_deleted_and_created_again(records_broker: barnabas.Broker) -> None:
+    create(records_broker.bootstrap_servers, "reborn")
+    write(records_broker.bootstrap_servers, "reborn", numbered(20))
     query = Query("reborn", limit=5)
-    with Admin(broker.bootstrap_servers) as admin:
+    with Admin(records_broker.bootstrap_servers) as admin:
         first = search(admin, query)
         assert first.cursor is not None
         admin.delete_topics(["reborn"])
@@ -112,17 +119,17 @@ def test_a_topic_that_is_deleted_and_created_again(broker: barnabas.Broker) -> N
         assert found.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         admin.create_topics([NewTopic("reborn", 1, 1)])
         admin.cluster.await_topics(["reborn"], lambda metadata: len(metadata.topics) == 1)
-        write(broker.bootstrap_servers, "reborn", numbered(3))
+        write(records_broker.bootstrap_servers, "reborn", numbered(3))
         again = search(admin, query, first.cursor)
     assert (again.is_deleted, again.found, again.cursor) == (True, [], None)
     assert "was deleted" in " ".join(verdict_of(again).sentences)
 
 
-def test_records_that_are_removed_meanwhile_are_missed_aloud(broker: barnabas.Broker) -> None:
-    create(broker.bootstrap_servers, "trimmed")
-    write(broker.bootstrap_servers, "trimmed", numbered(100))
+def test_records_that_are_removed_meanwhile_are_missed_aloud(records_broker: barnabas.Broker) -> None:
+    create(records_broker.bootstrap_servers, "trimmed")
+    write(records_broker.bootstrap_servers, "trimmed", numbered(100))
     query = Query("trimmed", limit=10)
-    with Admin(broker.bootstrap_servers) as admin:
+    with Admin(records_broker.bootstrap_servers) as admin:
         first = search(admin, query)
         admin.delete_records({TopicPartition("trimmed", 0): 40})
         rest = search(admin, replace(query, limit=500), first.cursor)
@@ -141,14 +148,14 @@ def test_a_filter_that_only_a_record_shows_to_be_wrong(admin: Admin) -> None:
         search(admin, replace(QUERY, filter="value.n", value_as="json"))
 
 
-def test_a_record_of_100_mb_is_found_in_time(broker: barnabas.Broker) -> None:
+def test_a_record_of_100_mb_is_found_in_time(records_broker: barnabas.Broker) -> None:
     """The broker takes batches of one megabyte by default; this one is as large as it may be, and compressed 100 to 1."""
-    create(broker.bootstrap_servers, "large")
+    create(records_broker.bootstrap_servers, "large")
     write(
-        broker.bootstrap_servers, "large", [numbered(1)[0]._replace(value=bytes(20_000_000))], message_max_bytes=50_000_000,
+        records_broker.bootstrap_servers, "large", [numbered(1)[0]._replace(value=bytes(20_000_000))], message_max_bytes=50_000_000,
         compression_type="zstd",
     )  # fmt: skip
-    with Admin(broker.bootstrap_servers) as admin:
+    with Admin(records_broker.bootstrap_servers) as admin:
         began_s = time.monotonic()
         outcome = search(admin, Query("large", filter="value.n == 1", value_as="json"))
         assert time.monotonic() - began_s < 10

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import Producer
 
 import barnabas
 from barnabas.client.admin import Admin, PartitionMetadata, TopicMetadata, TopicPartition
@@ -13,16 +14,16 @@ from barnabas.client.partitioner import partition_for
 from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.search.span import PARTITIONS_MAX, PartitionSpan, chosen_partitions, spans_of_query, topic_of
 from barnabas.protocol.primitives import ZERO_UUID
-from tests.console.writing import Given, create, numbered, write
+from tests.console.writing import PATIENCE_SECONDS, Given, create, numbered, write
 
 OLDEST = Query("spans", order="oldest")
 
 
 @pytest.fixture(scope="module")
-def admin(broker: barnabas.Broker) -> Iterator[Admin]:
-    create(broker.bootstrap_servers, "spans", 2)
-    write(broker.bootstrap_servers, "spans", [*numbered(20), *numbered(10, 1)])
-    with Admin(broker.bootstrap_servers) as admin:
+def admin(records_broker: barnabas.Broker) -> Iterator[Admin]:
+    create(records_broker.bootstrap_servers, "spans", 2)
+    write(records_broker.bootstrap_servers, "spans", [*numbered(20), *numbered(10, 1)])
+    with Admin(records_broker.bootstrap_servers) as admin:
         admin.delete_records({TopicPartition("spans", 0): 4})
         yield admin
 
@@ -53,13 +54,21 @@ def test_a_first_time_skips_what_is_too_early(admin: Admin) -> None:
     assert [each.begin for each in spans] == [9, 9]
 
 
-def test_what_an_open_transaction_holds_back(broker: barnabas.Broker) -> None:
-    """The room's broker has an open transaction in partition 1 of orders."""
-    with Admin(broker.bootstrap_servers) as admin:
-        (committed,) = spans_of_query(admin, Query("orders"), 0, [1])
-        (uncommitted,) = spans_of_query(admin, Query("orders", isolation_level="read_uncommitted"), 0, [1])
-    assert (committed.begin, committed.end, committed.held_back) == (0, 0, 1)
-    assert (uncommitted.begin, uncommitted.end, uncommitted.stable_end, uncommitted.held_back) == (0, 1, 0, 0)
+def test_what_an_open_transaction_holds_back(records_broker: barnabas.Broker) -> None:
+    bootstrap = records_broker.bootstrap_servers
+    create(bootstrap, "spans-held")
+    write(bootstrap, "spans-held", numbered(3))
+    held = Producer({"bootstrap.servers": bootstrap, "transactional.id": "spans"})
+    held.init_transactions(PATIENCE_SECONDS)
+    held.begin_transaction()
+    held.produce("spans-held", b"open")
+    assert held.flush(PATIENCE_SECONDS) == 0
+    with Admin(bootstrap) as admin:
+        (committed,) = spans_of_query(admin, Query("spans-held"), 0, [0])
+        (uncommitted,) = spans_of_query(admin, Query("spans-held", isolation_level="read_uncommitted"), 0, [0])
+    held.abort_transaction(PATIENCE_SECONDS)
+    assert (committed.begin, committed.end, committed.held_back) == (0, 3, 1)
+    assert (uncommitted.begin, uncommitted.end, uncommitted.stable_end, uncommitted.held_back) == (0, 4, 3, 0)
 
 
 def test_following_begins_where_it_is_said(admin: Admin) -> None:
@@ -96,10 +105,10 @@ def test_how_much_is_accounted_for() -> None:
     assert (span.wanted, span.passed(newest_first=False), span.passed(newest_first=True)) == (10, 3, 7)
 
 
-def test_a_record_of_a_topic_that_is_empty(broker: barnabas.Broker) -> None:
-    create(broker.bootstrap_servers, "spans-empty")
-    with Admin(broker.bootstrap_servers) as admin:
+def test_a_record_of_a_topic_that_is_empty(records_broker: barnabas.Broker) -> None:
+    create(records_broker.bootstrap_servers, "spans-empty")
+    with Admin(records_broker.bootstrap_servers) as admin:
         for offset in ("", "-5", "@1700000005000", "3:9"):
             (span,) = spans_of_query(admin, Query("spans-empty", offset=offset), 0, [0])
             assert (span.begin, span.end) == (0, 0)
-    write(broker.bootstrap_servers, "spans-empty", [Given(b"x")])
+    write(records_broker.bootstrap_servers, "spans-empty", [Given(b"x")])

@@ -41,7 +41,7 @@ def test_an_empty_range() -> None:
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        (outcome(span(position=13, records=3), stop=Stop.TIME), "Read 3 of 10 offsets: 3 records. It stopped because its time was used up."),
+        (outcome(span(position=13, records=3), stop=Stop.TIME), "Read 3 of 10 offsets: 3 records. It stopped because its time was used"),
         (outcome(span(position=13, records=3), stop=Stop.LIMIT), "It stopped because the page is full."),
         (outcome(span(records=5, removed=5)), "5 offsets that retention or an administrator had removed"),
         (outcome(span(records=5, damaged=5), damage="partition 1: bad crc"), "5 offsets in damaged batches, such as partition 1: bad crc."),
