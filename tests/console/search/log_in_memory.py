@@ -75,7 +75,7 @@ class MemoryLog:
         if not found and self.end < below:
             raise error_for(ErrorCode.REQUEST_TIMED_OUT)
         self.bytes += len(found)
-        return Fetched(memoryview(found), {}, decided)
+        return Fetched(memoryview(found), {}, decided, self.start)
 
     def list_offsets(self, cluster: Any, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:
         return {where: OffsetAndTimestamp(self.start, -1, -1) for where in wanted}

@@ -66,12 +66,13 @@ def test_what_is_not_decided_is_held_back() -> None:
 
 
 def test_a_piece_ends_where_it_should() -> None:
-    fetched = Fetched(memoryview(data(0, 10) + data(10, 10) + data(30, 5)), {}, True)
+    fetched = Fetched(memoryview(data(0, 10) + data(10, 10) + data(30, 5)), {}, True, 0)
     piece = piece_of(fetched, 0, 4, 15)
     assert (piece.first, piece.reach, len(piece.entries)) == (0, 15, 20)
     piece = piece_of(fetched, 0, 4, 25)
     assert (piece.reach, len(piece.entries)) == (25, 20)
     assert piece_of(fetched, 0, 4, 99).reach == 35
+    assert [piece_of(fetched._replace(log_start=each), 0, 4, 15).first for each in (-1, 3, 9)] == [4, 3, 4]
     assert piece_of(Fetched(memoryview(b""), {}, True), 0, 4, 99).reach == 99
 
 

@@ -27,7 +27,7 @@ def drawn(dice: random.Random) -> tuple[MemoryLog, list[int]]:
 @BOTH_WAYS
 def test_every_offset_comes_once_in_order(monkeypatch: pytest.MonkeyPatch, newest_first: bool) -> None:
     dice = random.Random(11)
-    for _ in range(60):
+    for _ in range(20):
         log, offsets = drawn(dice)
         begin = dice.choice((0, dice.randrange(log.end)))
         end = dice.choice((log.end, dice.randrange(begin, log.end + 1)))
@@ -43,7 +43,7 @@ def test_every_offset_comes_once_in_order(monkeypatch: pytest.MonkeyPatch, newes
 @BOTH_WAYS
 def test_a_scan_goes_on_where_another_one_stopped(monkeypatch: pytest.MonkeyPatch, newest_first: bool) -> None:
     dice = random.Random(12)
-    for _ in range(30):
+    for _ in range(6):
         log, offsets = drawn(dice)
         span = span_of(0, log.end, newest_first=newest_first)
         found: list[int] = []

@@ -9,15 +9,16 @@
 | `value` `key` | what is decoded: maps, lists, text, numbers; null |
 | `headers` | a map of names to text, the last header of a name |
 | `topic` `partition` `offset` | where the record is |
-| `timestamp` | epoch milliseconds |
+| `timestamp` `time` | epoch milliseconds, and the same as a timestamp; `time` is null if no calendar has it |
 | `state` | `committed`, `aborted` or `held_back` |
 
 An expression does not hold for a record that lacks a field of it, or has another type there. A record that cannot be decoded is not judged
 (`Unjudged`); the search counts it and says so.
 
 Bounds. The library evaluates in one call that holds the interpreter. Its cost grows with the number of elements, to the power of how deep
-lists are looked through within each other; a record that would cost more than `COST_MAX` is not judged. Regular expressions take time in
-proportion to the text.
+lists are looked through within each other; `map` and `filter` count twice, since the library copies the list for each element. A variable
+that is looked at for each element multiplies it again. A record that would cost more than `COST_MAX` is not judged. Regular expressions
+take time in proportion to the text.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import on_one_line, printable
 from barnabas.words.requirements import needed_by
 
-VARIABLES = ("value", "key", "headers", "topic", "partition", "offset", "timestamp", "state")
+VARIABLES = ("value", "key", "headers", "topic", "partition", "offset", "timestamp", "time", "state")
 CHARACTERS_MAX = 1_000
 COST_MAX = 50_000
 """Elements that one evaluation may look at: some milliseconds."""
@@ -39,6 +40,9 @@ COST_MAX = 50_000
 _PLACE = re.compile(r"<input>:(\d+):(\d+): (.*)")
 _UNDEFINED = re.compile(r"Undefined variable or function: '([^']*)'")
 _MACRO = re.compile(r"\.\s*(all|exists|exists_one|existsOne|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
+_COPYING = frozenset(("map", "filter"))
+_DEPTH_MAX = 12
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _TEXT = re.compile(
     r"""[bBrR]{0,2}(\"\"\".*?(?<!\\)\"\"\"|'''.*?(?<!\\)'''|"(\\.|[^"\\\n])*"|'(\\.|[^'\\\n])*')""", re.DOTALL
 )
@@ -72,7 +76,8 @@ class Expression:
             if name not in VARIABLES and name not in bound:
                 near = did_you_mean(name, VARIABLES)
                 raise BadQuery(f"The filter has “{printable(name)}”, which is not one of {', '.join(VARIABLES)}{near}.")
-        self._depth = _depth(plain)
+        self._depth, within = _depth(plain)
+        self._again = [each for each in self._variables if each in within]
         self._literals = plain.count(",")
 
     def __repr__(self) -> str:
@@ -109,14 +114,10 @@ class Expression:
         return found
 
     def _cost(self, known: dict[str, object]) -> int:
-        most = COST_MAX
-        elements = self._literals + sum(_elements(each, most) for each in known.values())
-        cost = 1
-        for _ in range(max(1, self._depth)):
-            cost *= max(1, elements)
-            if cost > most:
-                break
-        return cost
+        counts = {name: _elements(each, COST_MAX) for name, each in known.items()}
+        elements: int = max(1, self._literals + sum(counts.values()))
+        again: int = max(1, sum(counts[name] for name in self._again))
+        return again * elements ** min(max(1, self._depth), _DEPTH_MAX)
 
 
 def _elements(data: Any, most: int) -> int:
@@ -134,24 +135,26 @@ def _elements(data: Any, most: int) -> int:
     return count
 
 
-def _depth(plain: str) -> int:
-    """Return how deep lists are looked through within each other; of a text without its literals."""
+def _depth(plain: str) -> tuple[int, set[str]]:
+    """Return how deep lists are looked through within each other, and the names within; of a text without its literals."""
+    macros = {match.start(): match for match in _MACRO.finditer(plain)}
     deepest = 0
-    begins = {match.start(): match.end() for match in _MACRO.finditer(plain)}
-    open_macros: list[int] = []
+    within: set[str] = set()
+    open_macros: list[tuple[int, int]] = []  # the level of its parenthesis, and its weight
     level = 0
     for place, character in enumerate(plain):
-        if place in begins:
-            # The parenthesis of this macro is the next one.
-            open_macros.append(level + 1)
-            deepest = max(deepest, len(open_macros))
+        if (macro := macros.get(place)) is not None:
+            open_macros.append((level + 1, 2 if macro[1] in _COPYING else 1))
+            deepest = max(deepest, sum(weight for _, weight in open_macros))
         if character == "(":
             level += 1
         elif character == ")":
-            if open_macros and open_macros[-1] == level:
+            if open_macros and open_macros[-1][0] == level:
                 open_macros.pop()
             level -= 1
-    return deepest
+        elif open_macros and level >= open_macros[0][0] and (name := _NAME.match(plain, place)) is not None:
+            within.add(name[0])
+    return deepest, within
 
 
 def _misread(text: str, error: str) -> str:

@@ -86,11 +86,13 @@ class Fetched(NamedTuple):
         records: whole batches, the first of which may begin before the offset.
         aborted: the first offsets of aborted transactions, by producer id.
         is_decided: with read_committed; all records are committed or aborted.
+        log_start: the first offset that is not removed; a batch may begin before it. -1 if the broker does not say.
     """
 
     records: memoryview
     aborted: Mapping[int, Sequence[int]]
     is_decided: bool
+    log_start: int = -1
 
 
 def fetch(
@@ -137,11 +139,11 @@ def fetch(
     aborted: dict[int, list[int]] = {}
     for each in answer.aborted_transactions or () if decided else ():
         aborted.setdefault(each.producer_id, []).append(each.first_offset)
-    return Fetched(memoryview(answer.records or b""), aborted, decided)
+    return Fetched(memoryview(answer.records or b""), aborted, decided, answer.log_start_offset)
 
 
 def piece_of(fetched: Fetched, partition: int, offset: int, below: int) -> Piece:
-    """Return what a response has between two offsets, and in its first batch before them.
+    """Return what a response has between two offsets, and what its first batch has before them and was not removed.
 
     Raises:
         RecordError: what stands there cannot be told apart as batches, or the first batch is not whole.
@@ -155,7 +157,8 @@ def piece_of(fetched: Fetched, partition: int, offset: int, below: int) -> Piece
             reach = below
             break
         state = _state(fetched, batch, pending, aborting)
-        first = min(first, batch.base_offset)
+        if fetched.log_start >= 0:
+            first = min(first, max(batch.base_offset, fetched.log_start))
         entries += _entries(fetched.records, position, batch, partition, state, aborting)
         reach = max(reach, min(batch.next_offset, below))
         size += batch.size

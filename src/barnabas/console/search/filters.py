@@ -6,6 +6,7 @@ The cheap filters are asked first, and a record is decoded only if the expressio
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 
 from barnabas.console.decoding.decoded import Decoded
@@ -100,6 +101,7 @@ class Filters:
             "partition": lambda: found.partition,
             "offset": lambda: record.offset,
             "timestamp": lambda: record.timestamp,
+            "time": lambda: _time(record.timestamp),
             "state": lambda: found.state.value,
         }
         return simple[name]()
@@ -111,6 +113,13 @@ def _judged(part: str, found: Decoded) -> object:
     if found.is_cut and found.format in ("text", "hex", "base64"):
         raise Unjudged(f"the {part} has {found.size} bytes, which are too many")
     return found.data
+
+
+def _time(timestamp: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(timestamp / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _header_text(value: bytes | None) -> object:

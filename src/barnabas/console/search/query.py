@@ -24,6 +24,7 @@ from barnabas.words.times import parse_time_ms
 LIMIT = 50
 LIMIT_MAX = 500
 ORDERS = ("newest", "oldest")
+_INT64_MAX = 2**63 - 1
 
 
 class BadQuery(ValueError):
@@ -142,9 +143,12 @@ class Query:
             BadQuery: it is not of the grammar.
         """
         try:
-            return parse_offsets(tuple(self.offset.split()), now_ms)
+            found = parse_offsets(tuple(self.offset.split()), now_ms)
         except (ValueError, OverflowError) as error:
             raise BadQuery(f"The offset cannot be used: {error}.") from None
+        if any(each is not None and each.number > _INT64_MAX for each in found):
+            raise BadQuery("The offset cannot be used: it is too large.")
+        return found
 
     def times(self, now_ms: int) -> tuple[int | None, int | None]:
         """Return the bounds of the records' times in epoch milliseconds, None for none.
@@ -153,6 +157,8 @@ class Query:
             BadQuery: one is not a time, or the first is not before the second.
         """
         since, until = (_time_ms(name, text, now_ms) for name, text in (("since", self.since), ("until", self.until)))
+        if max(since or 0, until or 0) > _INT64_MAX:
+            raise BadQuery("The times cannot be used: one is too late.")
         if since is not None and until is not None and since >= until:
             raise BadQuery("The times cannot be used: “since” is not before “until”.")
         return since, until
