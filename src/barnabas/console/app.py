@@ -197,7 +197,7 @@ class Console:
             return await self._not_found(request, None)
         part = "key" if asked.query.get("part") == "key" else "value"
         try:
-            query, found, sentences = await asked.cluster.ask(lambda admin: named_record(admin, asked))
+            query, found, sentences = await asked.cluster.search(lambda admin: named_record(admin, asked))
         except (BadQuery, KafkaError) as error:
             return _json({"error": str(error)}, 404)
         data = None if found is None else found.record.key if part == "key" else found.record.value

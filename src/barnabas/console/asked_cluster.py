@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 QUESTIONS_AT_ONCE = 4
 """A page asks for its parts side by side."""
+SEARCHES_AT_ONCE = 3
+"""A search reads for seconds; it must not keep the other pages waiting."""
 
 
 class AskedCluster:
@@ -40,6 +42,7 @@ class AskedCluster:
         self._connect = connect
         self._idle: list[Admin] = []
         self._threads = ThreadPoolExecutor(QUESTIONS_AT_ONCE, thread_name_prefix="console")
+        self._searches = ThreadPoolExecutor(SEARCHES_AT_ONCE, thread_name_prefix="console-search")
 
     def __repr__(self) -> str:
         return f"<AskedCluster {self.name} idle={len(self._idle)}>"
@@ -51,6 +54,10 @@ class AskedCluster:
             KafkaError: no broker answers, or one returns an error.
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, question)
+
+    async def search(self, question: Callable[[Admin], R]) -> R:
+        """Call a function that reads records, as `ask` does, in one of the threads for such functions."""
+        return await asyncio.get_running_loop().run_in_executor(self._searches, self._ask, question)
 
     def _ask(self, question: Callable[[Admin], R]) -> R:
         try:
@@ -70,7 +77,8 @@ class AskedCluster:
 
     def close(self) -> None:
         """Wait for the questions in flight, and close the clients."""
-        self._threads.shutdown(cancel_futures=True)
+        for each in (self._threads, self._searches):
+            each.shutdown(cancel_futures=True)
         self.forget_clients()
 
     def forget_clients(self) -> None:

@@ -116,7 +116,7 @@ async def exported(asked: Asked, query: Query, format: ExportFormat) -> AsyncGen
 
     while True:
         try:
-            query, cursor, found, data, missing = await asked.cluster.ask(page)
+            query, cursor, found, data, missing = await asked.cluster.search(page)
         except (BadQuery, NotInstalled) as error:
             missing = [str(error)]
             break

@@ -56,7 +56,7 @@ class Tail:
         while True:
             began_s = self._clock()
             try:
-                outcome, is_new = await self._asked.cluster.ask(self._look)
+                outcome, is_new = await self._asked.cluster.search(self._look)
             except (BadQuery, NotInstalled) as error:
                 yield [bad_section(str(error))]
                 return

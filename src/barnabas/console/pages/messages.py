@@ -22,7 +22,7 @@ from barnabas.console.search.guess import formats_of, with_formats
 from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.search.search import Outcome, run
 from barnabas.console.search.verdict import verdict_of
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.words.requirements import NotInstalled
 
 _SUGGESTIONS_MAX = 500
@@ -40,32 +40,43 @@ class _Answer(NamedTuple):
 async def messages(asked: Asked) -> Page:
     """Make the page of a search; its parameters are those of `Query`, `details`, `live`, and a cursor to go on."""
     topics = await _topics(asked)
-    form = form_of(asked, topics)
-    if not asked.query.get("topic"):
-        chosen = Section("topics", "Topics", topics, sentence="Choose a topic." if topics else "There is no topic yet.")
-        return Page("Messages", [chosen], form=form)
-    title = f"Messages of {asked.query['topic']}"
+    form = form_of(asked, () if isinstance(topics, KafkaError) else topics)
+    name = asked.query.get("topic", "")
+    if not name:
+        return Page("Messages", [_topic_section(topics)], form=form)
+    events = None
     if asked.query.get("live") == "1":
         events = asked.link("messages/events", **{**asked.query, "live": None, "cursor": None})
-        return Page(title, await sections_of(asked), form=form, events=events)
-    sections = await sections_of(asked)
-    is_missing = sections[0].is_failed and "does not exist" in (sections[0].sentence or "")
-    return Page(title, sections, form=form, is_missing=is_missing)
+    try:
+        sections = await _sections(asked)
+    except KafkaError as error:
+        is_missing = error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        failed = failed_section("messages", _HEADING, error, f"topic {name}")
+        return Page(f"Messages of {name}", [failed], events=events, is_missing=is_missing, form=form)
+    return Page(f"Messages of {name}", sections, events=events, form=form)
 
 
-async def sections_of(asked: Asked) -> list[Section]:
-    """Return the sections of a search: its records, and what was read."""
+def _topic_section(topics: list[str] | KafkaError) -> Section:
+    if isinstance(topics, KafkaError):
+        return failed_section("topics", "Topics", topics)
+    return Section("topics", "Topics", topics, sentence="Choose a topic." if topics else "There is no topic yet.")
+
+
+async def _sections(asked: Asked) -> list[Section]:
+    """Return the sections of a search: its records, and what was read.
+
+    Raises:
+        KafkaError: the topic does not exist, or no broker answers.
+    """
     try:
         query = Query.of(asked.query)
         text = asked.query.get("cursor", "")
         cursor = Cursor.of(text) if text else None
-        answer = await asked.cluster.ask(lambda admin: _answer(admin, asked, query, cursor))
+        answer = await asked.cluster.search(lambda admin: _answer(admin, asked, query, cursor))
     except BadQuery as error:
         return [bad_section(str(error))]
     except NotInstalled as error:
         return [bad_section(f"{error.sentence}: {error.command}")]
-    except KafkaError as error:
-        return [failed_section("messages", _HEADING, error, f"topic {asked.query.get('topic', '')}")]
     return [*record_sections(asked, answer.query, answer.outcome), read_section(asked, answer.query, answer.outcome)]
 
 
@@ -149,14 +160,14 @@ def read_section(asked: Asked, query: Query, outcome: Outcome) -> Section:
     return Section("read", "What was read", data, grids, verdict.sentences[0], notes=notes, command=line)
 
 
-async def _topics(asked: Asked) -> list[str]:
+async def _topics(asked: Asked) -> list[str] | KafkaError:
     def names(admin: Admin) -> list[str]:
         return sorted(each.name for each in admin.list_topics(internal=True))[:_SUGGESTIONS_MAX]
 
     try:
         return await asked.cluster.ask(names)
-    except KafkaError:
-        return []  # The sections say why.
+    except KafkaError as error:
+        return error
 
 
 def form_of(asked: Asked, topics: Sequence[str]) -> Form:

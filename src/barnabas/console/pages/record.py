@@ -64,7 +64,7 @@ async def record(asked: Asked) -> Page:
     """Make the page of a record: `topic`, `partition`, `offset`, how it is decoded, and `all` for the whole of it."""
     title = "Record"
     try:
-        query, found, sentences = await asked.cluster.ask(lambda admin: named_record(admin, asked))
+        query, found, sentences = await asked.cluster.search(lambda admin: named_record(admin, asked))
     except BadQuery as error:
         return Page(title, [_missing(str(error))], is_missing=True)
     except KafkaError as error:
