@@ -29,6 +29,7 @@ import barnabas
 from barnabas.demo.answers import totals
 from barnabas.demo.feeder import FIRST_LINES, Feed, feed_lines, read_lines
 from barnabas.demo.shop import create_topics
+from barnabas.demo.shop_broker import ShopBroker
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 1500
@@ -106,7 +107,9 @@ def fed_in_two_parts(servers: str, feed: Feed) -> Iterator[threading.Event]:
         first.set()
         rest.wait(PATIENCE_S)
 
-    feeder = threading.Thread(target=feed_lines, args=(servers, feed), kwargs={"wait_after_first": hold}, daemon=True)
+    feeder = threading.Thread(
+        target=feed_lines, args=(ShopBroker(servers), feed), kwargs={"wait_after_first": hold}, daemon=True
+    )
     feeder.start()
     first.wait(PATIENCE_S)
     yield rest
@@ -119,7 +122,7 @@ def run_twice(folder: Path, feed: Feed) -> list[Run]:
     runs = []
     with barnabas.Broker() as broker:
         servers = broker.bootstrap_servers
-        create_topics(servers)
+        create_topics(ShopBroker(servers))
         shop = Shop(folder, servers)
         with fed_in_two_parts(servers, feed):
             runs.append(_run(shop))

@@ -20,7 +20,7 @@ import socket
 
 from barnabas.words.printable import printable
 
-__all__ = ["BadTokenFile", "is_own_host", "read_token", "shows_token"]
+__all__ = ["BadTokenFile", "is_loopback", "is_own_host", "read_token", "shows_token"]
 
 TOKEN_CHARACTERS_MIN = 16
 _TOKEN = re.compile(rb"[A-Za-z0-9._~+/-]+=*")
@@ -30,6 +30,16 @@ _WITH_PORT = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?")
 
 class BadTokenFile(ValueError):
     """The file of the token cannot be used; the text is one line that names it, without what it holds."""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches a bound address."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+    except ValueError:
+        # Not an address of the Internet, so no other machine reaches it.
+        return True
 
 
 def is_own_host(named: str, listens_on: str) -> bool:

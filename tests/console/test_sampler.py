@@ -53,6 +53,23 @@ def test_an_old_look_is_replaced_and_kept_for_rates(broker: barnabas.Broker) -> 
     asyncio.run(watch())
 
 
+def test_what_a_look_raises_reaches_every_viewer_and_later_ones_look_again() -> None:
+    async def watch() -> None:
+        def connect() -> Admin:
+            raise RuntimeError("a mistake in the console")
+
+        cluster = AskedCluster("local", connect)
+        sampler = Sampler(cluster)
+        for _ in range(2):
+            views = [sampler.looks() for _ in range(2)]
+            seen = await asyncio.gather(*map(next_of, views), return_exceptions=True)
+            assert [str(each) for each in seen] == ["a mistake in the console"] * 2
+            assert (sampler.viewers, sampler.is_running) == (0, False)
+        cluster.close()
+
+    asyncio.run(asyncio.wait_for(watch(), 60))
+
+
 def test_a_cluster_that_is_down_comes_back(broker: barnabas.Broker) -> None:
     """A look without an answer is shown, and is not the one that rates are made from."""
     now = [100.0]

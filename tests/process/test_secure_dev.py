@@ -61,6 +61,8 @@ def test_clients_are_told_where_the_last_start_listens(tmp_path: Path) -> None:
     assert servers("127.0.0.1:0") is None
     assert servers("0.0.0.0:9092", "[::]:9094", "10.0.0.7:9093") == "localhost:9092,localhost:9094,10.0.0.7:9093"
     assert servers("127.0.0.1:0") == "localhost:9092,localhost:9094,10.0.0.7:9093"
+    assert servers("no port") == "localhost:9092,localhost:9094,10.0.0.7:9093"
+    assert servers("[fe80::1]:9092") == "[fe80::1]:9092"
     assert servers("127.0.0.1:19092") == "127.0.0.1:19092"
 
 

@@ -156,6 +156,18 @@ def _milliseconds(properties: dict[str, str], name: str, default: int) -> int:
     return int(text)
 
 
+bootstrap_option = click.option(
+    "-b",
+    "--bootstrap-server",
+    "--bootstrap-servers",
+    "--brokers",
+    "bootstrap",
+    metavar="HOST:PORT,…",
+    help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
+)
+"""Adds the addresses of the cluster; the command gets them as `bootstrap`, None if they are not given."""
+
+
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the common options; the command gets them as one `session`, and its errors get hints."""
     return _with_session(function, "-o", "--output", tables=True)
@@ -219,16 +231,7 @@ def _one_session(
 def _with_session(
     function: Callable[..., None], *output: str, tables: bool, outputs: Mapping[str, type[Output]] = OUTPUTS
 ) -> Callable[..., None]:
-    option = click.option(
-        "-b",
-        "--bootstrap-server",
-        "--bootstrap-servers",
-        "--brokers",
-        "bootstrap",
-        metavar="HOST:PORT,…",
-        help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
-    )
-    command = option(_with_connection(function, *output, outputs=outputs, session_of=_one_session))
+    command = bootstrap_option(_with_connection(function, *output, outputs=outputs, session_of=_one_session))
     return _with_wide(command) if tables else command
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import secrets
 import socket
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import click
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import OUTPUTS
-from barnabas.cli.session import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Session, read_command_config
+from barnabas.cli.session import Session, bootstrap_option, read_command_config
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import format_address, parse_bootstrap
 from barnabas.console.asked_cluster import AskedCluster
@@ -33,15 +34,7 @@ _PASSWORD_CHARACTERS_MIN = 8
 
 
 @click.command()
-@click.option(
-    "-b",
-    "--bootstrap-server",
-    "--bootstrap-servers",
-    "--brokers",
-    "bootstrap",
-    metavar="HOST:PORT,…",
-    help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
-)
+@bootstrap_option
 @click.option(
     "--command-config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -220,6 +213,13 @@ def _add_user(name: str, path: Path) -> None:
         raise Failure(str(error)) from None
     there = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     others = [each for each in there if each.partition(":")[0] != name]
-    path.touch(mode=0o600)
-    path.write_text("\n".join([*others, line, ""]), encoding="utf-8")
+    written = path.with_name(f".{path.name}.new")
+    written.unlink(missing_ok=True)
+    written.touch(mode=0o600)
+    # Whole or not at all: a console that runs reads the file at each login.
+    with written.open("w", encoding="utf-8") as file:
+        file.write("\n".join([*others, line, ""]))
+        file.flush()
+        os.fsync(file.fileno())
+    written.replace(path)
     click.echo(f"user {name} is in {printable(str(path))}")

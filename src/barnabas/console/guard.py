@@ -13,7 +13,6 @@ cookie is `SameSite=Strict`. Sources: RFC 9110 section 7.2, CSP level 3, the Fet
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection
 from urllib.parse import quote, urlsplit
 
@@ -24,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from barnabas.console.links import Links
 from barnabas.console.logins import Logins
-from barnabas.http_access import is_own_host
+from barnabas.http_access import is_loopback, is_own_host
 
 COOKIE = "barnabas-console"
 POLICY = (
@@ -78,7 +77,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host")
-        if host is not None and _is_loopback(scope) and not self._is_named(host):
+        if host is not None and _is_local(scope) and not self._is_named(host):
             return PlainTextResponse("This console answers to localhost, and not to another name (Host).\n", 403)
         if scope["method"] not in ("GET", "HEAD"):
             if not _is_from_here(headers):
@@ -105,12 +104,9 @@ class Guard:
         )
 
 
-def _is_loopback(scope: Scope) -> bool:
+def _is_local(scope: Scope) -> bool:
     """Return whether a request arrived over the machine's loopback interface; as one that did, if that is not known."""
-    try:
-        return ipaddress.ip_address((scope.get("server") or ("127.0.0.1",))[0]).is_loopback
-    except ValueError:
-        return True
+    return is_loopback((scope.get("server") or ("",))[0])
 
 
 def _is_from_here(headers: Headers) -> bool:

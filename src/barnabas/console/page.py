@@ -221,7 +221,10 @@ async def asked_section(
     empty: str | None = None,
     subject: str | None = None,
 ) -> Section:
-    """Ask a cluster, and return its answer, or why there is none, as a section. `section` describes the arguments."""
+    """Ask a cluster, and return a section: the answer, or the sentence that says why the cluster did not answer.
+
+    `section` describes the arguments.
+    """
     try:
         found = await cluster.ask(question)
     except (KafkaError, Failure) as error:

@@ -59,14 +59,23 @@ class Sampler:
         return self._last, self._before
 
     async def looks(self) -> AsyncGenerator[tuple[Look, Look | None]]:
-        """Yield each new look with the one before it, until the caller closes the generator."""
+        """Yield each new look with the one before it, until the caller closes the generator.
+
+        Raises:
+            Exception: a look raised it, for another reason than a cluster that does not answer.
+        """
         self.viewers += 1
         if self._task is None:
+            self._changed = asyncio.Event()
             self._task = asyncio.create_task(self._go_on())
+            self._task.add_done_callback(self._ended)
+        task = self._task
         try:
             while True:
                 changed = self._changed
                 await changed.wait()
+                if task.done():
+                    task.result()
                 assert self._last is not None
                 yield self._last, self._before
         finally:
@@ -74,6 +83,11 @@ class Sampler:
             if not self.viewers and self._task is not None:
                 self._task.cancel()
                 self._task = None
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Wake the viewers when a look has raised: each gets the exception."""
+        if not task.cancelled():
+            self._changed.set()
 
     async def _go_on(self) -> None:
         while True:

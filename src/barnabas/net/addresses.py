@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import os
 import socket
 
@@ -11,7 +10,7 @@ from barnabas.client.bootstrap import format_address
 from barnabas.config.cannot_start import CannotStart, Remedies
 from barnabas.config.endpoints import parse_port
 
-__all__ = ["EVERY_ADDRESS", "dialable", "is_loopback", "metrics_address", "remedy_for", "why_not"]
+__all__ = ["EVERY_ADDRESS", "dialable", "metrics_address", "remedy_for", "why_not"]
 
 EVERY_ADDRESS = ("", "0.0.0.0", "::")
 
@@ -21,16 +20,6 @@ def dialable(host: str, port: int) -> str:
     if host in EVERY_ADDRESS:
         host = "localhost"
     return format_address(host, port)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a bound address."""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
-    except ValueError:
-        # Not an address of the Internet, so no other machine reaches it.
-        return True
 
 
 def why_not(error: OSError) -> str:

@@ -33,8 +33,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from barnabas.http_access import BadTokenFile, is_own_host, read_token, shows_token
-from barnabas.net.addresses import is_loopback
+from barnabas.http_access import BadTokenFile, is_loopback, is_own_host, read_token, shows_token
 from barnabas.net.transport_layer import listen
 from barnabas.repeated_lines import RepeatedLines
 

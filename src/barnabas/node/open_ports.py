@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.config.listener_security import has_login
-from barnabas.net.addresses import EVERY_ADDRESS, dialable, is_loopback
+from barnabas.http_access import is_loopback
+from barnabas.net.addresses import EVERY_ADDRESS, dialable
 
 if TYPE_CHECKING:
     from barnabas.net.http_listener import HttpListener

@@ -22,9 +22,11 @@ from pathlib import Path
 
 from barnabas.client.properties import read_properties
 from barnabas.config.cannot_start import CannotStart, remedies
+from barnabas.config.endpoints import parse_port
 from barnabas.directory.data_directory import CLIENT_PROPERTIES, SECURE_DEV, check_is_free
 from barnabas.log.disk import OsDisk
 from barnabas.log.meta_properties import META_PROPERTIES
+from barnabas.net.addresses import EVERY_ADDRESS, dialable
 from barnabas.process.local_cluster import HOST, LocalCluster, secure_node
 from barnabas.security.dev_certificates import DevelopmentAuthority
 from barnabas.security.dev_settings import ADMIN, client_login, node_settings
@@ -37,7 +39,6 @@ __all__ = ["PROTOCOL", "SecureDev"]
 PROTOCOL = "SASL_SSL"
 
 _HOSTS = ("localhost", "127.0.0.1", "::1")
-_EVERY_HOST = ("", "0.0.0.0", "::")
 _JAAS = "sasl.jaas.config"
 _SERVERS = "bootstrap.servers"
 
@@ -151,13 +152,9 @@ class SecureDev:
         return found
 
     def _serve_at(self, addresses: Sequence[str]) -> None:
-        """Name the addresses in `client.properties`, as this machine reaches them; a port that is not known yet is left out."""
-        known = []
-        for address in addresses:
-            host, _, port = address.rpartition(":")
-            if port != "0":
-                known.append(f"{'localhost' if host.strip('[]') in _EVERY_HOST else host}:{port}")
-        if known:
+        """Name the addresses in `client.properties`, as this machine reaches them; an address whose port is not known yet is left out."""
+        split = [(host.strip("[]"), parse_port(port)) for host, _, port in (each.rpartition(":") for each in addresses)]
+        if known := [dialable(host, port) for host, port in split if port]:
             self._write_client({_SERVERS: ",".join(known)})
 
     def _write_client(self, more: Mapping[str, str]) -> None:
@@ -176,7 +173,7 @@ class SecureDev:
 
 
 def _names(hosts: Sequence[str]) -> list[str]:
-    return [socket.gethostname() if host in _EVERY_HOST else host for host in hosts]
+    return [socket.gethostname() if host in EVERY_ADDRESS else host for host in hosts]
 
 
 def _escaped(value: str) -> str:
