@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.console.decoding.decoded import Decoded
-from barnabas.console.decoding.decoder import SHOWN_BYTES, Decoder
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.decoder import SHOWN_BYTES, Decoder
 from barnabas.console.records import (
     CELL_CHARACTERS,
     decoded,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 from typing import Any
 
 import barnabas
 from barnabas.client.admin import Admin
+from barnabas.console.app import Console
 from barnabas.console.asked import Asked
 from barnabas.console.links import Links
 from barnabas.console.page import Section
@@ -15,7 +17,7 @@ from barnabas.console.sampler import Sampler
 from barnabas.console.search.query import Query
 from barnabas.console.tail import Tail
 from tests.console.conftest import cluster_at
-from tests.console.writing import create, numbered, write
+from tests.console.writing import Given, create, numbered, write
 
 QUERY = Query("live", filter="value.n % 2 == 0", limit=3, value_as="json", key_as="text")
 
@@ -66,3 +68,32 @@ def test_a_cluster_that_is_down_is_a_sentence_and_is_asked_again() -> None:
         cluster.close()
 
     asyncio.run(watch())
+
+
+HOSTILE = "<script>alert('\"1\"')</script>\r\ndata: x\r\n\revent: sections\x1b[31m\u2028<img src=x onerror=alert(1)>"
+
+
+def test_hostile_records_are_text_of_one_event(records_broker: barnabas.Broker) -> None:
+    """A key, a value and a header neither become elements nor end the event's lines."""
+    bootstrap, data = records_broker.bootstrap_servers, HOSTILE.encode()
+    create(bootstrap, "hostile-tail")
+    write(bootstrap, "hostile-tail", [Given(data, data, headers=[(HOSTILE, data)])])
+    for topic in ("hostile-tail", HOSTILE):
+        event = asyncio.run(_first_event(bootstrap, {"topic": topic}))
+        head, *lines, last, end = event.split("\n")
+        assert (head, last, end) == ("event: sections", "", "")
+        assert all(each.startswith("data: ") for each in lines)
+        assert "\r" not in event
+        assert "<script" not in event
+        assert "<img" not in event
+        assert "\x1b" not in event
+        assert html.escape("<script>alert(") in event
+
+
+async def _first_event(bootstrap: str, query: dict[str, str]) -> str:
+    cluster = cluster_at(bootstrap)
+    asked = Asked(cluster, Sampler(cluster), Links(""), query, 0)
+    async with contextlib.aclosing(Console([cluster]).tail(asked)) as events:
+        event = await anext(events)
+    cluster.close()
+    return event

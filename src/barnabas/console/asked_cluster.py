@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from barnabas.client.admin import Admin
 from barnabas.client.errors import ClientError
-from barnabas.console.decoding.decoder import Decoder
-from barnabas.schemas.source import SchemaSource
+from barnabas.decoding.decoder import Decoder
 
 R = TypeVar("R")
 
@@ -30,15 +29,12 @@ class AskedCluster:
     Args:
         name: as the console's file has it.
         connect: returns a new client.
-        schemas: where the schemas of its records are; None if nowhere.
-
-    Attributes:
-        decoder: decodes its records.
+        decoder: decodes its records; one without schemas and masks if None.
     """
 
-    def __init__(self, name: str, connect: Callable[[], Admin], schemas: SchemaSource | None = None) -> None:
+    def __init__(self, name: str, connect: Callable[[], Admin], decoder: Decoder | None = None) -> None:
         self.name = name
-        self.decoder = Decoder(schemas)
+        self.decoder = decoder or Decoder()
         self._connect = connect
         self._idle: list[Admin] = []
         self._threads = ThreadPoolExecutor(QUESTIONS_AT_ONCE, thread_name_prefix="console")

@@ -21,6 +21,8 @@ from barnabas.console.asked_cluster import AskedCluster
 from barnabas.console.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
 from barnabas.console.logins import Logins
 from barnabas.console.password_file import SALT_BYTES, BadPasswordFile, line_of
+from barnabas.decoding.decoder import Decoder
+from barnabas.decoding.masks import Masks
 from barnabas.http_access import BadTokenFile
 from barnabas.schemas.errors import SchemaError
 from barnabas.schemas.source import source_of
@@ -193,7 +195,7 @@ def _cluster(entry: ClusterEntry) -> AskedCluster:
         source = None if entry.schemas is None else source_of(entry.schemas)
     except SchemaError as error:
         raise Failure(printable(str(error)), "--schemas names a registry or a folder of schemas") from None
-    return AskedCluster(entry.name or session.bootstrap, _connector(session), source)
+    return AskedCluster(entry.name or session.bootstrap, _connector(session), Decoder(source, Masks(entry.masks)))
 
 
 def _connector(session: Session) -> Callable[[], Admin]:

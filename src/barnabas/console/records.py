@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from barnabas.cli.record_format import Headers, Shown, json_bytes, json_object
 from barnabas.console.asked import Asked
-from barnabas.console.decoding.decoded import Decoded
-from barnabas.console.decoding.decoder import SHOWN_BYTES, Decoder
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.decoder import SHOWN_BYTES, Decoder
 from barnabas.console.page import Cell, Grid
 from barnabas.console.search.fetched import Found
 from barnabas.console.search.query import Query
@@ -30,8 +30,9 @@ def decoded(found: Found, query: Query, decoder: Decoder, most: int | None = SHO
         return Decoded("control", name, name, len(record.key or b"")), decoder.value(
             "", None, record.value, "hex", most
         )
-    key = decoder.key(query.topic, record.key, query.key_as, most)
-    return key, decoder.value(query.topic, record.key, record.value, query.value_as, most)
+    key_as, value_as = decoder.masks.formats(query.topic, query.key_as, query.value_as)
+    key = decoder.key(query.topic, record.key, key_as, most)
+    return key, decoder.value(query.topic, record.key, record.value, value_as, most)
 
 
 def marker_of(found: Found) -> str:

@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 
 from barnabas.client.admin import EARLIEST, Admin, NewTopic, TopicPartition, result
 from barnabas.client.partitioner import partition_for
-from barnabas.console.decoding.decoder import Decoder
+from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.query import Query
 from barnabas.console.search.search import Limits, Outcome, run

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.console.decoding.decoder import Decoder
-from barnabas.console.search.expression import Expression
+from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.fetched import Found, State
 from barnabas.console.search.filters import Filters
 from barnabas.console.search.query import Query
@@ -35,7 +34,7 @@ def record(**fields: Any) -> Found:
 
 def filters(**fields: Any) -> Filters:
     query = Query("t", **({"value_as": "json", "key_as": "text"} | fields))
-    return Filters(query, Decoder(), 0, Expression(query.filter) if query.filter else None)
+    return Filters(query, Decoder(), 0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import msgpack
 
 import barnabas
 from barnabas.client.admin import Admin
-from barnabas.console.decoding.decoder import Decoder
+from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.guess import with_formats
 from barnabas.console.search.query import Query
 from barnabas.console.search.search import run

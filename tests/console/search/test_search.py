@@ -11,7 +11,7 @@ import pytest
 import barnabas
 from barnabas.client.admin import Admin, NewTopic, TopicPartition
 from barnabas.client.errors import ClientError
-from barnabas.console.decoding.decoder import Decoder
+from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.search.search import Limits, Outcome, Stop, run

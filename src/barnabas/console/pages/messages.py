@@ -14,7 +14,7 @@ from barnabas.cli.wording import listed
 from barnabas.client.admin import Admin
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS
 from barnabas.console.asked import Asked
-from barnabas.console.decoding.decoder import FORMATS
+from barnabas.decoding.decoder import FORMATS
 from barnabas.console.page import Field, Form, Link, Page, Section, failed_section, grid
 from barnabas.console.records import grid_of, object_of
 from barnabas.console.search.cursor import Cursor
@@ -146,10 +146,14 @@ def read_section(asked: Asked, query: Query, outcome: Outcome) -> Section:
             f"Only partition {outcome.spans[0].partition} is read, where {query.partitioner} puts this key among the topic's"
             " partitions of today."
         )
+    mask = asked.cluster.decoder.masks.of(query.topic)
+    if mask is not None:
+        notes.append(f"This console masks {', '.join(mask.fields)}; filters see the masked record.")
     if without := query.filters():
         notes.append(f"The command reads the same part of the log; it has no option for {listed(without)}.")
     data = {
         **verdict.data(),
+        "masked": [] if mask is None else list(mask.fields),
         "stopped": outcome.stop.name.lower(),
         "partitions": table.objects(),
         "query": query.parameters(),

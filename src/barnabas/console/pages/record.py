@@ -7,8 +7,8 @@ from typing import NamedTuple
 from barnabas.cli.output import Table, json_name
 from barnabas.client.admin import Admin
 from barnabas.console.asked import Asked
-from barnabas.console.decoding.decoded import Decoded
-from barnabas.console.decoding.decoder import SHOWN_BYTES
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.decoder import SHOWN_BYTES
 from barnabas.console.page import Link, Page, Section, failed_section, grid
 from barnabas.console.records import decoded, details_of, object_of, record_link, time_text
 from barnabas.console.search.fetched import Found

@@ -7,8 +7,7 @@
 | `fetched` | one fetch: its batches, and what is known of their transactions |
 | `partition_scan` | the records of one partition, forwards or backwards |
 | `search` | the records of all partitions in order, those that pass, and when to stop |
-| `filters` | whether a record passes: key, header, time |
-| `expression` | CEL over a decoded record, with bounds |
+| `filters` | whether a record passes: key, header, time, and an expression over what it says (`decoding.expression`) |
 | `cursor` | where a search goes on, as text |
 | `verdict` | what was read, in sentences and for programs |
 

@@ -5,15 +5,14 @@ The cheap filters are asked first, and a record is decoded only if the expressio
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 
-from barnabas.console.decoding.decoded import Decoded
-from barnabas.console.decoding.decoder import Decoder
-from barnabas.console.search.expression import Expression, Unjudged
 from barnabas.console.search.fetched import Found, State
-from barnabas.console.search.query import Query
+from barnabas.console.search.query import BadQuery, Query
+from barnabas.decoding.decoder import Decoder
+from barnabas.decoding.expression import BadExpression, Expression, Unjudged
+from barnabas.decoding.masks import TopicMask
+from barnabas.decoding.record_variables import RecordVariables, UndecodedRecord
 
 
 class Filters:
@@ -21,7 +20,10 @@ class Filters:
 
     Args:
         now_ms: epoch milliseconds, from which relative times count.
-        expression: of the query's filter; None without one.
+
+    Raises:
+        BadQuery: the query's expression does not parse, or a filter would tell what is masked.
+        NotInstalled: an expression needs a library that is missing.
 
     Attributes:
         unjudged: how many records the expression could not be asked about.
@@ -29,13 +31,14 @@ class Filters:
         hidden: records of aborted transactions that read_committed does not show.
     """
 
-    def __init__(self, query: Query, decoder: Decoder, now_ms: int, expression: Expression | None) -> None:
+    def __init__(self, query: Query, decoder: Decoder, now_ms: int) -> None:
         self.unjudged = 0
         self.why: str | None = None
         self.hidden = 0
         self._query = query
-        self._decoder = decoder
-        self._expression = expression
+        self._expression = _expression(query.filter)
+        self._variables = RecordVariables(decoder, *decoder.masks.formats(query.topic, query.key_as, query.value_as))
+        self._check(decoder.masks.of(query.topic))
         self._is_committed_only = query.isolation_level == "read_committed"
         self._key = query.key_bytes()
         self._since, self._until = query.times(now_ms)
@@ -45,8 +48,18 @@ class Filters:
     def __repr__(self) -> str:
         return f"<Filters unjudged={self.unjudged} hidden={self.hidden}>"
 
+    def _check(self, mask: TopicMask | None) -> None:
+        """Raise an error for a filter that compares a masked field: its results would tell the field."""
+        if mask is None:
+            return
+        if mask.key and self._query.key is not None:
+            raise BadQuery(f"The keys of topic {self._query.topic} are masked, and cannot be searched.")
+        name, has_value, _ = self._query.header.partition(":")
+        if has_value and mask.hides_header(name):
+            raise BadQuery(f"Header {name} of topic {self._query.topic} is masked, and cannot be searched.")
+
     def passes(self, found: Found) -> bool:
-        """Return whether a record belongs to the results.
+        """Return whether a record, masked as its topic is, belongs to the results.
 
         Raises:
             BadQuery: the expression cannot be used.
@@ -73,59 +86,29 @@ class Filters:
         return name == self._header and (not self._has_header_value or value == self._header_value)
 
     def _holds(self, expression: Expression, found: Found) -> bool:
+        record = found.record
+        raw = UndecodedRecord(
+            self._query.topic,
+            found.partition,
+            record.offset,
+            record.timestamp,
+            record.key,
+            record.value,
+            record.headers,
+            found.state.value,
+        )
         try:
-            return expression.holds(partial(self._variable, found))
+            return expression.holds(partial(self._variables.of, raw))
         except Unjudged as error:
             self.unjudged += 1
-            self.why = self.why or f"partition {found.partition}, offset {found.record.offset}: {error}"
+            self.why = self.why or f"partition {found.partition}, offset {record.offset}: {error}"
             return False
-
-    def _variable(self, found: Found, name: str) -> object:
-        """Return a variable of the expression.
-
-        Raises:
-            Unjudged: the record's part cannot be decoded.
-        """
-        record, topic = found.record, self._query.topic
-        match name:
-            case "value":
-                value = self._decoder.value(topic, record.key, record.value, self._query.value_as)
-                return _judged("value", value)
-            case "key":
-                key = self._decoder.key(topic, record.key, self._query.key_as)
-                return _judged("key", key)
-            case "headers":
-                return {header: _header_text(value) for header, value in record.headers}
-        simple: dict[str, Callable[[], object]] = {
-            "topic": lambda: topic,
-            "partition": lambda: found.partition,
-            "offset": lambda: record.offset,
-            "timestamp": lambda: record.timestamp,
-            "time": lambda: _time(record.timestamp),
-            "state": lambda: found.state.value,
-        }
-        return simple[name]()
+        except BadExpression as error:
+            raise BadQuery(str(error)) from None
 
 
-def _judged(part: str, found: Decoded) -> object:
-    if found.note is not None:
-        raise Unjudged(f"the {part}: {found.note}")
-    if found.is_cut and found.format in ("text", "hex", "base64"):
-        raise Unjudged(f"the {part} has {found.size} bytes, which are too many")
-    return found.data
-
-
-def _time(timestamp: int) -> datetime | None:
+def _expression(text: str) -> Expression | None:
     try:
-        return datetime.fromtimestamp(timestamp / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _header_text(value: bytes | None) -> object:
-    if value is None:
-        return None
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
+        return Expression(text) if text else None
+    except BadExpression as error:
+        raise BadQuery(str(error)) from None

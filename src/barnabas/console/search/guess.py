@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from barnabas.client.admin import Admin
-from barnabas.console.decoding.decoder import Decoder
+from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.fetched import Found
 from barnabas.console.search.query import Query
 from barnabas.console.search.search import Limits, run

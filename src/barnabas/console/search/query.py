@@ -16,7 +16,7 @@ from barnabas.cli.offset_grammar import Range, parse_offsets
 from barnabas.cli.record_format import ENCODINGS
 from barnabas.cli.wording import as_typed
 from barnabas.client.partitioner import PARTITIONERS
-from barnabas.console.decoding.decoder import FORMATS
+from barnabas.decoding.decoder import FORMATS
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 from barnabas.words.times import parse_time_ms

@@ -5,7 +5,7 @@
     run(admin, query, Decoder(), now_ms, outcome.cursor)
 
 A search stops when it has its limit, when its time or its bytes are used up, or at the end; in all but the last case it returns a cursor.
-A partition that cannot be read is left out and named. The call blocks.
+A partition that cannot be read is left out and named. Records are masked before a filter is asked (`decoding.masks`). The call blocks.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.client.admin import Admin
-from barnabas.console.decoding.decoder import Decoder
+from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.cursor import Cursor
-from barnabas.console.search.expression import Expression
 from barnabas.console.search.fetched import Found
 from barnabas.console.search.filters import Filters
 from barnabas.console.search.partition_scan import FETCH_BYTES, PartitionScan, TopicIsGone
@@ -109,8 +108,7 @@ def run(
         NotInstalled: the filter needs a library that is missing.
         KafkaError: the topic does not exist, or no broker answers.
     """
-    expression = Expression(query.filter) if query.filter else None
-    filters = Filters(query, decoder, now_ms, expression)
+    filters = Filters(query, decoder, now_ms)
     topic = topic_of(admin, query.topic)
     topic_id = bytes(topic.topic_id)
     if cursor is None:
@@ -121,7 +119,7 @@ def run(
     filters.unjudged, filters.hidden = cursor.unjudged, cursor.hidden
     spans = [replace(each) for each in cursor.spans]
     outcome = Outcome(query.fixed(now_ms), Stop.END, spans, found_before=cursor.found)
-    search = _Search(admin, query, topic_id, outcome, filters, limits, clock)
+    search = _Search(admin, query, topic_id, outcome, filters, decoder, limits, clock)
     try:
         search.read()
         outcome.is_deleted = _is_another(admin, query.topic, topic_id)
@@ -152,12 +150,15 @@ class _Search:
         topic_id: bytes,
         outcome: Outcome,
         filters: Filters,
+        decoder: Decoder,
         limits: Limits,
         clock: Callable[[], float],
     ) -> None:
         self._query = query
         self._outcome = outcome
         self._filters = filters
+        self._decoder = decoder
+        self._mask = decoder.masks.of(query.topic)
         self._most_bytes = limits.bytes
         self._clock = clock
         self._deadline_s = clock() + limits.seconds
@@ -199,9 +200,17 @@ class _Search:
             entry = scan.take()
             if entry.found is None:
                 self._outcome.damage = self._outcome.damage or f"partition {scan.span.partition}: {entry.damage}"
-            elif self._filters.passes(entry.found):
-                self._outcome.found.append(entry.found)
+            elif self._filters.passes(found := self._masked(entry.found)):
+                self._outcome.found.append(found)
             self._queue(scan)
+
+    def _masked(self, found: Found) -> Found:
+        if self._mask is None or found.batch.is_control:
+            return found
+        query = self._query
+        return found._replace(
+            record=self._mask.masked(found.record, query.topic, self._decoder, query.key_as, query.value_as)
+        )
 
     def _queue(self, scan: PartitionScan) -> None:
         if scan.head() is None:

@@ -17,9 +17,9 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from barnabas.console.decoding.avro_bounds import AvroBounds, bounds_of
-from barnabas.console.decoding.json_values import from_json
-from barnabas.console.decoding.plain_data import plain
+from barnabas.decoding.avro_bounds import AvroBounds, bounds_of
+from barnabas.decoding.json_values import from_json
+from barnabas.decoding.plain_data import plain
 from barnabas.schemas.errors import RegistryError
 from barnabas.schemas.schema import AVRO, JSON, Schema
 from barnabas.schemas.source import SchemaSource

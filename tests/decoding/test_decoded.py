@@ -1,6 +1,6 @@
 """A part that is absent."""
 
-from barnabas.console.decoding.decoded import NULL
+from barnabas.decoding.decoded import NULL
 
 
 def test_a_null_has_no_size() -> None:

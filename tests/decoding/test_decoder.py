@@ -8,7 +8,7 @@ import struct
 import msgpack
 import pytest
 
-from barnabas.console.decoding.decoder import DECODED_BYTES_MAX, FORMATS, SHOWN_BYTES, Decoder
+from barnabas.decoding.decoder import DECODED_BYTES_MAX, FORMATS, SHOWN_BYTES, Decoder
 from barnabas.protocol import messages
 from barnabas.schemas.known_schemas import KnownSchemas
 from barnabas.schemas.schema import Schema

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from barnabas.console.decoding.decoded import Decoded
-from barnabas.console.decoding.texts import cut
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.texts import cut
 
 
 def plain(found: Any) -> Any:

@@ -11,6 +11,9 @@
 | `avro_bounds` | whether a schema lets a small value become a large one |
 | `internal_topics` | the records of `__consumer_offsets`, `__transaction_state` and `__share_group_state` |
 | `plain_data` | what decoders return, as JSON has it |
+| `expression` | filters in CEL over a decoded record |
+| `record_variables` | what such a filter may ask about a record |
+| `masks` | fields that nobody may see |
 
 Bytes come from outside. A value that is too large or not of its format is shown as text or hex, with a sentence why. No value ends a
 search, holds the interpreter for long, or takes much more memory than it has bytes.

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.struct_pb2 import Struct
 
-from barnabas.console.decoding.protobuf_fields import from_fields
+from barnabas.decoding.protobuf_fields import from_fields
 from barnabas.spark.decoding.bad_value import BadValue
 
 

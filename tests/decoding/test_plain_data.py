@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.console.decoding.plain_data import as_json, plain
+from barnabas.decoding.plain_data import as_json, plain
 
 
 def test_every_kind() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from barnabas.console.decoding.decoded import Decoded
+from barnabas.decoding.decoded import Decoded
 from barnabas.spark.decoding.bad_value import BadValue
 
 _BYTES_OF_A_CHARACTER = 4

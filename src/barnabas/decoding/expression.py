@@ -15,6 +15,8 @@
 An expression does not hold for a record that lacks a field of it, or has another type there. A record that cannot be decoded is not judged
 (`Unjudged`); the search counts it and says so.
 
+`record_variables` makes them of a record.
+
 Bounds. The library evaluates in one call that holds the interpreter. Its cost grows with the number of elements, to the power of how deep
 lists are looked through within each other; `map` and `filter` count twice, since the library copies the list for each element. A variable
 that is looked at for each element multiplies it again. A record that would cost more than `COST_MAX` is not judged. Regular expressions
@@ -27,7 +29,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.console.search.query import BadQuery
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import on_one_line, printable
 from barnabas.words.requirements import needed_by
@@ -48,6 +49,10 @@ _TEXT = re.compile(
 )
 
 
+class BadExpression(ValueError):
+    """An expression cannot be used; the text is one sentence for people."""
+
+
 class Unjudged(Exception):
     """An expression cannot be asked about a record; the text says why."""
 
@@ -56,26 +61,26 @@ class Expression:
     """A compiled filter.
 
     Raises:
-        BadQuery: it does not parse, or has a variable that there is not; the sentence has the place.
+        BadExpression: it does not parse, or has a variable that there is not; the sentence has the place.
         NotInstalled: the library is missing.
     """
 
     def __init__(self, text: str) -> None:
         if len(text) > CHARACTERS_MAX:
-            raise BadQuery(f"The filter has {len(text)} characters; at most {CHARACTERS_MAX} are possible.")
-        with needed_by("a filter in CEL", "console"):
+            raise BadExpression(f"The filter has {len(text)} characters; at most {CHARACTERS_MAX} are possible.")
+        with needed_by("a filter in CEL", "decoding"):
             import cel
         try:
             self._program = cel.compile(text)
         except ValueError as error:
-            raise BadQuery(_misread(text, str(error))) from None
+            raise BadExpression(_misread(text, str(error))) from None
         plain = _TEXT.sub('""', text)
         bound = {match[2] for match in _MACRO.finditer(plain)}
         self._variables = [each for each in self._program.variables() if each in VARIABLES]
         for name in self._program.variables():
             if name not in VARIABLES and name not in bound:
                 near = did_you_mean(name, VARIABLES)
-                raise BadQuery(f"The filter has “{printable(name)}”, which is not one of {', '.join(VARIABLES)}{near}.")
+                raise BadExpression(f"The filter has “{printable(name)}”, which is not one of {', '.join(VARIABLES)}{near}.")
         self._depth, within = _depth(plain)
         self._again = [each for each in self._variables if each in within]
         self._literals = plain.count(",")
@@ -91,7 +96,7 @@ class Expression:
 
         Raises:
             Unjudged: it would cost too much, or `variable` raises it.
-            BadQuery: it has a function that there is not, or is not a yes or no.
+            BadExpression: it has a function that there is not, or is not a yes or no.
         """
         known = {name: variable(name) for name in self._variables}
         if self._cost(known) > COST_MAX:
@@ -105,12 +110,12 @@ class Expression:
         except RuntimeError as error:
             missing = _UNDEFINED.search(str(error))
             if missing is not None:
-                raise BadQuery(f"The filter has no function “{printable(missing[1])}”.") from None
+                raise BadExpression(f"The filter has no function “{printable(missing[1])}”.") from None
             if "regex" in str(error):
-                raise BadQuery(f"The filter has a bad regular expression: {on_one_line(str(error))[:200]}") from None
+                raise BadExpression(f"The filter has a bad regular expression: {on_one_line(str(error))[:200]}") from None
             return False
         if not isinstance(found, bool):
-            raise BadQuery(f"The filter is {type(found).__name__} for a record, not true or false: compare it.")
+            raise BadExpression(f"The filter is {type(found).__name__} for a record, not true or false: compare it.")
         return found
 
     def _cost(self, known: dict[str, object]) -> int:

@@ -12,7 +12,7 @@ import base64
 import struct
 from typing import Any
 
-from barnabas.console.decoding.texts import is_readable
+from barnabas.decoding.texts import is_readable
 from barnabas.spark.decoding.bad_value import BadValue
 
 _DEPTH_MAX = 32

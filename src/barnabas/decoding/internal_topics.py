@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from barnabas.console.decoding.plain_data import plain
+from barnabas.decoding.plain_data import plain
 from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.message import Message, Struct

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from barnabas.console.decoding.decoded import Decoded
-from barnabas.console.decoding.texts import cut
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.texts import cut
 from barnabas.spark.decoding.bad_value import BadValue
 
 

@@ -13,7 +13,7 @@ import fastavro
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 
-from barnabas.console.decoding.framed_values import SILENCE_S, FramedValues
+from barnabas.decoding.framed_values import SILENCE_S, FramedValues
 from barnabas.schemas.errors import RegistryNotAvailable
 from barnabas.schemas.known_schemas import KnownSchemas
 from barnabas.schemas.registry import SchemaRegistry

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from barnabas.console.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
+from barnabas.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
 from barnabas.protocol import messages
 from barnabas.spark.decoding.bad_value import BadValue
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from barnabas.console.decoding.msgpack_values import from_msgpack
+from barnabas.decoding.msgpack_values import from_msgpack
 from barnabas.spark.decoding.bad_value import BadValue
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.console.search.expression import CHARACTERS_MAX, Expression, Unjudged
-from barnabas.console.search.query import BadQuery
+from barnabas.decoding.expression import CHARACTERS_MAX, BadExpression, Expression, Unjudged
 
 RECORD: dict[str, Any] = {
     "value": {
@@ -105,7 +104,7 @@ def test_only_the_parts_that_it_has_are_asked_for() -> None:
     ],
 )
 def test_what_cannot_be_read_is_one_sentence_with_its_place(text: str, sentence: str) -> None:
-    with pytest.raises(BadQuery) as found:
+    with pytest.raises(BadExpression) as found:
         Expression(text)
     assert sentence in str(found.value)
     assert "\n" not in str(found.value)
@@ -113,7 +112,7 @@ def test_what_cannot_be_read_is_one_sentence_with_its_place(text: str, sentence:
 
 
 def test_the_nearest_variable() -> None:
-    with pytest.raises(BadQuery, match="did you mean value"):
+    with pytest.raises(BadExpression, match="did you mean value"):
         Expression("valu.a == 1")
 
 
@@ -126,7 +125,7 @@ def test_the_nearest_variable() -> None:
     ],
 )
 def test_what_only_a_record_shows(text: str, sentence: str) -> None:
-    with pytest.raises(BadQuery, match=sentence):
+    with pytest.raises(BadExpression, match=sentence):
         holds(text)
 
 
@@ -166,5 +165,5 @@ def test_what_would_hold_the_interpreter_is_not_judged(text: str, elements: int,
 
 def test_long_and_deep_texts_do_not_end_the_process() -> None:
     for text in ("!" * 999 + "true", "1" + "+1" * 490 + " > 0", "-" * 900 + "1 < 2", "[[[[1]]]] == [[[[1]]]]"):
-        with contextlib.suppress(BadQuery):
+        with contextlib.suppress(BadExpression):
             holds(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.console.decoding.plain_data import plain
+from barnabas.decoding.plain_data import plain
 from barnabas.spark.decoding.bad_value import BadValue
 from barnabas.words.requirements import needed_by
 
@@ -16,7 +16,7 @@ def from_msgpack(data: bytes) -> Any:
         BadValue: it is not MessagePack.
         NotInstalled: the library is missing.
     """
-    with needed_by("MessagePack", "console"):
+    with needed_by("MessagePack", "decoding"):
         import msgpack
     try:
         return plain(msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_extension, timestamp=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.console.decoding.json_values import as_written, from_json
+from barnabas.decoding.json_values import as_written, from_json
 from barnabas.spark.decoding.bad_value import BadValue
 
 

@@ -19,13 +19,14 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from barnabas.console.decoding.decoded import NULL, Decoded
-from barnabas.console.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
-from barnabas.console.decoding.json_values import as_written, from_json
-from barnabas.console.decoding.msgpack_values import from_msgpack
-from barnabas.console.decoding.plain_data import as_json
-from barnabas.console.decoding.protobuf_fields import from_fields
-from barnabas.console.decoding.texts import as_base64, as_hex, as_text, is_readable
+from barnabas.decoding.decoded import NULL, Decoded
+from barnabas.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
+from barnabas.decoding.masks import Masks
+from barnabas.decoding.json_values import as_written, from_json
+from barnabas.decoding.msgpack_values import from_msgpack
+from barnabas.decoding.plain_data import as_json
+from barnabas.decoding.protobuf_fields import from_fields
+from barnabas.decoding.texts import as_base64, as_hex, as_text, is_readable
 from barnabas.schemas.source import SchemaSource
 from barnabas.spark.decoding.bad_value import BadValue
 from barnabas.spark.decoding.confluent_frame import FRAME_BYTES, split_frame
@@ -45,9 +46,11 @@ class Decoder:
 
     Args:
         source: the schemas by id; None without a registry.
+        masks: fields that nobody may see. The methods here decode what they get: who reads records masks them first.
     """
 
-    def __init__(self, source: SchemaSource | None = None) -> None:
+    def __init__(self, source: SchemaSource | None = None, masks: Masks | None = None) -> None:
+        self.masks = masks or Masks()
         self._source = source
         self._framed: Any = None
 
@@ -146,7 +149,7 @@ class Decoder:
     def _framed_values(self, source: SchemaSource) -> Any:
         if self._framed is None:
             with needed_by("decoding by schemas", "schemas"):
-                self._framed = import_module("barnabas.console.decoding.framed_values").FramedValues(source)
+                self._framed = import_module("barnabas.decoding.framed_values").FramedValues(source)
         return self._framed
 
     def _framed_format(self, parts: list[bytes]) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.console.decoding.avro_bounds import AvroBounds, bounds_of
+from barnabas.decoding.avro_bounds import AvroBounds, bounds_of
 from barnabas.spark.decoding.avro_schemas import AvroSchema, parsed_avro
 
 

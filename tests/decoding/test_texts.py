@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from barnabas.console.decoding.texts import as_base64, as_hex, as_text, cut, is_readable
+from barnabas.decoding.texts import as_base64, as_hex, as_text, cut, is_readable
 from barnabas.spark.decoding.bad_value import BadValue
 
 EURO = "a€" * 10
