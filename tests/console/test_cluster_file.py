@@ -51,9 +51,15 @@ def test_clusters_in_their_order(tmp_path: Path) -> None:
         ("masks = 1\n[clusters.a]", "write [[masks]]"),
         ("masks = [1]\n[clusters.a]", "mask 1: write [[masks]]"),
         ("[clusters.a]\n[[masks]]\ntopics = ['a']", "mask 1: fields must be a list of texts"),
-        ("[clusters.a]\n[[masks]]\ntopics = []\nfields = ['key']", "mask 1: topics must be a list of texts, and not empty"),
+        (
+            "[clusters.a]\n[[masks]]\ntopics = []\nfields = ['key']",
+            "mask 1: topics must be a list of texts, and not empty",
+        ),
         ("[clusters.a]\n[[masks]]\ntopic = ['a']", "mask 1: unknown setting topic; did you mean topics?"),
-        ("[clusters.a]\n[[masks]]\ntopics = ['a']\nfields = ['card']", "field card does not begin with key, value, headers"),
+        (
+            "[clusters.a]\n[[masks]]\ntopics = ['a']\nfields = ['card']",
+            "field card does not begin with key, value, headers",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, message: str) -> None:

@@ -32,7 +32,11 @@ def masked(records_broker: barnabas.Broker) -> Iterator[TestClient]:
     bootstrap = records_broker.bootstrap_servers
     create(bootstrap, "masked")
     key, headers = SECRET.encode(), [("token", SECRET.encode()), ("h", b"1")]
-    write(bootstrap, "masked", [Given(CARD, key, headers=headers), Given(b"not json " + key, key, headers=headers), Given(None, key)])
+    write(
+        bootstrap,
+        "masked",
+        [Given(CARD, key, headers=headers), Given(b"not json " + key, key, headers=headers), Given(None, key)],
+    )
     cluster = AskedCluster("local", lambda: Admin(bootstrap), Decoder(None, MASKS))
     with TestClient(Console([cluster]).app(), base_url="http://localhost") as client:
         yield client

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.decoding.decoded import Decoded
-from barnabas.decoding.decoder import SHOWN_BYTES, Decoder
 from barnabas.console.records import (
     CELL_CHARACTERS,
     decoded,
@@ -21,6 +19,8 @@ from barnabas.console.records import (
 )
 from barnabas.console.search.fetched import Found, State
 from barnabas.console.search.query import Query
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.decoder import SHOWN_BYTES, Decoder
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker

@@ -73,7 +73,9 @@ def test_a_duplicate_field_is_masked_too() -> None:
 
 
 def test_key_and_headers() -> None:
-    found = masked(("key.id", "headers.tok*"), None, key=b'{"id": 7}', headers=[("token", b"s"), ("h", b"1"), ("tok", None)])
+    found = masked(
+        ("key.id", "headers.tok*"), None, key=b'{"id": 7}', headers=[("token", b"s"), ("h", b"1"), ("tok", None)]
+    )
     assert found.key == b'{"id": "(masked)"}'
     assert found.value is None
     assert found.headers == [("token", b"(masked)"), ("h", b"1"), ("tok", None)]

@@ -62,7 +62,9 @@ def read_cluster_file(path: Path) -> list[ClusterEntry]:
     clusters = document.pop("clusters", {})
     masks = _masks(shown, document.pop("masks", []))
     if document:
-        raise BadClusterFile(f"{shown}: unknown table {printable(next(iter(document)))}; clusters are [clusters.NAME], masks [[masks]]")
+        raise BadClusterFile(
+            f"{shown}: unknown table {printable(next(iter(document)))}; clusters are [clusters.NAME], masks [[masks]]"
+        )
     if not isinstance(clusters, dict) or not clusters:
         raise BadClusterFile(f"{shown}: it has no cluster; write [clusters.NAME] with bootstrap-server")
     return [_entry(shown, path.parent, name, found)._replace(masks=masks) for name, found in clusters.items()]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from barnabas.cli.record_format import Headers, Shown, json_bytes, json_object
 from barnabas.console.asked import Asked
-from barnabas.decoding.decoded import Decoded
-from barnabas.decoding.decoder import SHOWN_BYTES, Decoder
 from barnabas.console.page import Cell, Grid
 from barnabas.console.search.fetched import Found
 from barnabas.console.search.query import Query
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.decoder import SHOWN_BYTES, Decoder
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.errors import RecordError
 from barnabas.words.printable import printable

@@ -21,8 +21,8 @@ from typing import Any
 
 from barnabas.decoding.decoded import NULL, Decoded
 from barnabas.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
-from barnabas.decoding.masks import Masks
 from barnabas.decoding.json_values import as_written, from_json
+from barnabas.decoding.masks import Masks
 from barnabas.decoding.msgpack_values import from_msgpack
 from barnabas.decoding.plain_data import as_json
 from barnabas.decoding.protobuf_fields import from_fields

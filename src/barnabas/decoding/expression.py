@@ -80,7 +80,9 @@ class Expression:
         for name in self._program.variables():
             if name not in VARIABLES and name not in bound:
                 near = did_you_mean(name, VARIABLES)
-                raise BadExpression(f"The filter has “{printable(name)}”, which is not one of {', '.join(VARIABLES)}{near}.")
+                raise BadExpression(
+                    f"The filter has “{printable(name)}”, which is not one of {', '.join(VARIABLES)}{near}."
+                )
         self._depth, within = _depth(plain)
         self._again = [each for each in self._variables if each in within]
         self._literals = plain.count(",")
@@ -112,7 +114,9 @@ class Expression:
             if missing is not None:
                 raise BadExpression(f"The filter has no function “{printable(missing[1])}”.") from None
             if "regex" in str(error):
-                raise BadExpression(f"The filter has a bad regular expression: {on_one_line(str(error))[:200]}") from None
+                raise BadExpression(
+                    f"The filter has a bad regular expression: {on_one_line(str(error))[:200]}"
+                ) from None
             return False
         if not isinstance(found, bool):
             raise BadExpression(f"The filter is {type(found).__name__} for a record, not true or false: compare it.")

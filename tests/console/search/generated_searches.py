@@ -19,12 +19,12 @@ from confluent_kafka import Producer
 
 from barnabas.client.admin import EARLIEST, Admin, NewTopic, TopicPartition, result
 from barnabas.client.partitioner import partition_for
-from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.query import Query
 from barnabas.console.search.search import Limits, Outcome, run
 from barnabas.console.search.span import PartitionSpan
 from barnabas.console.search.verdict import verdict_of
+from barnabas.decoding.decoder import Decoder
 from tests.console.search.log_on_disk import Log, OnDisk, Region, in_order, log_on_disk
 
 PATIENCE_SECONDS = 60

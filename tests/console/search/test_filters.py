@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.fetched import Found, State
 from barnabas.console.search.filters import Filters
 from barnabas.console.search.query import Query
+from barnabas.decoding.decoder import Decoder
 from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import Record

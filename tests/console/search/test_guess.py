@@ -6,10 +6,10 @@ import msgpack
 
 import barnabas
 from barnabas.client.admin import Admin
-from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.guess import with_formats
 from barnabas.console.search.query import Query
 from barnabas.console.search.search import run
+from barnabas.decoding.decoder import Decoder
 from tests.console.writing import Given, create, write
 
 

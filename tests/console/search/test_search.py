@@ -11,11 +11,11 @@ import pytest
 import barnabas
 from barnabas.client.admin import Admin, NewTopic, TopicPartition
 from barnabas.client.errors import ClientError
-from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.search.search import Limits, Outcome, Stop, run
 from barnabas.console.search.verdict import verdict_of
+from barnabas.decoding.decoder import Decoder
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from tests.console.writing import create, numbered, write
 

@@ -14,7 +14,6 @@ from barnabas.cli.wording import listed
 from barnabas.client.admin import Admin
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS
 from barnabas.console.asked import Asked
-from barnabas.decoding.decoder import FORMATS
 from barnabas.console.page import Field, Form, Link, Page, Section, failed_section, grid
 from barnabas.console.records import grid_of, object_of
 from barnabas.console.search.cursor import Cursor
@@ -22,6 +21,7 @@ from barnabas.console.search.guess import formats_of, with_formats
 from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.search.search import Outcome, run
 from barnabas.console.search.verdict import verdict_of
+from barnabas.decoding.decoder import FORMATS
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.words.requirements import NotInstalled
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from barnabas.cli.output import Table, json_name
 from barnabas.client.admin import Admin
 from barnabas.console.asked import Asked
-from barnabas.decoding.decoded import Decoded
-from barnabas.decoding.decoder import SHOWN_BYTES
 from barnabas.console.page import Link, Page, Section, failed_section, grid
 from barnabas.console.records import decoded, details_of, object_of, record_link, time_text
 from barnabas.console.search.fetched import Found
@@ -16,6 +14,8 @@ from barnabas.console.search.guess import formats_of
 from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.search.search import run
 from barnabas.console.search.verdict import verdict_of
+from barnabas.decoding.decoded import Decoded
+from barnabas.decoding.decoder import SHOWN_BYTES
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 

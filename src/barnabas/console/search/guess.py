@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from barnabas.client.admin import Admin
-from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.fetched import Found
 from barnabas.console.search.query import Query
 from barnabas.console.search.search import Limits, run
+from barnabas.decoding.decoder import Decoder
 
 _RECORDS = 20
 _LIMITS = Limits(seconds=1.0, bytes=8 * 1024 * 1024)

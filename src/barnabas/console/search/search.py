@@ -18,13 +18,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.client.admin import Admin
-from barnabas.decoding.decoder import Decoder
 from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.fetched import Found
 from barnabas.console.search.filters import Filters
 from barnabas.console.search.partition_scan import FETCH_BYTES, PartitionScan, TopicIsGone
 from barnabas.console.search.query import Query
 from barnabas.console.search.span import PartitionSpan, chosen_partitions, spans_of_query, topic_of
+from barnabas.decoding.decoder import Decoder
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _RECORDS_BETWEEN_LOOKS = 64
