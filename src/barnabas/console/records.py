@@ -89,12 +89,12 @@ def object_of(found: Found, query: Query, decoder: Decoder) -> dict[str, object]
             headers,
         )
     )
-    says = {"key_format": key.format, "value_format": value.format}
-    for name, part in (("key", key), ("value", value)):
-        if part.format not in ("text", "hex", "base64", "null", "control"):
-            says[f"{name}_data"] = part.data  # type: ignore[assignment]
-        if part.note is not None:
-            says[f"{name}_note"] = part.note
+    says: dict[str, object] = {"key_format": key.format, "value_format": value.format}
+    for name, shown in (("key", key), ("value", value)):
+        if shown.format not in ("text", "hex", "base64", "null", "control"):
+            says[f"{name}_data"] = shown.data
+        if shown.note is not None:
+            says[f"{name}_note"] = shown.note
     return {**base, **details_of(found), **says, **cut}
 
 

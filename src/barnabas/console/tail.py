@@ -46,13 +46,14 @@ class Tail:
         self._interval_s = interval_s
         self._clock = clock
         self._latest: deque[Found] = deque(maxlen=query.limit)
+        self._topic_id = b""
         self._begins: dict[int, int] | None = None
 
     def __repr__(self) -> str:
         return f"<Tail {self._query.topic} records={len(self._latest)}>"
 
     async def sections(self) -> AsyncGenerator[list[Section]]:
-        """Yield the sections of the page again whenever there are new records, and once when it cannot go on."""
+        """Yield the sections of the page again whenever there are new records; and why there are none, each time the cluster is asked."""
         while True:
             began_s = self._clock()
             try:
@@ -66,8 +67,6 @@ class Tail:
             else:
                 if is_new:
                     yield self._sections(outcome)
-                if outcome.is_deleted:
-                    return
             await asyncio.sleep(max(self._interval_s, _PAUSE_FOR_EACH_SECOND * (self._clock() - began_s)))
 
     def _sections(self, outcome: Outcome) -> list[Section]:
@@ -81,6 +80,9 @@ class Tail:
             return self._begin(admin), True
         following = replace(self._query, order="oldest", limit=LIMIT_MAX)
         outcome = run(admin, following, decoder, now_ms, begins=self._begins)
+        if outcome.topic_id != self._topic_id:
+            # Another topic has the name now, and offsets of its own.
+            return self._begin(admin), True
         self._begins |= {each.partition: each.position for each in outcome.spans if each.is_known}
         self._latest.extendleft(outcome.found)
         self._learn()
@@ -91,6 +93,7 @@ class Tail:
         if self._query.filter:
             self._query = with_formats(admin, self._query, decoder, now_ms)
         outcome = run(admin, self._query, decoder, now_ms, limits=_FIRST)
+        self._topic_id = outcome.topic_id
         self._begins = {each.partition: each.end for each in outcome.spans if each.is_known}
         self._latest.clear()
         self._latest.extend(outcome.found)

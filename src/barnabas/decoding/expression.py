@@ -126,7 +126,8 @@ class Expression:
         counts = {name: _elements(each, COST_MAX) for name, each in known.items()}
         elements: int = max(1, self._literals + sum(counts.values()))
         again: int = max(1, sum(counts[name] for name in self._again))
-        return again * elements ** min(max(1, self._depth), _DEPTH_MAX)
+        depth = min(max(1, self._depth), _DEPTH_MAX)
+        return again * int(elements**depth)
 
 
 def _elements(data: Any, most: int) -> int:

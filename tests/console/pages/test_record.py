@@ -64,8 +64,9 @@ def test_the_bytes_as_a_file(kept: barnabas.Broker, records_browser: TestClient)
 def test_nulls_bytes_and_lines(kept: barnabas.Broker, records_browser: TestClient) -> None:
     assert "The value is null." in html(records_browser, "record", **asked(1))
     assert "ff00" in html(records_browser, "record", **asked(2))
+    assert "line\nline &lt;i&gt;\\x1b[31m" in html(records_browser, "record", **asked(3, value_as="text"))
     page = html(records_browser, "record", **asked(3, value_as="json"))
-    assert "line\nline &lt;i&gt;\\x1b[31m" in page
+    assert b"line\nline <i>".hex() in page
     assert "Shown so, because it is not JSON" in page
 
 

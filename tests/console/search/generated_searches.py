@@ -32,7 +32,9 @@ ORDERS, LATEST = "orders", "latest"
 PARTITIONS = {ORDERS: 3, LATEST: 2}
 _KEYS = [f"k{number}" for number in range(12)]
 _CODECS = ("none", "gzip", "lz4", "zstd", "snappy")
+_ANY_TIME = {"message.timestamp.after.max.ms": str(2**62)}
 _COMPACTED = {
+    **_ANY_TIME,
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.01",
     "min.compaction.lag.ms": "0",
@@ -64,7 +66,8 @@ class Shop:
     """Two topics and those who write them.
 
     Args:
-        now_ms: records are of the day before.
+        now_ms: records are of this time and later, so that each round's are later than the markers of the rounds before: a segment
+            that begins with a marker ends, too.
     """
 
     def __init__(self, bootstrap: str, data_dir: Path, dice: random.Random, now_ms: int) -> None:
@@ -73,7 +76,7 @@ class Shop:
         self.admin = Admin(bootstrap)
         self._bootstrap = bootstrap
         self.now_ms = now_ms
-        self._time_ms = now_ms - 86_400_000
+        self._time_ms = now_ms
         self._number = 0
         self._plain = {codec: self._producer({"compression.type": codec}) for codec in _CODECS}
         self._transactional = [self._producer({"transactional.id": f"t{each}"}) for each in range(2)]
@@ -89,7 +92,7 @@ class Shop:
         """Create the topics, and write until compaction has removed something."""
         self.admin.create_topics(
             [
-                NewTopic(ORDERS, PARTITIONS[ORDERS], 1, configs={"retention.ms": "-1"}),
+                NewTopic(ORDERS, PARTITIONS[ORDERS], 1, configs={"retention.ms": "-1", **_ANY_TIME}),
                 NewTopic(LATEST, PARTITIONS[LATEST], 1, configs=_COMPACTED),
             ]
         )
@@ -178,8 +181,7 @@ def drawn_query(dice: random.Random, now_ms: int) -> Query:
     """Return a query."""
     topic = dice.choice((ORDERS, LATEST))
     key = dice.choice(_KEYS) if dice.random() < 0.3 else None
-    day_ms = now_ms - 86_400_000
-    since, until = sorted(dice.sample(range(day_ms, day_ms + 4_000_000), 2))
+    since, until = sorted(dice.sample(range(now_ms, now_ms + 4_000_000), 2))
     return Query(
         topic=topic,
         offset=dice.choice(("", "", "start", "+5", "-20", "7:40", ":-3", "0:end", "s@" + str(since))),

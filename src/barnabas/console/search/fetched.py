@@ -28,7 +28,6 @@ from barnabas.records.record_batch import BatchHeader, iter_batches
 DECOMPRESSED_BYTES_MAX = 64 * 1024 * 1024
 """A batch that opens into more is damaged for a search: a few bytes may claim gigabytes."""
 _LAST_FETCH_BY_NAME = 12
-_WAIT_MS = 500
 
 
 class State(Enum):
@@ -120,8 +119,9 @@ def fetch(
         else request_class.FetchTopic(topic_id=topic_id, partitions=[asked])
     )
     request = request_class(
-        max_wait_ms=_WAIT_MS,
-        min_bytes=1,
+        # What is wanted is there, or compaction has removed it: there is nothing to wait for.
+        max_wait_ms=0,
+        min_bytes=0,
         max_bytes=most_bytes,
         isolation_level=READ_COMMITTED if decided else READ_UNCOMMITTED,
         topics=[topic],

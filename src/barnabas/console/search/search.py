@@ -60,6 +60,7 @@ class Outcome:
     """What one page of a search found and read.
 
     Attributes:
+        topic_id: of the topic that was read.
         found: the records, in order.
         spans: how far each partition was read, the pages before included.
         query: the query with fixed times, for the next page.
@@ -72,6 +73,7 @@ class Outcome:
     """
 
     query: Query
+    topic_id: bytes
     stop: Stop
     spans: list[PartitionSpan]
     found: list[Found] = field(default_factory=list)
@@ -115,10 +117,10 @@ def run(
         partitions = chosen_partitions(query, topic)
         cursor = Cursor(topic_id, 0, 0, 0, spans_of_query(admin, query, now_ms, partitions, begins))
     elif cursor.topic_id != topic_id:
-        return Outcome(query, Stop.END, cursor.spans, found_before=cursor.found, is_deleted=True)
+        return Outcome(query, topic_id, Stop.END, cursor.spans, found_before=cursor.found, is_deleted=True)
     filters.unjudged, filters.hidden = cursor.unjudged, cursor.hidden
     spans = [replace(each) for each in cursor.spans]
-    outcome = Outcome(query.fixed(now_ms), Stop.END, spans, found_before=cursor.found)
+    outcome = Outcome(query.fixed(now_ms), topic_id, Stop.END, spans, found_before=cursor.found)
     search = _Search(admin, query, topic_id, outcome, filters, decoder, limits, clock)
     try:
         search.read()
