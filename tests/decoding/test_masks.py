@@ -14,9 +14,7 @@ from barnabas.records.record import Record
 
 def masked(fields: tuple[str, ...], value: bytes | None, value_as: str = "", **others: Any) -> Record:
     record = Record(**({"offset": 0, "timestamp": 0, "key": b"k", "value": value, "headers": []} | others))
-    mask = Masks([MaskRule(("orders",), fields)]).of("orders")
-    assert mask is not None
-    return mask.masked(record, "orders", Decoder(), "", value_as)
+    return Decoder(None, Masks([MaskRule(("orders",), fields)])).masked("orders", record, "", value_as)
 
 
 def value_of(fields: tuple[str, ...], data: object) -> Any:

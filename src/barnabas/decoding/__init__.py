@@ -1,4 +1,4 @@
-"""What the bytes of keys and values say: for people as text, for filters as data.
+"""The meaning of the bytes of keys and values: for people as text, for filters as data.
 
 | module | holds |
 |---|---|
@@ -13,7 +13,7 @@
 | `plain_data` | what decoders return, as JSON has it |
 | `expression` | filters in CEL over a decoded record |
 | `record_variables` | what such a filter may ask about a record |
-| `masks` | fields that nobody may see |
+| `masks` | fields that are hidden from everybody |
 
 Bytes come from outside. A value that is too large or not of its format is shown as text or hex, with a sentence why. No value ends a
 search, holds the interpreter for long, or takes much more memory than it has bytes.

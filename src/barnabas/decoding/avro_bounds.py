@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class AvroBounds(NamedTuple):
-    """What a schema allows.
+    """The values that a schema allows.
 
     Attributes:
         has_free_elements: a list or map may have elements without bytes.

@@ -22,11 +22,12 @@ from typing import Any
 from barnabas.decoding.decoded import NULL, Decoded
 from barnabas.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
 from barnabas.decoding.json_values import as_written, from_json
-from barnabas.decoding.masks import Masks
+from barnabas.decoding.masks import Masks, masked_bytes
 from barnabas.decoding.msgpack_values import from_msgpack
 from barnabas.decoding.plain_data import as_json
 from barnabas.decoding.protobuf_fields import from_fields
 from barnabas.decoding.texts import as_base64, as_hex, as_text, is_readable
+from barnabas.records.record import Record
 from barnabas.schemas.source import SchemaSource
 from barnabas.spark.decoding.bad_value import BadValue
 from barnabas.spark.decoding.confluent_frame import FRAME_BYTES, split_frame
@@ -46,7 +47,7 @@ class Decoder:
 
     Args:
         source: the schemas by id; None without a registry.
-        masks: fields that nobody may see. The methods here decode what they get: who reads records masks them first.
+        masks: hidden fields. `key` and `value` decode what they get: a reader of records calls `masked` first.
     """
 
     def __init__(self, source: SchemaSource | None = None, masks: Masks | None = None) -> None:
@@ -81,6 +82,23 @@ class Decoder:
             except BadValue as error:
                 return _as_it_is(data, most)._replace(note=str(error))
         return self._part(data, format, most)
+
+    def masked(self, topic: str, record: Record, key_as: str, value_as: str) -> Record:
+        """Return a record without the fields that its topic's mask hides.
+
+        Args:
+            key_as, value_as: how its parts are decoded; empty to guess each.
+        """
+        mask = self.masks.of(topic)
+        if mask is None:
+            return record
+        key, value = record.key, record.value
+        if key is not None and mask.key:
+            key = masked_bytes(self.key(topic, key, key_as or self.guess(topic, [key]), None), mask.key)
+        if value is not None and mask.value:
+            value_as = value_as or self.guess(topic, [value])
+            value = masked_bytes(self.value(topic, record.key, value, value_as, None), mask.value)
+        return record._replace(key=key, value=value, headers=mask.masked_headers(record.headers))
 
     def guess(self, topic: str, parts: Iterable[bytes | None]) -> str:
         """Return the format that fits some keys or values of a topic; empty for an internal topic."""

@@ -172,7 +172,7 @@ def _misread(text: str, error: str) -> str:
     if found is None:
         return f"The filter cannot be read: {on_one_line(error)[:200]}"
     line, column, reason = int(found[1]), int(found[2]), found[3].removeprefix("Syntax error: ")
-    # The list of all that could stand there helps nobody.
+    # The list of all tokens that could stand there is of no help.
     reason = re.sub(r" expecting \{.*", "", reason).replace("'<EOF>'", "its end")
     lines = text.splitlines()
     place = f"character {column}" if len(lines) <= 1 else f"line {line}, character {column}"

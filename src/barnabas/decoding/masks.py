@@ -1,4 +1,4 @@
-"""Masks: fields of records that nobody may see.
+"""Masks: fields of records that are hidden from everybody.
 
     MaskRule(topics=("orders", "payments-*"), fields=("value.card.number", "key", "headers.token"))
 
@@ -6,7 +6,7 @@ A rule names topics by patterns in the manner of a shell (`*`, `?`, `[ab]`), and
 `headers`; each further name is such a pattern, too, and may stand in any element of a list. Everything behind `headers.` is the pattern of
 one name.
 
-A masked part is decoded, its fields are replaced, and it is written again as JSON; so whatever reads the record later, also a filter, sees
+A masked part is decoded (`Decoder.masked`), its fields are replaced, and it is written again as JSON; so whatever reads the record later, also a filter, sees
 only that. A part that cannot be decoded, or that has no fields, is masked as a whole: a mask never depends on what a producer wrote. A
 null stays null.
 """
@@ -16,12 +16,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from barnabas.records.record import Headers, Record
-
-if TYPE_CHECKING:
-    from barnabas.decoding.decoder import Decoder
+from barnabas.decoding.decoded import Decoded
+from barnabas.records.record import Headers
 
 MASKED = "(masked)"
 _PARTS = ("key", "value", "headers")
@@ -53,22 +51,8 @@ class TopicMask(NamedTuple):
         """Return whether the values of a header are masked."""
         return any(fnmatchcase(name, each) for each in self.headers)
 
-    def masked(self, record: Record, topic: str, decoder: Decoder, key_as: str, value_as: str) -> Record:
-        """Return a record with its fields masked.
-
-        Args:
-            key_as, value_as: how its parts are decoded; empty to guess each.
-        """
-        key, value = record.key, record.value
-        if key is not None and self.key:
-            found = decoder.key(topic, key, key_as or decoder.guess(topic, [key]), None)
-            key = _written(MASKED if found.note is not None else found.data, self.key)
-        if value is not None and self.value:
-            found = decoder.value(topic, record.key, value, value_as or decoder.guess(topic, [value]), None)
-            value = _written(MASKED if found.note is not None else found.data, self.value)
-        return record._replace(key=key, value=value, headers=self._headers(record.headers))
-
-    def _headers(self, headers: Headers) -> Headers:
+    def masked_headers(self, headers: Headers) -> Headers:
+        """Return headers with the values of hidden ones replaced."""
         return [
             (name, value if value is None or not self.hides_header(name) else MASKED.encode())
             for name, value in headers
@@ -119,9 +103,10 @@ class Masks:
         )
 
 
-def _written(data: Any, paths: Sequence[_Path]) -> bytes:
+def masked_bytes(found: Decoded, paths: Sequence[_Path]) -> bytes:
+    """Return a part with its fields masked, as JSON; all of it if it could not be decoded."""
     try:
-        text = json.dumps(_masked(data, paths), ensure_ascii=False)
+        text = json.dumps(MASKED if found.note is not None else _masked(found.data, paths), ensure_ascii=False)
     except RecursionError:
         text = json.dumps(MASKED)
     return text.encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""What decoders return, as JSON has it: bytes, times and large numbers become text."""
+"""The results of decoders, as JSON has them: bytes, times and large numbers become text."""
 
 from __future__ import annotations
 

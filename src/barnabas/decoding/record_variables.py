@@ -1,4 +1,4 @@
-"""What an expression may ask about a record: its parts decoded, and where it is.
+"""The variables that an expression has of a record: its parts decoded, and where it is.
 
 A record is decoded only as far as the expression asks.
 """

@@ -14,7 +14,7 @@ from barnabas.protocol.errors import ErrorCode, error_for
 
 
 def outcome(*spans: PartitionSpan, **fields: Any) -> Outcome:
-    return Outcome(Query("t", order="oldest"), fields.pop("stop", Stop.END), list(spans), **fields)
+    return Outcome(Query("t", order="oldest"), bytes(16), fields.pop("stop", Stop.END), list(spans), **fields)
 
 
 def span(**fields: Any) -> PartitionSpan:

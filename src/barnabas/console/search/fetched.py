@@ -31,7 +31,7 @@ _LAST_FETCH_BY_NAME = 12
 
 
 class State(Enum):
-    """What the transactions say of a record; one outside of transactions is committed."""
+    """The outcome of a record's transaction; a record outside of transactions is committed."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What stands at one or more offsets.
+    """The content of one or more offsets.
 
     Attributes:
         first, last: its offsets.
@@ -119,7 +119,7 @@ def fetch(
         else request_class.FetchTopic(topic_id=topic_id, partitions=[asked])
     )
     request = request_class(
-        # What is wanted is there, or compaction has removed it: there is nothing to wait for.
+        # The wanted records are there, or compaction has removed them: there is nothing to wait for.
         max_wait_ms=0,
         min_bytes=0,
         max_bytes=most_bytes,

@@ -33,7 +33,7 @@ class BadQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to find, in the words of the one who asks.
+    """A search, in the words of its user.
 
     Attributes:
         topic: where.

@@ -57,7 +57,7 @@ class Stop(Enum):
 
 @dataclass(slots=True)
 class Outcome:
-    """What one page of a search found and read.
+    """The result of one page of a search.
 
     Attributes:
         topic_id: of the topic that was read.
@@ -160,7 +160,6 @@ class _Search:
         self._outcome = outcome
         self._filters = filters
         self._decoder = decoder
-        self._mask = decoder.masks.of(query.topic)
         self._most_bytes = limits.bytes
         self._clock = clock
         self._deadline_s = clock() + limits.seconds
@@ -207,12 +206,10 @@ class _Search:
             self._queue(scan)
 
     def _masked(self, found: Found) -> Found:
-        if self._mask is None or found.batch.is_control:
+        if found.batch.is_control:
             return found
         query = self._query
-        return found._replace(
-            record=self._mask.masked(found.record, query.topic, self._decoder, query.key_as, query.value_as)
-        )
+        return found._replace(record=self._decoder.masked(query.topic, found.record, query.key_as, query.value_as))
 
     def _queue(self, scan: PartitionScan) -> None:
         if scan.head() is None:

@@ -1,4 +1,4 @@
-"""What a search has read, and what not: in sentences, and for programs."""
+"""The part of the range that a search has read, and has not read: in sentences, and for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from barnabas.console.search.span import PartitionSpan
 
 
 class Verdict(NamedTuple):
-    """What was read.
+    """The part of a range that was read.
 
     Attributes:
         is_complete: every offset of the range was read, and every record was judged.
