@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +19,7 @@ ADDRESS = "/clusters/local/messages/export."
 
 
 @pytest.fixture(scope="module")
-def filled(records_broker: barnabas.Broker) -> Iterator[barnabas.Broker]:
+def filled(records_broker: barnabas.Broker) -> barnabas.Broker:
     create(records_broker.bootstrap_servers, "exported", 2)
     write(records_broker.bootstrap_servers, "exported", [*numbered(700), *numbered(20, 1)])
     create(records_broker.bootstrap_servers, "formulas")

@@ -9,11 +9,12 @@ import pytest
 
 from barnabas.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
 from barnabas.protocol import messages
+from barnabas.protocol.message import Message
 from barnabas.spark.decoding.bad_value import BadValue
 
 
-def written(number: int, message: messages.Message, version: int = 0) -> bytes:
-    return struct.pack(">h", number) + message.encode(version)
+def written(number: int, message: Message, version: int = 0) -> bytes:
+    return struct.pack(">h", number) + bytes(message.encode(version))
 
 
 def test_a_committed_offset() -> None:

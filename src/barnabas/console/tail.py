@@ -1,8 +1,8 @@
 """The live end of a topic: the records that pass a search's filters, as they arrive.
 
 A tail begins with the newest records, and then reads what was appended since its last look, from where that ended. Without an end of its
-own it reads forwards only, so each record is read a single time, however long it runs. The pause between two looks is ten times as long as a
-look took, at least a second.
+own it reads forwards only, so each record is read a single time, however long it runs. The pause between two looks is ten times as long as
+a look took, at least a second.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One part of a record decoded: in the format that a page asks for, or in the one that fits the topic.
+"""One part of a record decoded: in the format that a page asks for, or in the format that fits the topic.
 
 | format | is |
 |---|---|

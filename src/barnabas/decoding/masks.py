@@ -6,9 +6,9 @@ A rule names topics by patterns in the manner of a shell (`*`, `?`, `[ab]`), and
 `headers`; each further name is such a pattern, too, and may stand in any element of a list. Everything behind `headers.` is the pattern of
 one name.
 
-A masked part is decoded (`Decoder.masked`), its fields are replaced, and it is written again as JSON; so whatever reads the record later, also a filter, sees
-only that. A part that cannot be decoded, or that has no fields, is masked as a whole: a mask never depends on what a producer wrote. A
-null stays null.
+A masked part is decoded (`Decoder.masked`), its fields are replaced, and it is written again as JSON; so whatever reads the record later,
+also a filter, sees only that. A part that cannot be decoded, or that has no fields, is masked as a whole: a mask never depends on what a
+producer wrote. A null stays null.
 """
 
 from __future__ import annotations

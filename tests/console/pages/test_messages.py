@@ -5,7 +5,6 @@ from __future__ import annotations
 import html as entities
 import json
 import shlex
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ HOSTILE = b"<script>alert('\"1\"')</script>\x1b[31m"
 
 
 @pytest.fixture(scope="module")
-def shop(records_broker: barnabas.Broker) -> Iterator[barnabas.Broker]:
+def shop(records_broker: barnabas.Broker) -> barnabas.Broker:
     bootstrap = records_broker.bootstrap_servers
     create(bootstrap, "shop", 2)
     write(bootstrap, "shop", [*numbered(30), *numbered(30, 1)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from starlette.testclient import TestClient
 
@@ -15,7 +13,7 @@ LARGE = b'{"text": "' + b"x" * 200_000 + b'"}'
 
 
 @pytest.fixture(scope="module")
-def kept(records_broker: barnabas.Broker) -> Iterator[barnabas.Broker]:
+def kept(records_broker: barnabas.Broker) -> barnabas.Broker:
     create(records_broker.bootstrap_servers, "kept")
     records = [
         Given(LARGE, b"k", headers=[("h", b"<b>"), ("raw", b"\xff"), ("none", None)]), Given(None, b"\x00\x01"), Given(b"\xff\x00"),

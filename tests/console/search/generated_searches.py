@@ -167,7 +167,9 @@ class Shop:
             key = self.dice.choice(_KEYS).encode()
             is_tombstone = topic == LATEST and self.dice.random() < 0.1
             value = None if is_tombstone else json.dumps({"n": self._number}).encode()
-            headers = [("h", str(self.dice.randrange(3)).encode())] if self.dice.random() < 0.5 else None
+            headers: list[tuple[str, str | bytes | None]] | None = None
+            if self.dice.random() < 0.5:
+                headers = [("h", str(self.dice.randrange(3)).encode())]
             # Times go back now and then.
             timestamp = self._time_ms + self.dice.randrange(-30_000, 30_000) if topic == ORDERS else self._time_ms
             partition = partition_for(key, PARTITIONS[topic])

@@ -34,13 +34,13 @@ class MemoryLog:
     Attributes:
         start: the log start offset.
         failures: what the next fetches raise, the first one first.
-        bytes: that fetches returned.
+        fetched: bytes that fetches returned.
     """
 
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
     failures: list[KafkaError] = field(default_factory=list)
-    bytes: int = 0
+    fetched: int = 0
 
     def add(self, offset: int, count: int, *, value: bytes = b"v", timestamps: list[int] | None = None) -> None:
         """Append a batch; what was between the last one and its offset is a gap."""
@@ -74,7 +74,7 @@ class MemoryLog:
             found += batch
         if not found and self.end < below:
             raise error_for(ErrorCode.REQUEST_TIMED_OUT)
-        self.bytes += len(found)
+        self.fetched += len(found)
         return Fetched(memoryview(found), {}, decided, self.start)
 
     def list_offsets(self, cluster: Any, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:

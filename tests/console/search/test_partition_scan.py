@@ -14,7 +14,8 @@ BOTH_WAYS = pytest.mark.parametrize("newest_first", [False, True])
 
 
 def drawn(dice: random.Random) -> tuple[MemoryLog, list[int]]:
-    log, offsets, offset = MemoryLog(), [], 0
+    log, offset = MemoryLog(), 0
+    offsets: list[int] = []
     for _ in range(dice.randrange(1, 40)):
         offset += dice.choice((0, 0, 0, 1, 30, 300))
         count = dice.choice((1, 2, 5, 200))
