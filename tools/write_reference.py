@@ -24,7 +24,7 @@ This page is generated from the docstrings: `make docs`. What it does not name m
 line there is [a page of its own](cli.md), for settings [another](configuration.md).
 """
 FIXTURES = (
-    "barnabas", "barnabas_config", "barnabas_security", "barnabas_broker",
+    "barnabas", "barnabas_config", "barnabas_security", "barnabas_broker", "barnabas_registry",
     "barnabas_cluster", "barnabas_cluster_config", "barnabas_cluster_brokers",
 )  # fmt: skip
 VALUES = (
