@@ -14,7 +14,6 @@ import click
 from barnabas.cli.isolation import ISOLATION_LEVELS, isolation_option
 from barnabas.cli.offset_grammar import END, START, Range, parse_offsets
 from barnabas.cli.progress import on_terminal, output_is_a_file, shown
-from barnabas.cli.record_format import printer
 from barnabas.cli.session import Session, complete_topics, session_options_of_consume
 from barnabas.cli.spans import partition_counts, spans_of
 from barnabas.cli.wording import as_typed, counted
@@ -89,9 +88,12 @@ def consume(
         raise click.UsageError("Missing argument 'TOPIC…'.")
     if offsets and from_beginning:
         raise click.UsageError("--from-beginning and --offset contradict each other.")
+    # Completion does without the library; and if it is missing, that is said before a broker is asked.
+    from barnabas.cli import consumer_run, record_printer
+
     try:
         wanted = parse_offsets(offsets, time.time_ns() // 1_000_000)
-        show = printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
+        show = record_printer.printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
         chosen = _numbers(partitions)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -105,9 +107,6 @@ def consume(
         settings |= {"group.id": "barnabas-consume", "enable.auto.commit": False, "auto.offset.reset": "error"}
     else:
         settings |= {"group.id": group, "auto.offset.reset": _reset_policy(wanted, bool(offsets))}
-    # Completion does without the library; and if it is missing, that is said before a broker is asked.
-    from barnabas.cli.consumer_run import opened
-
     # Ask first, with our own client: its errors for a missing broker or topic are clear.
     bounds = {}
     with session.admin() as admin:
@@ -118,7 +117,7 @@ def consume(
             partition_counts(admin, names)
             if (offsets or from_beginning) and on_terminal():
                 _note_committed(admin, group, names)
-    with opened(session, extra, settings) as run:
+    with consumer_run.opened(session, extra, settings) as run:
         if group is None:
             run.assign(bounds)
         else:
