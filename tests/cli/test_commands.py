@@ -50,7 +50,7 @@ def test_what_there_is() -> None:
         "cut diff", "cut list", "cut show", "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show",
         "group delete", "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why",
         "lake audit", "lake compact", "lake vacuum", "mirror", "perf consume", "perf latency", "perf produce", "plan",
-        "produce", "quota delete", "quota list", "quota set", "replay", "schemas pull", "spark orphans", "spark status",
+        "produce", "profile add", "profile list", "profile remove", "profile show", "profile use", "quota delete", "quota list", "quota set", "replay", "schemas pull", "spark orphans", "spark status",
         "sql", "token create", "token describe", "token expire", "token renew",
         "topic alter", "topic audit", "topic configs", "topic create", "topic delete", "topic describe",
         "topic export", "topic grow", "topic import", "topic list",

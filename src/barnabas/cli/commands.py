@@ -51,6 +51,7 @@ COMMANDS = {
     "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit, compact, vacuum."),
     "schemas": Command("barnabas.cli.schemas:schemas", "Schemas of a registry, in a folder: pull."),
     "cert": Command("barnabas.cli.cert:cert", "Certificates for development."),
+    "profile": Command("barnabas.cli.profile:profile", "Named clusters: add, list, use, remove."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 

@@ -25,6 +25,7 @@ from barnabas.cli.session import Session, complete_topics, session_options_of_pr
 from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.wording import as_typed, were
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.words.printable import printable
 
 if TYPE_CHECKING:
     from barnabas.cli.producer_run import ProducerRun
@@ -134,7 +135,8 @@ def produce(
         return
     if typed and on_terminal():
         by_line = template is None and delimiter == "\\n"
-        click.echo(f"type records{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
+        where = "" if session.profile is None else f" for profile {printable(session.profile)}"
+        click.echo(f"type records{where}{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
     _send(run, lambda: run.send_all(common.complete(read(source)), typed=typed), typed=typed)
 
 

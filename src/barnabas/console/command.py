@@ -18,7 +18,7 @@ from barnabas.cli.session import Session, bootstrap_option, read_command_config
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import format_address, parse_bootstrap
 from barnabas.console.asked_cluster import AskedCluster
-from barnabas.console.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
+from barnabas.client.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
 from barnabas.console.logins import Logins
 from barnabas.console.password_file import SALT_BYTES, BadPasswordFile, line_of
 from barnabas.http_access import BadTokenFile

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.console.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
+from barnabas.client.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
 
 GOOD = """
 [clusters.production]

@@ -9,7 +9,7 @@
     timeout-ms = 2000
 
 `command-config` is a client's properties file, as the commands have it; a relative path begins at the folder of the TOML file. The clusters
-are shown in the order of the file.
+are shown in the order of the file. The console reads such a file, and the profiles of the command line are one.
 """
 
 from __future__ import annotations
@@ -43,17 +43,39 @@ def read_cluster_file(path: Path) -> list[ClusterEntry]:
     Raises:
         BadClusterFile: it cannot be read, is not TOML, or has something that is not a cluster's.
     """
+    document = read_document(path)
+    found = clusters_of(document, path)
+    if not found:
+        raise BadClusterFile(f"{printable(str(path))}: it has no cluster; write [clusters.NAME] with bootstrap-server")
+    return found
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Return the TOML document in a file.
+
+    Raises:
+        BadClusterFile: it cannot be read, or is not TOML.
+    """
     shown = printable(str(path))
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadClusterFile(f"{shown}: {(error.strerror or str(error)).lower()}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadClusterFile(f"{shown}: it is not TOML: {printable(str(error))}") from None
+
+
+def clusters_of(document: dict[str, Any], path: Path) -> list[ClusterEntry]:
+    """Return the clusters of a document; a relative path in it begins at the folder of `path`.
+
+    Raises:
+        BadClusterFile: the document has something that is not a cluster's.
+    """
+    shown = printable(str(path))
     clusters = document.pop("clusters", {})
     if document:
         raise BadClusterFile(f"{shown}: unknown table {printable(next(iter(document)))}; clusters are [clusters.NAME]")
-    if not isinstance(clusters, dict) or not clusters:
+    if not isinstance(clusters, dict):
         raise BadClusterFile(f"{shown}: it has no cluster; write [clusters.NAME] with bootstrap-server")
     return [_entry(shown, path.parent, name, found) for name, found in clusters.items()]
 
