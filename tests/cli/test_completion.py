@@ -34,7 +34,11 @@ def test_a_prompt_may_have_the_profile_in_use(shell: str, tmp_path: Path) -> Non
     def prompt(**environment: str) -> str:
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environment}
         return subprocess.run(
-            [program, "-c", f"{function}\nbarnabas_profile"], env=environment, capture_output=True, text=True, check=False
+            [program, "-c", f"{function}\nbarnabas_profile"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         ).stdout.strip()
 
     assert prompt() == ""

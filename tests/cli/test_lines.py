@@ -36,7 +36,10 @@ def test_a_line_is_there_as_soon_as_it_has_its_end() -> None:
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.binary(max_size=30).map(lambda data: bytes(b"ab\n"[each % 3] for each in data)), st.sampled_from([b"a", b"aa", b"aba"]))
+@given(
+    st.binary(max_size=30).map(lambda data: bytes(b"ab\n"[each % 3] for each in data)),
+    st.sampled_from([b"a", b"aa", b"aba"]),
+)
 def test_batches_are_what_the_whole_input_splits_into(data: bytes, delimiter: bytes) -> None:
     whole = data.split(delimiter)
     expected = whole if whole[-1] else whole[:-1]

@@ -56,9 +56,7 @@ def test_from_the_first_to_the_last(folder: Path) -> None:
     assert settings.exists()
     assert run("profile use local").output == "profile local is the default\n"
     assert run("profile use --none").output == "there is no default profile\n"
-    assert run("profile show").stderr == (
-        "error: no profile is in use (`barnabas profile use NAME` chooses one)\n"
-    )
+    assert run("profile show").stderr == ("error: no profile is in use (`barnabas profile use NAME` chooses one)\n")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def message(record: Shown) -> Message:
         value=value,
         headers=list(headers) or None,
         timestamp=(1, timestamp) if timestamp >= 0 else (0, 0),
-        leader_epoch=None if epoch < 0 else epoch,
+        leader_epoch=epoch,
     )
 
 
@@ -61,7 +61,6 @@ def test_formats_that_are_none(template: str) -> None:
         printer(template)
 
 
-
 optional = st.one_of(st.none(), st.binary(max_size=12), st.text(max_size=12).map(str.encode))
 records = st.builds(
     Shown,
@@ -72,6 +71,7 @@ records = st.builds(
     optional,
     optional,
     st.lists(st.tuples(st.text(max_size=4), optional), max_size=3),
+    st.just(5),
 )
 
 

@@ -135,7 +135,7 @@ class ConsumerRun:
                 if messages:
                     stream.flush()
         except BrokenPipeError:
-            _forget_stdout()
+            forget_stdout()
         finally:
             _flush(stream)
 
@@ -245,9 +245,9 @@ def _flush(stream: BinaryIO) -> None:
     try:
         stream.flush()
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
 
 
-def _forget_stdout() -> None:
+def forget_stdout() -> None:
     """Keep the interpreter from an error at exit, after `| head` has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

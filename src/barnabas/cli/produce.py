@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -20,7 +20,7 @@ from barnabas.cli.named_topics import existing_topic, with_checked_topics
 from barnabas.cli.progress import InputFile, on_terminal, shown
 from barnabas.cli.record_format import unescape
 from barnabas.cli.record_limit import topic_limit
-from barnabas.cli.record_reader import Common, parse_header, reader
+from barnabas.cli.record_reader import Common, Given, parse_header, reader
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.wording import as_typed, were
@@ -106,6 +106,7 @@ def produce(
     if template is not None and (key_delimiter is not None or delimiter != "\\n"):
         raise click.UsageError("--format already says where keys and records end: leave out -K and -D.")
     lines: Lines | None = None
+    read: Callable[[BinaryIO], Iterator[Given]]
     try:
         if template is None:
             lines = Lines.of(unescape(delimiter), None if key_delimiter is None else unescape(key_delimiter))

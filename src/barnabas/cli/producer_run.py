@@ -18,8 +18,8 @@ from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.lines import Lines
 from barnabas.cli.output import Table
 from barnabas.cli.progress import InputFile, Measured, rate
-from barnabas.cli.record_limit import DEFAULT_BYTES, batch_settings, too_large, topic_limit
 from barnabas.cli.record_format import Headers
+from barnabas.cli.record_limit import DEFAULT_BYTES, batch_settings, too_large, topic_limit
 from barnabas.cli.record_reader import Common, Given, Pair
 from barnabas.cli.session import Session
 from barnabas.cli.wording import were

@@ -1,7 +1,8 @@
 """The common options of every command: the cluster, the connection, the output.
 
 Precedence of the address: `-b`, `BARNABAS_BOOTSTRAP_SERVERS`, `bootstrap.servers` in the `--command-config`
-file, `localhost:9092`. A profile (`profiles`) is an address and its file in one, and never mixes with these. An address that is given and empty is an error: a script with an unset variable must not reach localhost.
+file, `localhost:9092`. One that is given and empty is an error: a script with an unset variable must not reach localhost. A profile
+(`profiles`) is an address and its file in one, and never mixes with these.
 
 A `--command-config` file may hold every name that the Java client or librdkafka knows; a command uses what it can. Any other name is a
 warning, in every command.
