@@ -1,15 +1,19 @@
 """`barnabas consume`: records of topics to standard output.
 
 Without a group the command assigns the partitions itself and commits nothing. With `-g` the group's coordinator assigns them, and
-the command commits what it printed, every few seconds and at the end, also after Ctrl-C and SIGTERM.
+the command commits what it printed, every few seconds and at the end, also after Ctrl-C and SIGTERM. With `--share` it is a member of a
+share group, and acknowledges each record (`share_run`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from barnabas.cli.isolation import ISOLATION_LEVELS, isolation_option
 from barnabas.cli.offset_grammar import END, START, Range, parse_offsets
@@ -21,6 +25,19 @@ from barnabas.client.admin import Admin
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 
+if TYPE_CHECKING:
+    from barnabas.cli.record_printer import Printer
+
+_ACKS = ("accept", "release", "reject", "ask")
+_NOT_SHARED = {
+    "offsets": "-o",
+    "from_beginning": "--from-beginning",
+    "partitions": "-p",
+    "exit_at_end": "-e",
+    "group": "-g",
+    "isolation_level": "--isolation-level",
+}
+"""Options that say where a consumer reads; of a share group the broker says it."""
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
   %t topic   %p partition   %o offset   %e leader epoch
@@ -29,6 +46,8 @@ Formats (-f), kcat's letters and rpk's:
   %R bytes of the value as 4 bytes   %T{iso}
   %k{hex} %v{base64} encoded   \\n \\t \\xHH   %% percent
   json one object per line
+  decoded  json with fields for the records of internal
+  topics; the default of those topics
 
 \b
 Offsets (-o):
@@ -57,6 +76,14 @@ Offsets (-o):
     "-p", "--partitions", "--partition", "partitions", multiple=True, metavar="N,…", help="Only these partitions."
 )
 @click.option("-g", "--group", metavar="GROUP", help="Read as a member of a group, and commit.")
+@click.option(
+    "--share", metavar="GROUP", help="Read as a member of a share group, and acknowledge each record (see --ack)."
+)
+@click.option(
+    "--ack",
+    type=click.Choice(_ACKS),
+    help="With --share: what becomes of a printed record; ask says it of each.  [default: accept]",
+)
 @click.option("-f", "--format", "template", metavar="FORMAT", help="How to print a record.  [default: '%v\\n']")
 @click.option("-e", "--exit", "--exit-at-end", "exit_at_end", is_flag=True, help="Stop at the end of the partitions.")
 @isolation_option
@@ -71,6 +98,8 @@ def consume(
     count: int | None,
     partitions: tuple[str, ...],
     group: str | None,
+    share: str | None,
+    ack: str | None,
     template: str | None,
     exit_at_end: bool,
     isolation_level: str,
@@ -88,19 +117,21 @@ def consume(
         raise click.UsageError("Missing argument 'TOPIC…'.")
     if offsets and from_beginning:
         raise click.UsageError("--from-beginning and --offset contradict each other.")
-    # Completion does without the library; and if it is missing, that is said before a broker is asked.
-    from barnabas.cli import consumer_run, record_printer
-
     try:
         wanted = parse_offsets(offsets, time.time_ns() // 1_000_000)
-        show = record_printer.printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
         chosen = _numbers(partitions)
+        show = _printer(session, template, names)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    if share is not None:
+        _read_share(session, names, extra, show, share, count, ack or "accept")
+        return
     if group is not None and chosen:
         raise click.UsageError("A group's coordinator chooses the partitions: leave out --partitions.")
     if group == "":
         raise click.UsageError("The group name is empty: --group GROUP.")
+    if ack is not None:
+        raise click.UsageError("--ack needs --share.")
     settings = {"isolation.level": isolation_level, "enable.partition.eof": True, "enable.auto.offset.store": False}
     if group is None:
         # The library requires a group id even if it joins no group.
@@ -117,7 +148,7 @@ def consume(
             partition_counts(admin, names)
             if (offsets or from_beginning) and on_terminal():
                 _note_committed(admin, group, names)
-    with consumer_run.opened(session, extra, settings) as run:
+    with import_module("barnabas.cli.consumer_run").opened(session, extra, settings) as run:
         if group is None:
             run.assign(bounds)
         else:
@@ -126,6 +157,36 @@ def consume(
         ends = exit_at_end or count is not None or wanted.end is not None
         with shown(run.progress(), wanted=ends and output_is_a_file()):
             run.read(show, count, exit_at_end, commit=group is not None)
+
+
+def _printer(session: Session, template: str | None, names: list[str]) -> Printer:
+    """Return what prints a batch.
+
+    Raises:
+        ValueError: the format is not valid.
+    """
+    # Completion does without the library; and if it is missing, that is said before a broker is asked.
+    from barnabas.cli import internal_records, record_printer
+
+    is_internal = internal_records.DECODED_TOPICS.issuperset(names) and not session.output.is_json
+    if template == "decoded" or (template is None and is_internal):
+        return internal_records.decoded_lines
+    return record_printer.printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
+
+
+def _read_share(
+    session: Session, names: list[str], extra: tuple[str, ...], show: Printer, group: str, count: int | None, ack: str
+) -> None:
+    context = click.get_current_context()
+    for name, option in _NOT_SHARED.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"The broker chooses what a member of a share group reads: leave out {option}.")
+    if not group:
+        raise click.UsageError("The group name is empty: --share GROUP.")
+    with session.admin() as admin:
+        partition_counts(admin, names)
+    with import_module("barnabas.cli.share_run").opened(session, extra, group) as run:
+        run.read(names, show, count, ack)
 
 
 def _numbers(texts: tuple[str, ...]) -> list[int]:
