@@ -148,7 +148,7 @@ class ProducerRun:
     def _pass_small(
         self, topic: str, pairs: Iterator[Pair], partition: int | None, headers: Headers | None
     ) -> Pair | None:
-        """Pass values and keys to the library up to one that it does not take at once; return that, or None after the last."""
+        """Pass values and keys to the library; return the first pair that it has no place for, or None after the last."""
         produce, done = self._producer.produce, self._done_unnumbered
         to = -1 if partition is None else partition
         same: Any = headers

@@ -116,7 +116,7 @@ def remove(name: str) -> None:
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_profiles)
 @_output
 def show(name: str | None, output: str) -> None:
-    """Show a profile, or the one that commands use now."""
+    """Show a profile; without NAME, that of every command now."""
     found = profile_in_use(name, os.environ, BOOTSTRAP_VARIABLE)
     if found is None:
         raise Failure("no profile is in use", "`barnabas profile use NAME` chooses one")

@@ -34,7 +34,7 @@ class Given(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What the command line says of every record; None says nothing.
+    """The command line's part of every record; None says nothing.
 
     Attributes:
         tombstone: an empty value is null.

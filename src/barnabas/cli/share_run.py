@@ -1,7 +1,7 @@
 """`consume --share`: records of a share group (KIP-932), each acknowledged by itself.
 
 A record is accepted after it is printed, or as the person says who is asked about each (`--ack ask`). What is not printed, or not
-answered, is released: another member gets it at once, and not only when its lock ends.
+answered, is released: another member need not wait for the end of its lock.
 """
 
 from __future__ import annotations
