@@ -9,10 +9,17 @@ import click
 import pytest
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.profiles import Profile, Profiles, profile_in_use, profiles_path, read_profiles, write_profiles
-from barnabas.client.cluster_file import ClusterEntry
+from barnabas.cli.profiles import (
+    Profile,
+    ProfileEntry,
+    Profiles,
+    profile_in_use,
+    profiles_path,
+    read_profiles,
+    write_profiles,
+)
 
-LOCAL = ClusterEntry("local", "localhost:9092", None, None)
+LOCAL = ProfileEntry("local", "localhost:9092", None, None)
 VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
 
 
@@ -30,7 +37,7 @@ def test_where_the_file_is(tmp_path: Path) -> None:
 def test_what_is_written_is_read_again_and_is_for_one_user_alone(environment: dict[str, str]) -> None:
     path = profiles_path(environment)
     assert read_profiles(path) == Profiles()
-    strange = ClusterEntry("p", 'a:1,"b\\', Path('/a "quoted"\n\x7f\u202efolder/f\u00fcr.properties'), 7)
+    strange = ProfileEntry("p", 'a:1,"b\\', Path('/a "quoted"\n\x7f\u202efolder/f\u00fcr.properties'), 7)
     for profiles in (Profiles([LOCAL, strange], "local"), Profiles([strange]), Profiles([])):
         write_profiles(path, profiles)
         assert read_profiles(path) == profiles
@@ -43,8 +50,12 @@ def test_what_is_written_is_read_again_and_is_for_one_user_alone(environment: di
     ("document", "words"),
     [
         ("default = 3", "default must be a text"),
-        ("[profiles.a]", "unknown table profiles"),
-        ("[clusters.a]\nbootstrap = 1", "cluster a: unknown setting bootstrap"),
+        ("[clusters.a]", "unknown table clusters"),
+        ("[profiles.a]\nbootstrap = 1", "profile a: unknown setting bootstrap"),
+        ("[profiles.a]\ntimeout-ms = true", "profile a: timeout-ms must be a number"),
+        ("[profiles.a]\ntimeout-ms = 0", "timeout-ms must be at least 1"),
+        ("[profiles]\na = 1", r"profile a: write \[profiles.NAME\]"),
+        ("profiles = 1", r"write \[profiles.NAME\]"),
         ("[", "it is not TOML"),
     ],
 )
@@ -74,7 +85,7 @@ def test_which_profile_a_command_uses(environment: dict[str, str]) -> None:
 
 def test_the_settings_and_the_address(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
-    entry = ClusterEntry("p", None, file, 7)
+    entry = ProfileEntry("p", None, file, 7)
     with pytest.raises(Failure, match=r"no such file"):
         Profile(entry, "default").properties(lambda path: {})
     file.write_text("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 from collections.abc import Sequence
@@ -58,10 +59,8 @@ def read(
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed))
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     run: Any = ShareRun(consumer, "shop")  # type: ignore[arg-type]
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         run.read(["t"], printer("%v\\n"), count, ack)
-    except KeyboardInterrupt:
-        pass
     return printed.getvalue()
 
 

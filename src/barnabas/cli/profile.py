@@ -11,6 +11,7 @@ import click
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import OUTPUTS, Table
 from barnabas.cli.profiles import (
+    ProfileEntry,
     Profiles,
     complete_profiles,
     profile_in_use,
@@ -19,8 +20,8 @@ from barnabas.cli.profiles import (
     write_profiles,
 )
 from barnabas.cli.session import BOOTSTRAP_VARIABLE, bootstrap_option, read_command_config
+from barnabas.cli.usage import check_utf8
 from barnabas.client.bootstrap import parse_bootstrap
-from barnabas.client.cluster_file import ClusterEntry
 from barnabas.words.printable import printable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -54,6 +55,7 @@ def add(
     \b
     barnabas profile add local -b localhost:9092 --use
     """
+    check_utf8(click.get_current_context())
     if not _NAME.fullmatch(name):
         raise click.UsageError(f"'{printable(name)}' is not a valid name: use letters, digits, '.', '_' and '-'.")
     if bootstrap is not None:
@@ -67,7 +69,7 @@ def add(
     there = read_profiles(path)
     if any(each.name == name for each in there.entries):
         raise Failure(f"profile {name} exists", f"`barnabas profile remove {name}` removes it")
-    entries = [*there.entries, ClusterEntry(name, bootstrap, command_config, timeout_ms)]
+    entries = [*there.entries, ProfileEntry(name, bootstrap, command_config, timeout_ms)]
     write_profiles(path, Profiles(entries, name if is_default else there.default))
     click.echo(f"profile {name} is in {printable(str(path))}{', and is the default' if is_default else ''}")
 

@@ -2,16 +2,15 @@
 
     default = "local"
 
-    [clusters.local]
+    [profiles.local]
     bootstrap-server = "localhost:9092"
 
-    [clusters.production]
+    [profiles.production]
     bootstrap-server = "kafka1:9092,kafka2:9092"
     command-config = "/home/alice/production.properties"
     timeout-ms = 60000
 
-The tables are those of `client/cluster_file`, so the console reads them, too. The file has mode 0600, and no secret: those are in the
-properties file that a profile names.
+The file has mode 0600, and no secret: those are in the properties file that a profile names.
 
 A profile is an address and its settings in one. `-b` and `--command-config` take the place of all of it: a password of one cluster must
 not reach the address of another. `BARNABAS_BOOTSTRAP_SERVERS` takes the place of the default; with `BARNABAS_PROFILE` it is an error.
@@ -20,19 +19,29 @@ not reach the address of another. `BARNABAS_BOOTSTRAP_SERVERS` takes the place o
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from barnabas.cli.failure import Failure
-from barnabas.client.cluster_file import BadClusterFile, ClusterEntry, clusters_of, read_document
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
 
 PROFILE_VARIABLE = "BARNABAS_PROFILE"
+_KINDS: dict[str, type] = {"bootstrap-server": str, "command-config": str, "timeout-ms": int}
 _LISTED = "`barnabas profile list` shows which exist"
+
+
+class ProfileEntry(NamedTuple):
+    """A profile in the file; None is a command's default."""
+
+    name: str
+    bootstrap: str | None
+    command_config: Path | None
+    timeout_ms: int | None
 
 
 class Profile(NamedTuple):
@@ -42,7 +51,7 @@ class Profile(NamedTuple):
         why: what chose it, such as `BARNABAS_PROFILE`.
     """
 
-    entry: ClusterEntry
+    entry: ProfileEntry
     why: str
 
     @property
@@ -80,10 +89,10 @@ class Profile(NamedTuple):
 class Profiles(NamedTuple):
     """The profiles of the file, in its order."""
 
-    entries: Sequence[ClusterEntry] = ()
+    entries: Sequence[ProfileEntry] = ()
     default: str | None = None
 
-    def entry(self, name: str) -> ClusterEntry:
+    def entry(self, name: str) -> ProfileEntry:
         """Return a profile.
 
         Raises:
@@ -111,14 +120,38 @@ def read_profiles(path: Path) -> Profiles:
     """
     if not path.exists():
         return Profiles()
+    shown = printable(str(path))
     try:
-        document = read_document(path)
-        default = document.pop("default", None)
-        if default is not None and not isinstance(default, str):
-            raise BadClusterFile(f"{printable(str(path))}: default must be a text, the name of a profile")
-        return Profiles(clusters_of(document, path), default)
-    except BadClusterFile as error:
-        raise Failure(str(error)) from None
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Failure(f"{shown}: {(error.strerror or str(error)).lower()}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Failure(f"{shown}: it is not TOML: {printable(str(error))}") from None
+    default, found = document.pop("default", None), document.pop("profiles", {})
+    if document:
+        raise Failure(f"{shown}: unknown table {printable(next(iter(document)))}", "profiles are [profiles.NAME]")
+    if not isinstance(default, str | None):
+        raise Failure(f"{shown}: default must be a text, the name of a profile")
+    if not isinstance(found, dict):
+        raise Failure(f"{shown}: write [profiles.NAME] with bootstrap-server")
+    return Profiles([_entry(shown, path.parent, name, each) for name, each in found.items()], default)
+
+
+def _entry(shown: str, folder: Path, name: str, found: Any) -> ProfileEntry:
+    where = f"{shown}: profile {printable(name)}"
+    if not isinstance(found, dict):
+        raise Failure(f"{where}: write [profiles.NAME] with bootstrap-server")
+    for key, value in found.items():
+        if key not in _KINDS:
+            raise Failure(f"{where}: unknown setting {printable(key)}{did_you_mean(key, _KINDS)}")
+        if type(value) is not _KINDS[key]:
+            raise Failure(f"{where}: {key} must be {'a number' if _KINDS[key] is int else 'a text'}")
+    if found.get("timeout-ms", 1) < 1:
+        raise Failure(f"{where}: timeout-ms must be at least 1")
+    config = found.get("command-config")
+    return ProfileEntry(
+        name, found.get("bootstrap-server"), None if config is None else folder / config, found.get("timeout-ms")
+    )
 
 
 def write_profiles(path: Path, profiles: Profiles) -> None:
@@ -138,7 +171,7 @@ def write_profiles(path: Path, profiles: Profiles) -> None:
 def _document(profiles: Profiles) -> str:
     lines = [] if profiles.default is None else [f"default = {_text(profiles.default)}", ""]
     for name, bootstrap, command_config, timeout_ms in profiles.entries:
-        lines.append(f"[clusters.{_text(name)}]")
+        lines.append(f"[profiles.{_text(name)}]")
         if bootstrap is not None:
             lines.append(f"bootstrap-server = {_text(bootstrap)}")
         if command_config is not None:
