@@ -26,6 +26,7 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 
 if TYPE_CHECKING:
+    from barnabas.cli.consumer_run import ConsumerRun
     from barnabas.cli.record_printer import Printer
 
 _ACKS = ("accept", "release", "reject", "ask")
@@ -36,6 +37,7 @@ _NOT_SHARED = {
     "exit_at_end": "-e",
     "group": "-g",
     "isolation_level": "--isolation-level",
+    "filters": "--filter",
 }
 """Options that say where a consumer reads; of a share group the broker says it."""
 FORMATS = """\b
@@ -85,6 +87,13 @@ Offsets (-o):
     help="With --share: what becomes of a printed record; ask says it of each.  [default: accept]",
 )
 @click.option("-f", "--format", "template", metavar="FORMAT", help="How to print a record.  [default: '%v\\n']")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FILTER",
+    help="Only records with key=K, header=NAME[:VALUE], value=PART or partition=N, or CEL: 'value.amount > 100'; repeat.",
+)
 @click.option("-e", "--exit", "--exit-at-end", "exit_at_end", is_flag=True, help="Stop at the end of the partitions.")
 @isolation_option
 @click.option("--from-beginning", is_flag=True, hidden=True)
@@ -101,6 +110,7 @@ def consume(
     share: str | None,
     ack: str | None,
     template: str | None,
+    filters: tuple[str, ...],
     exit_at_end: bool,
     isolation_level: str,
     from_beginning: bool,
@@ -156,7 +166,21 @@ def consume(
         # Where records go to a terminal, or through a pipe to one, a line of progress would lie between them.
         ends = exit_at_end or count is not None or wanted.end is not None
         with shown(run.progress(), wanted=ends and output_is_a_file()):
-            run.read(show, count, exit_at_end, commit=group is not None)
+            _read(run, show, count, exit_at_end, commit=group is not None, filters=filters)
+
+
+def _read(
+    run: ConsumerRun, show: Printer, count: int | None, exit_at_end: bool, *, commit: bool, filters: tuple[str, ...]
+) -> None:
+    if not filters:
+        run.read(show, count, exit_at_end, commit=commit)
+        return
+    kept = import_module("barnabas.cli.consumed_filter").ConsumedFilter(filters)
+    try:
+        run.read(show, count, exit_at_end, commit=commit, passing=kept.passing)
+    finally:
+        if kept.unjudged:
+            click.echo(f"{counted(kept.unjudged, 'record')} could not be filtered: {kept.why}", err=True)
 
 
 def _printer(session: Session, template: str | None, names: list[str]) -> Printer:
@@ -168,7 +192,7 @@ def _printer(session: Session, template: str | None, names: list[str]) -> Printe
     # Completion does without the library; and if it is missing, that is said before a broker is asked.
     from barnabas.cli import internal_records, record_printer
 
-    is_internal = internal_records.DECODED_TOPICS.issuperset(names) and not session.output.is_json
+    is_internal = internal_records.INTERNAL_TOPICS.issuperset(names) and not session.output.is_json
     if template == "decoded" or (template is None and is_internal):
         return internal_records.decoded_lines
     return record_printer.printer(("json" if session.output.is_json else "%v\\n") if template is None else template)

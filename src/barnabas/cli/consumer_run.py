@@ -115,8 +115,19 @@ class ConsumerRun:
         self._consumer.subscribe(topics, on_assign=assigned)
         self._open = {("", -1)}  # until the group assigns partitions
 
-    def read(self, show: Printer, count: int | None, exit_at_end: bool, *, commit: bool) -> None:
+    def read(
+        self,
+        show: Printer,
+        count: int | None,
+        exit_at_end: bool,
+        *,
+        commit: bool,
+        passing: Callable[[list[Message]], list[Message]] | None = None,
+    ) -> None:
         """Print records until the count, the range or the end is reached.
+
+        Args:
+            passing: returns the messages to print; what it leaves out is committed, too.
 
         Raises:
             Failure: the broker rejects the request, or is gone.
@@ -127,7 +138,7 @@ class ConsumerRun:
             while self._open or not (exit_at_end or self._bounded):
                 messages = self._next()
                 for wanted, error in self._parted(messages):
-                    self._print(stream, show, wanted, commit=commit)
+                    self._print(stream, show, wanted, passing, commit=commit)
                     if error is not None:
                         self._note(error, exit_at_end)
                 if self._records == count:
@@ -148,16 +159,26 @@ class ConsumerRun:
                 begin = index + 1
         yield self._within(messages[begin:] if begin else messages), None
 
-    def _print(self, stream: BinaryIO, show: Printer, messages: list[Message], *, commit: bool) -> None:
+    def _print(
+        self,
+        stream: BinaryIO,
+        show: Printer,
+        messages: list[Message],
+        passing: Callable[[list[Message]], list[Message]] | None,
+        *,
+        commit: bool,
+    ) -> None:
         step = _COMMITTED_RECORDS if commit else _BATCH_RECORDS
         for begin in range(0, len(messages), step):
             piece = messages[begin : begin + step]
-            self._written_bytes += stream.write(show(piece))
+            printed = piece if passing is None else passing(piece)
+            if printed:
+                self._written_bytes += stream.write(show(printed))
             if commit:
                 last = {(message.topic(), message.partition()): message for message in piece}
                 for message in last.values():
                     self._consumer.store_offsets(message)
-            self._records += len(piece)
+            self._records += len(printed)
 
     def _next(self) -> list[Message]:
         """Wait for the next message; return it with those that arrived after it."""
