@@ -192,7 +192,7 @@ def _printer(session: Session, template: str | None, names: list[str]) -> Printe
     # Completion does without the library; and if it is missing, that is said before a broker is asked.
     from barnabas.cli import internal_records, record_printer
 
-    is_internal = internal_records.INTERNAL_TOPICS.issuperset(names) and not session.output.is_json
+    is_internal = internal_records.are_decoded(names) and not session.output.is_json
     if template == "decoded" or (template is None and is_internal):
         return internal_records.decoded_lines
     return record_printer.printer(("json" if session.output.is_json else "%v\\n") if template is None else template)

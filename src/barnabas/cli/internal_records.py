@@ -15,6 +15,11 @@ from barnabas.decoding.internal_topics import INTERNAL_TOPICS, key_of, value_of
 from barnabas.spark.decoding.bad_value import BadValue
 
 
+def are_decoded(topics: Sequence[str]) -> bool:
+    """Return whether all topics have records with fields."""
+    return INTERNAL_TOPICS.issuperset(topics)
+
+
 def decoded_lines(messages: Sequence[Message]) -> bytes:
     """Return messages as lines of JSON, with fields where the topic's records are known."""
     return b"".join(json_line(_object(Shown(*fields_of(message)))) for message in messages)
