@@ -26,6 +26,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "topic": Command("barnabas.cli.topic:topic", "Topics: create, list, describe, alter, …"),
     "produce": Command("barnabas.cli.produce:produce", "Produce records, a line each."),
+    "generate": Command("barnabas.cli.generate:generate", "Produce made-up records, at a rate."),
     "consume": Command("barnabas.cli.consume:consume", "Print the records of topics."),
     "sql": Command("barnabas.cli.sql:sql", "SQL over topics, with DuckDB."),
     "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),

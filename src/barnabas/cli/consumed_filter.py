@@ -1,9 +1,9 @@
 """`consume --filter`: which of the consumed records are printed.
 
 A filter is `key=K`, `header=NAME[:VALUE]`, `value=PART` or `partition=N`, as `replay` has them (`record_filter`), or an expression in
-CEL over the decoded record (`decoding.expression`). A record passes all of them; the cheap ones are asked first. Each record is decoded in the
-format that fits it, and only if an expression needs the part. A record that an expression cannot be asked about is not printed, and
-counted.
+CEL over the decoded record (`decoding.expression`). A record passes all of them; the cheap ones are asked first. Each record is decoded
+in the format that fits it, and only if an expression needs the part. A record that an expression cannot be asked about is not printed,
+and counted.
 """
 
 from __future__ import annotations

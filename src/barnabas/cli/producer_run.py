@@ -222,6 +222,11 @@ class ProducerRun:
         self._producer.flush()
         self._count()
 
+    def end(self) -> None:
+        """Want no more records, and wait for the last acknowledgements."""
+        self._ended = True
+        self.finish()
+
     def report(self, *, is_interrupted: bool = False) -> None:
         """Print the counts of produced and failed records.
 
