@@ -11,6 +11,7 @@ from barnabas.console.changes.given import BadForm, Given
 from barnabas.console.page import Field
 from barnabas.security.acl_words import acl_bindings
 from barnabas.security.acls import WILDCARD, AclFilter, AclOperation, PatternType, Permission, ResourceType
+from barnabas.security.hosts import parse_range
 from barnabas.words.printable import printable
 
 _HOST = Field("host", "From the address", hint="any; or 10.0.0.7, 10.0.0.0/8")
@@ -40,6 +41,11 @@ def creation(admin: Admin, given: Given, now_ms: int) -> Planned:
     if resource is None:
         raise BadForm("the resource is missing")
     host = given.text("host").strip() or WILDCARD
+    try:
+        if "/" in host:
+            parse_range(host)
+    except ValueError as error:
+        raise BadForm(str(error)) from None
     acls = acl_bindings(
         resource, [(principal, permission)], [operation_of(given)], host=host, prefixed=given.is_ticked("prefixed")
     )

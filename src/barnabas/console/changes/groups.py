@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from barnabas.cli.done import Done
 from barnabas.cli.group import deleted_groups
 from barnabas.cli.group_delete_offsets import deleted_offsets
 from barnabas.cli.group_reset import Move, moved, planned_moves, require_inactive
@@ -61,7 +62,7 @@ def reset(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"Reset offsets of group {printable(group_id)}",
         f"group {group_id}",
         preview,
-        lambda admin, _: moved(admin, group_id, moves, exists=exists, execute=True).whole(),
+        lambda admin, _: moved(admin, group_id, moves, exists=exists, execute=True),
         fixed={"plan": "\n".join(map(_line, moves))},
         after=("group", {"id": group_id}),
     )
@@ -78,16 +79,16 @@ def offsets_deletion(admin: Admin, given: Given, now_ms: int) -> Planned:
     if not topics:
         raise BadForm("no topic is named")
 
-    def done(admin: Admin, *, dry_run: bool) -> Any:
+    def done(admin: Admin, *, dry_run: bool) -> Done:
         try:
-            return deleted_offsets(admin, group_id, topics, dry_run=dry_run).whole()
+            return deleted_offsets(admin, group_id, topics, dry_run=dry_run)
         except ValueError as error:
             raise BadForm(str(error)) from None
 
     return Planned(
         f"Delete offsets of group {printable(group_id)}",
         f"group {group_id}",
-        done(admin, dry_run=True),
+        done(admin, dry_run=True).whole(),
         lambda admin, _: done(admin, dry_run=False),
         destroys=group_id,
         after=("group", {"id": group_id}),
@@ -101,7 +102,7 @@ def deletion(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"Delete group {printable(group_id)} and its offsets",
         f"group {group_id}",
         deleted_groups(admin, [group_id], dry_run=True).whole(),
-        lambda admin, _: deleted_groups(admin, [group_id], dry_run=False).whole(),
+        lambda admin, _: deleted_groups(admin, [group_id], dry_run=False),
         destroys=group_id,
         after=("groups", {}),
     )

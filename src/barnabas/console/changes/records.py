@@ -10,7 +10,7 @@ from functools import partial
 from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import Found, Table, json_name
-from barnabas.cli.record_format import Headers, Shown, json_object
+from barnabas.cli.record_format import Shown, json_object
 from barnabas.cli.record_reader import parse_header
 from barnabas.client.admin import Admin, TopicMetadata, TopicPartition
 from barnabas.client.partition_records import append_batch
@@ -62,8 +62,7 @@ def production(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"topic {name}",
         _done(record, is_written=False),
         lambda admin, _: _done(_written(admin, record), is_written=True),
-        fixed={"partition": str(partition)},
-        basis=None if timestamp is None else timestamp,
+        fixed={"partition": str(partition), **({} if timestamp is None else {"timestamp": str(timestamp)})},
         after=("topic", {"name": name}),
     )
 
@@ -78,7 +77,7 @@ def _bytes(given: Given, name: str) -> bytes:
             return base64.b64decode("".join(text.split()), validate=True)
     except (ValueError, binascii.Error):
         raise BadForm(f"the {name} is not {written_as}") from None
-    return text.encode("utf-8", "surrogateescape")
+    return text.encode()
 
 
 def _partition(given: Given, topic: TopicMetadata, key: bytes | None) -> int:
@@ -138,6 +137,3 @@ def _shown(data: bytes | None) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return data.hex()
-
-
-__all__ = ["FIELDS", "Headers", "production"]

@@ -66,7 +66,7 @@ def _settings(admin: Admin, given: Given, kind: ResourceType) -> Planned:
         f"Change settings of {noun} {printable(name)}",
         f"{noun} {name}",
         preview,
-        lambda admin, _: altered(admin, [resource], changes, dry_run=False).whole(),
+        lambda admin, _: altered(admin, [resource], changes, dry_run=False),
         before=[("configs", "Values now and then", now)],
         destroys=name if deletes else None,
         basis=now.found.data,

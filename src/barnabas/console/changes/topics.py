@@ -37,7 +37,7 @@ def creation(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"Create topic {printable(name)}",
         f"topic {name}",
         created_topics(admin, wanted, dry_run=True).whole(),
-        lambda admin, _: created_topics(admin, wanted, dry_run=False).whole(),
+        lambda admin, _: created_topics(admin, wanted, dry_run=False),
         after=("topic", {"name": name}),
     )
 
@@ -68,7 +68,7 @@ def deletion(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"Delete topic {printable(name)} with all its records",
         f"topic {name}",
         preview,
-        lambda admin, _: deleted_topics(admin, [name], internal=internal, dry_run=False).whole(),
+        lambda admin, _: deleted_topics(admin, [name], internal=internal, dry_run=False),
         before=[("topic", "What is lost", _size(admin, topic))],
         destroys=name,
         basis=uuid_to_str(topic.topic_id),

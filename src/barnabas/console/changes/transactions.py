@@ -23,7 +23,7 @@ def abort(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"Abort the transaction of {printable(name)}",
         f"transactional id {name}",
         aborted(admin, [name], dry_run=True).whole(),
-        lambda admin, _: aborted(admin, [name], dry_run=False).whole(),
+        lambda admin, _: aborted(admin, [name], dry_run=False),
         destroys=name,
         after=("transactions", {}),
     )
@@ -41,7 +41,7 @@ def hanging_abort(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"Abort the hanging transaction at offset {offset} of {printable(str(partition))}",
         f"partition {partition}",
         aborted_hanging(admin, partition, offset, dry_run=True).whole(),
-        lambda admin, _: aborted_hanging(admin, partition, offset, dry_run=False).whole(),
+        lambda admin, _: aborted_hanging(admin, partition, offset, dry_run=False),
         destroys=place,
         after=("transactions", {}),
     )

@@ -39,7 +39,7 @@ def trim(admin: Admin, given: Given, now_ms: int) -> Planned:
         f"Delete the oldest records of topic {printable(name)}",
         f"topic {name}",
         trimmed(admin, bounds, wanted, dry_run=True),
-        lambda admin, _: trimmed(admin, bounds, wanted, dry_run=False).whole(),
+        lambda admin, _: trimmed(admin, bounds, wanted, dry_run=False),
         destroys=name,
         fixed={"offsets": ",".join(f"{where.partition}:{offset}" for where, offset in wanted.items())},
         basis=uuid_to_str(topic.topic_id),
