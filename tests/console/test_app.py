@@ -19,7 +19,8 @@ from tests.console.reading import html, tags, twin
 
 ADDRESSES = [
     "", "topics", "topics?q=many&page=2", "topic?name=orders", "topic?name=absent", "topic?name=%3Cscript%3E", "groups",
-    f"group?{urlencode({'id': HOSTILE})}", "group?id=..", "transactions", "cluster",
+    f"group?{urlencode({'id': HOSTILE})}", "group?id=..", "transactions", "cluster", "quotas", "users", "acls",
+    "acls?principal=User%3Aalice&host=10.0.0.7&operation=read&resource=topic&name=orders",
 ]  # fmt: skip
 
 

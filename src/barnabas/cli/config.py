@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import click
 
@@ -256,7 +256,7 @@ def alter(
             raise click.UsageError(_unnamed(words))
         resources = _resources(admin, words, entity_type, more, entity_default)
         if not force and any(each.type is ResourceType.BROKER for each in resources):
-            _check_are_known([each.name for each in changes if each.operation is not ConfigOperation.DELETE])
+            check_are_known([each.name for each in changes if each.operation is not ConfigOperation.DELETE])
         done = altered(admin, resources, changes, dry_run=dry_run)
     done.show(session.output)
 
@@ -286,7 +286,7 @@ def _unnamed(words: tuple[str, ...]) -> str:
     return "Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`."
 
 
-def _check_are_known(names: list[str]) -> None:
+def check_are_known(names: Iterable[str]) -> None:
     """Check that brokers know the settings: a broker accepts any name, because its plugins may have their own.
 
     Raises:

@@ -11,7 +11,7 @@ from barnabas.cli.failure import Failure
 from barnabas.cli.output import found_rows
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_groups, session_options
-from barnabas.client.admin import TopicPartition, result
+from barnabas.client.admin import Admin, TopicPartition, result
 from barnabas.protocol.errors import KafkaError
 
 

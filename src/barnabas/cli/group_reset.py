@@ -293,9 +293,7 @@ def read_plan(lines: Iterable[str]) -> dict[TopicPartition, int]:
     return wanted
 
 
-def _commit(
-    admin: Admin, group_id: str, wanted: Mapping[TopicPartition, Move]
-) -> dict[TopicPartition, KafkaError]:
+def _commit(admin: Admin, group_id: str, wanted: Mapping[TopicPartition, Move]) -> dict[TopicPartition, KafkaError]:
     offsets = {where: CommittedOffset(each.offset, "") for where, each in wanted.items()}
     outcomes = admin.alter_group_offsets(group_id, offsets)
     return {where: error for where, error in outcomes.items() if error is not None}

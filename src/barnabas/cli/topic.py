@@ -432,7 +432,9 @@ def alter(
                 if not dry_run:
                     admin.set_owner(outcome, owner, now_ms=time.time_ns() // 1_000_000)
                 rows.append((name, f"{verb}owned by {printable(owner)}" if owner else f"{verb}without an owner"))
-    Done(found_rows(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, [KEYS_MOVE] if grew else []).show(session.output)
+    Done(found_rows(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, [KEYS_MOVE] if grew else []).show(
+        session.output
+    )
 
 
 for command in (audit, configs, delete, export, grow, import_, skew, trim, which_partition):

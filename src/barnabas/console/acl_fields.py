@@ -29,7 +29,7 @@ def principal_of(given: Given) -> str:
     try:
         return str(parse_principal(text))
     except ValueError:
-        raise BadForm(f"{printable(text)} is not a principal: write Type:name, such as User:alice") from None
+        raise BadForm(f"“{printable(text)}” is not a principal: write Type:name, such as User:alice") from None
 
 
 def operation_of(given: Given) -> AclOperation:

@@ -98,7 +98,11 @@ class Console:
             Route("/logout", self._log_out, methods=["POST"]),
             Route("/clusters/{cluster}/events", self._events),
             *(
-                Route(f"/clusters/{{cluster}}/change/{each.path}", partial(self._change, change=each), methods=["GET", "POST"])
+                Route(
+                    f"/clusters/{{cluster}}/change/{each.path}",
+                    partial(self._change, change=each),
+                    methods=["GET", "POST"],
+                )
                 for each in CHANGES
             ),
             *(Route(f"/clusters/{{cluster}}/{each.path}", partial(self._page, page=each)) for each in PAGES),

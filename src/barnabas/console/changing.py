@@ -1,8 +1,8 @@
 """From a form to a change: preview, name to type, audit log, result. One mechanism for everything in `changes.table`.
 
-    GET                                      the form, with a token
-    POST fields + token                      the preview: a dry run that the cluster has checked, and a form with an id
-    POST fields + token + id + name typed    planned again, compared with the preview, logged, carried out, logged
+GET                                      the form, with a token
+POST fields + token                      the preview: a dry run that the cluster has checked, and a form with an id
+POST fields + token + id + name typed    planned again, compared with the preview, logged, carried out, logged
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ class Changing:
     def __repr__(self) -> str:
         return f"<Changing {self._audit!r} {self._previews!r}>"
 
-    def form(self, asked: Asked, change: Change, visitor: Visitor, problem: str | None = None, status: int = 200) -> Answer:
+    def form(
+        self, asked: Asked, change: Change, visitor: Visitor, problem: str | None = None, status: int = 200
+    ) -> Answer:
         """Return the form of a change, filled in from the address."""
         return self._form(asked, change, visitor, asked.query, problem, status)
 
@@ -136,6 +138,8 @@ class Changing:
 
     async def answer(self, asked: Asked, change: Change, visitor: Visitor, texts: Mapping[str, str]) -> Answer:
         """Return the preview of a form, or carry it out if it is the form of a preview."""
+        # A browser ends each line of a form with CRLF, whatever the page has.
+        texts = {name: text.replace("\r\n", "\n").replace("\r", "\n") for name, text in texts.items()}
         if not self._tokens.is_valid(visitor.secret, texts.get(TOKEN, "")):
             return self.form(asked, change, visitor, _FORGED, 403)
         given = Given({each.name: texts[each.name] for each in change.fields if each.name in texts})
@@ -181,7 +185,9 @@ class Changing:
             "send": hidden,
         }
         sections = [section(key, caption, done.found) for key, caption, done in planned.before]
-        sections.append(section(PREVIEW, "What would be done", planned.preview.found, empty="Nothing would be changed."))
+        sections.append(
+            section(PREVIEW, "What would be done", planned.preview.found, empty="Nothing would be changed.")
+        )
         again = Link("Another one", asked.link(f"change/{change.path}", **_for_address(change, given)))
         return Answer(
             f"{planned.does}?",
@@ -231,7 +237,9 @@ class Changing:
         outcome = _tried(lambda: planned.carry_out(admin, asks))
         if isinstance(outcome, _Refused) and outcome.status == 400:
             self._end(identity, entry, [], outcome.sentence)
-            return self._preview(asked, change, visitor, given, planned, f"{outcome.sentence} Nothing was changed.", 400)
+            return self._preview(
+                asked, change, visitor, given, planned, f"{outcome.sentence} Nothing was changed.", 400
+            )
         return self._result(asked, change, planned, outcome, self._ended(identity, entry, change, outcome))
 
     def _ended(self, identity: str, entry: Entry, change: Change, outcome: Done | _Refused) -> str | None:
@@ -262,7 +270,9 @@ class Changing:
         if isinstance(outcome, _Refused):
             problems = [outcome.sentence, unlogged]
             sentence = " ".join(each for each in problems if each)
-            return Answer(f"Not done: {planned.does}", outcome.status, {**head, "error": sentence}, sentence, links=links)
+            return Answer(
+                f"Not done: {planned.does}", outcome.status, {**head, "error": sentence}, sentence, links=links
+            )
         errors = [sentence_of(failure_of(error, subject)) for subject, error in outcome.failures]
         sentence = " ".join([*errors, *([] if unlogged is None else [unlogged])])
         data = {

@@ -60,7 +60,9 @@ _PASSWORD_CHARACTERS_MIN = 8
 @click.option("--password-file", type=click.Path(dir_okay=False), help="A file of users who may log in.")
 @click.option("--write", is_flag=True, help="Pages may change clusters.  [default: read-only]")
 @click.option(
-    "--audit-log", type=click.Path(dir_okay=False), help="A file for a line of JSON about each change.  [default: stderr]"
+    "--audit-log",
+    type=click.Path(dir_okay=False),
+    help="A file for a line of JSON about each change.  [default: stderr]",
 )
 @click.option("--add-user", metavar="NAME", help="Ask for a password, add the user to the --password-file, and end.")
 def console(

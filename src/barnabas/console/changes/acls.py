@@ -74,7 +74,9 @@ def deletion(admin: Admin, given: Given, now_ms: int) -> Planned:
         principal_of(given) if given.text("principal") else None,
         given.text("host").strip() or None,
         operation_of(given) if given.text("operation") else AclOperation.ANY,
-        Permission[given.choice("permission", "the permission", ("allow", "deny")).upper()] if permission else Permission.ANY,
+        Permission[given.choice("permission", "the permission", ("allow", "deny")).upper()]
+        if permission
+        else Permission.ANY,
     )
     if wanted == AclFilter():
         raise BadForm("nothing is selected: name a principal, a resource or another part")

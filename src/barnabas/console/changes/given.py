@@ -79,7 +79,7 @@ class Given(NamedTuple):
 
     def lines(self, name: str) -> list[str]:
         """Return the lines that are not empty."""
-        return [line for each in self.text(name).split("\n") if (line := each.rstrip("\r")).strip()]
+        return [line for line in self.text(name).split("\n") if line.strip()]
 
     def pairs(self, name: str) -> dict[str, str]:
         """Return lines of NAME=VALUE.

@@ -25,7 +25,9 @@ from barnabas.words.printable import printable
 from barnabas.words.times import format_time_ms, parse_time_ms
 
 _ENCODINGS = (("text", "text"), ("hex", "hex"), ("base64", "base64"))
-_PARTITIONERS = tuple((each, f"{each} ({users})" if (users := LIBRARY_DEFAULTS.get(each)) else each) for each in PARTITIONERS)
+_PARTITIONERS = tuple(
+    (each, f"{each} ({users})" if (users := LIBRARY_DEFAULTS.get(each)) else each) for each in PARTITIONERS
+)
 _COLUMNS = ("TOPIC", "PARTITION", "OFFSET", "TIME", "KEY", "VALUE", "HEADERS")
 FIELDS = (
     Field("topic", "Topic", is_required=True),
@@ -68,8 +70,7 @@ def production(admin: Admin, given: Given, now_ms: int) -> Planned:
 
 
 def _bytes(given: Given, name: str) -> bytes:
-    # A browser sends the lines of a text with CRLF.
-    text, written_as = given.text(name).replace("\r\n", "\n"), given.text(f"{name}_as") or "text"
+    text, written_as = given.text(name), given.text(f"{name}_as") or "text"
     try:
         if written_as == "hex":
             return bytes.fromhex(text)
@@ -87,7 +88,11 @@ def _partition(given: Given, topic: TopicMetadata, key: bytes | None) -> int:
         if chosen >= count:
             raise Failure(f"topic {topic.name} has no partition {chosen}", f"it has {count}, from 0 on")
         return chosen
-    partitioner = given.choice("partitioner", "the partitioner", PARTITIONERS) if given.text("partitioner") else DEFAULT_PARTITIONER
+    partitioner = (
+        given.choice("partitioner", "the partitioner", PARTITIONERS)
+        if given.text("partitioner")
+        else DEFAULT_PARTITIONER
+    )
     found = partition_for(key, count, partitioner)
     return secrets.randbelow(count) if found is None else found
 

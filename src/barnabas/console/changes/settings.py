@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.cli.config import altered
+from barnabas.cli.config import altered, check_are_known
 from barnabas.cli.done import Done
+from barnabas.cli.failure import failure_of
 from barnabas.cli.output import found_rows
 from barnabas.client.admin import Admin, ConfigChange, ConfigResource, ResourceType, result
 from barnabas.client.configs import ConfigOperation
 from barnabas.console.changes.change import Planned
 from barnabas.console.changes.given import BadForm, Given
 from barnabas.console.page import Field
+from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 
 _DELETES_RECORDS = frozenset(("cleanup.policy", "retention.bytes", "retention.ms"))
@@ -36,7 +38,8 @@ def topic_settings(admin: Admin, given: Given, now_ms: int) -> Planned:
 
 def group_settings(admin: Admin, given: Given, now_ms: int) -> Planned:
     """Plan other settings of a group."""
-    result(admin.describe_groups([given.text("name")])[given.text("name")])
+    name = given.required("name", "the name of the group")
+    result(admin.describe_groups([name])[name])
     return _settings(admin, given, ResourceType.GROUP)
 
 
@@ -45,6 +48,7 @@ def broker_settings(admin: Admin, given: Given, now_ms: int) -> Planned:
     text = given.text("name").strip()
     if not (text.isascii() and text.isdigit()):
         raise BadForm(f"a broker is named by its id, such as 0, not by “{printable(text[:40])}”")
+    check_are_known(given.pairs("set"))
     return _settings(admin, Given({**given.texts, "name": text}), ResourceType.BROKER)
 
 
@@ -60,7 +64,9 @@ def _settings(admin: Admin, given: Given, kind: ResourceType) -> Planned:
     preview = altered(admin, [resource], changes, dry_run=True).whole()
     deletes = kind is ResourceType.TOPIC and any(each.name in _DELETES_RECORDS for each in changes)
     if deletes:
-        preview = preview._replace(notes=[*preview.notes, "the topic may lose the records that these settings do not keep"])
+        preview = preview._replace(
+            notes=[*preview.notes, "the topic may lose the records that these settings do not keep"]
+        )
     path, parameter = _PAGES.get(kind, ("cluster", ""))
     return Planned(
         f"Change settings of {noun} {printable(name)}",
@@ -75,7 +81,10 @@ def _settings(admin: Admin, given: Given, kind: ResourceType) -> Planned:
 
 
 def _now(admin: Admin, resource: ConfigResource, changes: Sequence[ConfigChange]) -> Done:
-    entries = {each.name: each for each in result(admin.describe_configs([resource])[resource])}
+    described = admin.describe_configs([resource])[resource]
+    if isinstance(described, KafkaError):
+        raise failure_of(described, f"{resource.type.name.lower()} {resource.name}")
+    entries = {each.name: each for each in described}
     rows = []
     for each in changes:
         entry = entries.get(each.name)

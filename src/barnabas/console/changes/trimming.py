@@ -47,7 +47,9 @@ def trim(admin: Admin, given: Given, now_ms: int) -> Planned:
     )
 
 
-def _read(topic: str, text: str, bounds: dict[TopicPartition, tuple[int | None, int | None]]) -> dict[TopicPartition, int]:
+def _read(
+    topic: str, text: str, bounds: dict[TopicPartition, tuple[int | None, int | None]]
+) -> dict[TopicPartition, int]:
     try:
         pairs = [part.split(":") for part in text.split(",")]
         found = {TopicPartition(topic, int(partition)): int(offset) for partition, offset in pairs}
