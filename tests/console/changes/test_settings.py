@@ -11,7 +11,6 @@ from barnabas.client.admin import Admin, ConfigResource, ResourceType, result
 from tests.console.forms import carry_out, change, lines, preview
 from tests.console.reading import printed
 
-
 SECRET = "listener.name.other.ssl.key.password"
 
 
@@ -49,10 +48,12 @@ def test_a_setting_that_somebody_else_changed_meanwhile(writer: TestClient) -> N
 
 
 def test_a_broker_and_its_secrets(writer: TestClient, admin: Admin, audit: Path) -> None:
-    shown = preview(writer, "broker-settings", name="0", set=f"log.cleaner.threads=2\n{SECRET}=hunter2")
+    broker = str(admin.describe_cluster().brokers[0].id)
+    shown = preview(writer, "broker-settings", name=broker, set=f"log.cleaner.threads=2\n{SECRET}=hunter2")
+    assert shown.status == 200, shown.error
     assert [each["new_value"] for each in shown.data["configs"]] == ["2", "(hidden)"]
     carry_out(writer, shown)
-    assert value(admin, ResourceType.BROKER, "0", "log.cleaner.threads") == "2"
+    assert value(admin, ResourceType.BROKER, broker, "log.cleaner.threads") == "2"
     assert "hunter2" not in audit.read_text()
     assert lines(audit)[-2]["configs"] == shown.data["configs"]
     assert (

@@ -12,6 +12,7 @@ from barnabas.client.admin import Admin, ConfigChange, ConfigResource, ResourceT
 from barnabas.client.configs import ConfigOperation
 from barnabas.console.changes.change import Planned
 from barnabas.console.changes.given import BadForm, Given
+from barnabas.console.changes.topics import described
 from barnabas.console.page import Field
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
@@ -33,6 +34,7 @@ def fields_of(noun: str) -> tuple[Field, ...]:
 
 def topic_settings(admin: Admin, given: Given, now_ms: int) -> Planned:
     """Plan other settings of a topic."""
+    described(admin, given.required("name", "the name of the topic"))
     return _settings(admin, given, ResourceType.TOPIC)
 
 
@@ -81,10 +83,10 @@ def _settings(admin: Admin, given: Given, kind: ResourceType) -> Planned:
 
 
 def _now(admin: Admin, resource: ConfigResource, changes: Sequence[ConfigChange]) -> Done:
-    described = admin.describe_configs([resource])[resource]
-    if isinstance(described, KafkaError):
-        raise failure_of(described, f"{resource.type.name.lower()} {resource.name}")
-    entries = {each.name: each for each in described}
+    found = admin.describe_configs([resource])[resource]
+    if isinstance(found, KafkaError):
+        raise failure_of(found, f"{resource.type.name.lower()} {resource.name}")
+    entries = {each.name: each for each in found}
     rows = []
     for each in changes:
         entry = entries.get(each.name)
