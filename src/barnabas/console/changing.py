@@ -250,7 +250,7 @@ class Changing:
             {key: value for key, value in row.items() if key.removesuffix("_base64") not in private}
             for row in outcome.found.data
         ]
-        errors = [sentence_of(failure_of(error, subject)) for subject, error in outcome.failures]
+        errors = [_said(failure_of(error, subject)) for subject, error in outcome.failures]
         return self._end(identity, entry, rows, " ".join(errors) or None)
 
     def _end(self, identity: str, entry: Entry, rows: object, error: str | None) -> str | None:
@@ -273,7 +273,7 @@ class Changing:
             return Answer(
                 f"Not done: {planned.does}", outcome.status, {**head, "error": sentence}, sentence, links=links
             )
-        errors = [sentence_of(failure_of(error, subject)) for subject, error in outcome.failures]
+        errors = [_said(failure_of(error, subject)) for subject, error in outcome.failures]
         sentence = " ".join([*errors, *([] if unlogged is None else [unlogged])])
         data = {
             **head,
@@ -318,9 +318,9 @@ def _tried(ask: Callable[[], R], *, unknown: bool = True) -> R | _Refused:
     except BadForm as error:
         return _Refused(f"{_capital(str(error))}.", 400)
     except Failures as several:
-        return _Refused(" ".join(map(sentence_of, several.failures)), 409)
+        return _Refused(" ".join(map(_said, several.failures)), 409)
     except Failure as failure:
-        return _Refused(sentence_of(failure), 409)
+        return _Refused(_said(failure), 409)
     except click.UsageError as error:
         return _Refused(f"{_capital(error.message.rstrip('.'))}.", 400)
     except ClientError as error:
@@ -328,7 +328,13 @@ def _tried(ask: Callable[[], R], *, unknown: bool = True) -> R | _Refused:
             raise
         return _Refused(f"{sentence_of(error)} It is not known whether the change was made.", 503)
     except KafkaError as error:
-        return _Refused(sentence_of(error), 409)
+        return _Refused(_said(failure_of(error)), 409)
+
+
+def _said(failure: Failure) -> str:
+    """Return a failure as a page says it: an option of the command would not help."""
+    is_option = failure.hint is not None and failure.hint.startswith("-")
+    return sentence_of(Failure(failure.message, None if is_option else failure.hint))
 
 
 def _about(asked: Asked, change: Change, visitor: Visitor, given: Given, planned: Planned) -> bytes:
