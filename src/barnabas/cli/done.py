@@ -21,7 +21,7 @@ class Done(NamedTuple):
     Attributes:
         found: a row for each thing that was changed, or would be.
         failures: what could not be changed, each with its name for people.
-        notes: sentences beside the result.
+        notes: sentences under the result.
     """
 
     found: Found

@@ -80,7 +80,7 @@ def new_mechanisms(admin: Admin, name: str, mechanisms: Sequence[str], iteration
     """Return the iterations of each mechanism that a user is to get.
 
     Raises:
-        UsageError: nobody can be named so.
+        UsageError: SCRAM does not allow such a name.
         Failure: the user has one of them.
     """
     if not name or not name.isascii() or "\0" in name:

@@ -5,7 +5,7 @@
     {…, "result": "done", "rows": […]}                 or "failed", with "error"
 
 - The first line is on the disk before the cluster is asked. Without it nothing is changed.
-- A line without a second one of its id: the console ended meanwhile, and nobody has seen the cluster's answer.
+- A line without a second one of its id: the console ended before it had the cluster's answer.
 - Passwords, keys, values and headers of records are in no line.
 - Characters that a terminal would obey are escaped, as everything that is not ASCII.
 """

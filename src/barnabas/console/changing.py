@@ -63,7 +63,7 @@ class Answer(NamedTuple):
         hidden: fields that the form sends again.
         button: None if there is no form.
         is_dangerous: the button destroys something.
-        notes: sentences beside the preview.
+        notes: sentences under the problem.
         links: below.
     """
 

@@ -1,8 +1,8 @@
-"""What shows that a form that changes something is from a page of this console: tokens, and previews that are carried out once.
+"""Proof that a form which changes something is from a page of this console: tokens, and previews that are carried out once.
 
 A token is a keyed hash of the visitor's login; another site cannot read it. The key is the process's own, so a token ends with the process.
 
-A preview is remembered by a random id, with a hash of what it was about. Its form brings the id back, and the id counts once: a form that
+A preview is remembered by a random id, with a hash of its subject. Its form brings the id back, and the id counts once: a form that
 a browser sends again changes nothing. Source: OWASP's notes on cross-site request forgery.
 """
 
@@ -43,7 +43,7 @@ class FormTokens:
 
 
 class Taken(enum.Enum):
-    """What a preview's id is good for."""
+    """How a preview's id fits the form that brings it."""
 
     SAME = enum.auto()
     OTHER = enum.auto()
@@ -68,7 +68,7 @@ class Previews:
         """Remember a preview, and return its id.
 
         Args:
-            about: the hash of what it is about.
+            about: the hash of its subject.
         """
         now_s = self._clock()
         self._open = {key: each for key, each in self._open.items() if each[1] > now_s}
@@ -87,6 +87,6 @@ class Previews:
 
 
 def hash_of(visitor: str, cluster: str, change: str, texts: Mapping[str, str], basis: object) -> bytes:
-    """Return the hash of what a preview is about."""
+    """Return the hash of a preview's subject."""
     words = [visitor, cluster, change, sorted(texts.items()), basis]
     return hashlib.sha256(json.dumps(words, default=str).encode()).digest()

@@ -18,7 +18,7 @@ from barnabas.console.page import Field
 
 
 class Planned(NamedTuple):
-    """A change that nobody has carried out yet.
+    """A change that is not made yet.
 
     Attributes:
         does: what it does, as the head of a sentence: `Delete topic orders`.
@@ -27,7 +27,7 @@ class Planned(NamedTuple):
         carry_out: makes the change; the fields have `asks` too.
         before: facts about what is changed, as the command's other tables have them; by name and caption.
         destroys: the name to type; None if nothing is lost.
-        asks: fields that are filled in beside the preview.
+        asks: fields that are filled in under the preview.
         fixed: fields that the preview has decided, such as the offsets of a time.
         basis: what must still be so when the change is carried out; the preview's rows if it is None.
         after: the page to go to afterwards, and its query.

@@ -1,6 +1,6 @@
 """Users that log in by SCRAM: `barnabas user create`, `user password` and `user delete`.
 
-The password is typed beside the preview, so no page ever has it.
+The password is typed under the preview, so no page ever has it.
 """
 
 from __future__ import annotations
