@@ -38,7 +38,7 @@ def test_a_topic_that_cannot_be_is_a_sentence(writer: TestClient) -> None:
     for name, sentence in (
         ("<script>", "'<script>' is not a valid topic name (use letters"),
         ("x" * 300, "is longer than the max allowed length 249"),
-        ("..", "'.' or '..' is not allowed"),
+        ("..", "'..' is not allowed"),
         ("there", "Topic 'there' already exists."),
     ):
         refused = preview(writer, "topic-create", name=name)
