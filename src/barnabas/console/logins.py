@@ -75,9 +75,9 @@ class Logins:
 
     def name_of(self, authorization: str | None, cookie: str | None) -> str | None:
         """Return the user of a request that was let in; None on a console without logins."""
-        if not self.are_needed:
-            return None
-        return "token" if authorization is not None or cookie is None else self.who(cookie)
+        if authorization is not None and self.token_file is not None:
+            return "token"
+        return None if cookie is None else self.who(cookie)
 
     async def log_in(self, name: str, secret: str) -> str | None:
         """Return a new cookie if the password, or the token, is right; None if not.

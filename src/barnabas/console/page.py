@@ -67,6 +67,10 @@ class Section(NamedTuple):
         data: for programs; an object with `error` if the cluster could not answer.
         sentence: in the place of tables, or above them.
         is_failed: the sentence says why the data is missing.
+        notes: more sentences, a line each.
+        command: a line to type that does the same.
+        written: text in the form in which it was written, lines and all.
+        links: below everything else.
     """
 
     key: str
@@ -75,6 +79,10 @@ class Section(NamedTuple):
     grids: Sequence[Grid] = ()
     sentence: str | None = None
     is_failed: bool = False
+    notes: Sequence[str] = ()
+    command: str | None = None
+    written: str | None = None
+    links: Sequence[Link] = ()
 
 
 class Field(NamedTuple):

@@ -15,8 +15,10 @@ from barnabas.console.pages.acls import acls
 from barnabas.console.pages.cluster import cluster
 from barnabas.console.pages.group import group
 from barnabas.console.pages.groups import groups
+from barnabas.console.pages.messages import messages
 from barnabas.console.pages.overview import overview
 from barnabas.console.pages.quotas import quotas
+from barnabas.console.pages.record import record
 from barnabas.console.pages.topic import topic
 from barnabas.console.pages.topics import topics
 from barnabas.console.pages.transactions import transactions
@@ -40,6 +42,8 @@ PAGES = (
     PageOfCluster("", "Overview", overview),
     PageOfCluster("topics", "Topics", topics),
     PageOfCluster("topic", None, topic),
+    PageOfCluster("messages", "Messages", messages),
+    PageOfCluster("record", None, record),
     PageOfCluster("groups", "Groups", groups),
     PageOfCluster("group", None, group),
     PageOfCluster("transactions", "Transactions", transactions),
