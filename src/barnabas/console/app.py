@@ -191,7 +191,9 @@ class Console:
             answer = self._changing.form(asked, change, self._visitor(request))
         if wants_json(request):
             return _json(answer.data, answer.status)
-        html = self._templates.html(
+        # A group may have offsets in thousands of partitions.
+        html = await asyncio.to_thread(
+            self._templates.html,
             "change",
             answer=answer,
             cluster=asked.cluster.name,

@@ -53,3 +53,8 @@ def test_the_audit_log_has_no_secret() -> None:
     ]
     given = Given({"name": "n", "value": "abc", "password": "p", "unknown": "u"})
     assert given.for_audit(fields) == {"name": "n", "value": "(3 characters)"}
+
+
+def test_numbers_that_no_request_can_carry() -> None:
+    with pytest.raises(BadForm, match=r"^the count must be at most 2147483647, not 2147483648$"):
+        Given({"count": "2147483648"}).number("count", "the count")

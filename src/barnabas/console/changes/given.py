@@ -8,6 +8,7 @@ from typing import NamedTuple
 from barnabas.console.page import Field
 from barnabas.words.printable import printable
 
+INT_16_MAX, INT_32_MAX, INT_64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _DIGITS_MAX = 18
 
 
@@ -39,11 +40,11 @@ class Given(NamedTuple):
         """Return whether a box is ticked."""
         return self.text(name) == "1"
 
-    def number(self, name: str, noun: str, *, least: int = 0) -> int | None:
+    def number(self, name: str, noun: str, *, least: int = 0, most: int = INT_32_MAX) -> int | None:
         """Return a whole number; None if the field is empty.
 
         Raises:
-            BadForm: it is not one, or is too small.
+            BadForm: it is not one, too small, or too large.
         """
         text = self.text(name).strip()
         if not text:
@@ -53,15 +54,17 @@ class Given(NamedTuple):
             raise BadForm(f"{noun} is not a whole number: {printable(text[:40])}")
         if int(text) < least:
             raise BadForm(f"{noun} must be at least {least}, not {int(text)}")
+        if int(text) > most:
+            raise BadForm(f"{noun} must be at most {most}, not {int(text)}")
         return int(text)
 
-    def required_number(self, name: str, noun: str, *, least: int = 0) -> int:
+    def required_number(self, name: str, noun: str, *, least: int = 0, most: int = INT_32_MAX) -> int:
         """Return a whole number.
 
         Raises:
-            BadForm: there is none, or it is too small.
+            BadForm: there is none, or it is too small or too large.
         """
-        found = self.number(name, noun, least=least)
+        found = self.number(name, noun, least=least, most=most)
         if found is None:
             raise BadForm(f"{noun} is missing")
         return found

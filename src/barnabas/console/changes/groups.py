@@ -10,7 +10,7 @@ from barnabas.cli.group_delete_offsets import deleted_offsets
 from barnabas.cli.group_reset import Move, moved, planned_moves, require_inactive
 from barnabas.client.admin import Admin
 from barnabas.console.changes.change import Planned
-from barnabas.console.changes.given import BadForm, Given
+from barnabas.console.changes.given import INT_64_MAX, BadForm, Given
 from barnabas.console.page import Field
 from barnabas.words.printable import printable
 
@@ -41,7 +41,8 @@ def reset(admin: Admin, given: Given, now_ms: int) -> Planned:
     how = given.choice("how", "the place", _PLACES)
     value: Any = given.text("value").strip()
     if how in ("--to-offset", "--shift-by"):
-        value = given.number("value", "the number", least=0 if how == "--to-offset" else -(10**18))
+        least = 0 if how == "--to-offset" else -INT_64_MAX
+        value = given.number("value", "the number", least=least, most=INT_64_MAX)
     if value in (None, ""):
         if how not in ("--to-earliest", "--to-latest"):
             raise BadForm(f"{_PLACES[how]} is missing")

@@ -54,7 +54,8 @@ def production(admin: Admin, given: Given, now_ms: int) -> Planned:
         headers = [parse_header(line) for line in given.lines("headers")]
         time_text = given.text("timestamp").strip()
         timestamp = parse_time_ms(time_text, now_ms) if time_text else None
-    except ValueError as error:
+        format_time_ms(now_ms if timestamp is None else timestamp)
+    except (ValueError, OverflowError) as error:
         raise BadForm(str(error)) from None
     topic = described(admin, name)
     partition = _partition(given, topic, key)

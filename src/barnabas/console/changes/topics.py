@@ -10,7 +10,7 @@ from barnabas.cli.topic_grow import grown_plainly
 from barnabas.cli.wording import as_typed, counted
 from barnabas.client.admin import Admin, NewTopic, TopicMetadata, result
 from barnabas.console.changes.change import Planned
-from barnabas.console.changes.given import Given
+from barnabas.console.changes.given import INT_16_MAX, Given
 from barnabas.console.page import Field
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.primitives import uuid_to_str
@@ -31,7 +31,7 @@ def creation(admin: Admin, given: Given, now_ms: int) -> Planned:
     """Plan a new topic."""
     name = given.required("name", "the name of the topic")
     partitions = given.number("partitions", "the number of partitions", least=1)
-    replicas = given.number("replication_factor", "the number of replicas", least=1)
+    replicas = given.number("replication_factor", "the number of replicas", least=1, most=INT_16_MAX)
     wanted = [NewTopic(name, partitions or -1, replicas or -1, given.pairs("configs"))]
     return Planned(
         f"Create topic {printable(name)}",

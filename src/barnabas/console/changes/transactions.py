@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.cli.txn import aborted, aborted_hanging, partition_of
 from barnabas.client.admin import Admin
 from barnabas.console.changes.change import Planned
-from barnabas.console.changes.given import BadForm, Given
+from barnabas.console.changes.given import INT_64_MAX, BadForm, Given
 from barnabas.console.page import Field
 from barnabas.words.printable import printable
 
@@ -32,7 +32,7 @@ def abort(admin: Admin, given: Given, now_ms: int) -> Planned:
 def hanging_abort(admin: Admin, given: Given, now_ms: int) -> Planned:
     """Plan an abort marker in one partition."""
     place = given.required("partition", "the partition").strip()
-    offset = given.required_number("start_offset", "the offset")
+    offset = given.required_number("start_offset", "the offset", most=INT_64_MAX)
     try:
         partition = partition_of(place)
     except ValueError as error:
