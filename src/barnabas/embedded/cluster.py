@@ -141,6 +141,11 @@ class Cluster(SecuredClients, ClusterFaults, StartedByWith):
         """Return `host:port` of one node."""
         return self._process(node).address
 
+    def state(self, node: int) -> str:
+        """Return whether a node is `running`, `paused` or `down`."""
+        process = self._process(node)
+        return "down" if not process.is_up else "paused" if process.is_paused else "running"
+
     def start(self) -> Self:
         """Start every node, and return when each of them serves and knows the others."""
         with self._lock:

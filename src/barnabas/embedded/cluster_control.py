@@ -28,8 +28,8 @@ from barnabas.embedded.fault_tickets import FaultTickets
 from barnabas.embedded.faulty_disk import FaultyDisk
 from barnabas.embedded.link_faults import LinkFaults
 from barnabas.embedded.moved_clock import MovedClock
-from barnabas.embedded.request_log import RequestLog
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.request_log import RequestLog
 from barnabas.embedded.users_and_acls import UsersAndAcls
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.as_new import make_as_new

@@ -98,7 +98,11 @@ class ClusterFaults(FaultsInAnswers):
                 requests=dict.fromkeys(slow, (late,)) if seconds else {},
             )
 
-        settings = {"kind": "delay", "between": between if isinstance(between, int) else list(between), "seconds": seconds}
+        settings = {
+            "kind": "delay",
+            "between": between if isinstance(between, int) else list(between),
+            "seconds": seconds,
+        }
         return self._order(settings, plan, lambda old: bool(old.delays) and old.delays.keys() <= pairs)
 
     def fill_disk(self, node: int) -> InjectedFault:
@@ -203,5 +207,3 @@ class ClusterFaults(FaultsInAnswers):
     def _change(self, plan: FaultPlan) -> None:
         """Tell every node of a new plan."""
         raise NotImplementedError
-
-

@@ -62,7 +62,9 @@ def checked_seconds(seconds: float) -> float:
 def checked_ahead(seconds: float) -> float:
     """Return by how much a clock is ahead; at most a hundred years, which every timestamp can hold."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not abs(seconds) <= 100 * 366 * 86400:
-        raise ValueError(f"seconds={seconds!r}: pass how far the clock is ahead, negative for behind, at most 100 years")
+        raise ValueError(
+            f"seconds={seconds!r}: pass how far the clock is ahead, negative for behind, at most 100 years"
+        )
     return float(seconds)
 
 

@@ -139,9 +139,7 @@ def _hold(context: AnyContext, request: Any) -> None:
         hold_order(context, request)
 
 
-def _dropped(
-    context: AnyContext, response: Message | None, ordered: OrderedFault, met: list[int]
-) -> Message | None:
+def _dropped(context: AnyContext, response: Message | None, ordered: OrderedFault, met: list[int]) -> Message | None:
     """Close the connection instead of the response, if the request has succeeded."""
     if response is None or _has_failed(response) or not ordered.tickets.take():
         return response

@@ -65,7 +65,9 @@ class RequestLog:
     def __repr__(self) -> str:
         return f"<RequestLog of={self._node_id} requests={len(self._kept)}>"
 
-    def add(self, api_key: int, version: int, client_id: str | None, subject: RequestSubject, time_ms: int) -> list[int]:
+    def add(
+        self, api_key: int, version: int, client_id: str | None, subject: RequestSubject, time_ms: int
+    ) -> list[int]:
         """Note a request; return the list of the faults that it meets, for the caller to fill."""
         topics = {topic: sorted(partitions) for topic, partitions in subject.topics.items()}
         faults: list[int] = []

@@ -123,5 +123,3 @@ class _Reading:
                 if self.left <= 0:
                     return
                 self.read(inner, value, structs, topic)
-
-
