@@ -233,6 +233,9 @@ class FaultApi:
         except LookupError as mistake:
             return Reply(HTTPStatus.NOT_FOUND, {"error": str(mistake.args[0])})
         try:
+            node = parts.get("node")
+            if node is not None and node not in self._cluster.nodes:
+                raise LookupError(f"there is no node {node}: the nodes are 1 to {len(self._cluster.nodes)}")
             fields = _fields(route, query, body)
             value = self._page() if route.path == "/" else route.answer(self._cluster, parts, fields)
         except LookupError as mistake:

@@ -64,7 +64,7 @@ def from_query(given: Mapping[str, str], fields: tuple[Field, ...], whose: str) 
         try:
             values[name] = int(text) if kind in ("whole number", "node") else float(text) if kind == "number" else text
         except ValueError:
-            raise BadOrder(f"{name}={printable(text)} is not a {kind}: {known[name].what}") from None
+            raise BadOrder(f"{name}={printable(text)} is not {_A[kind]}: {known[name].what}") from None
     return checked(values, fields, whose)
 
 
@@ -78,7 +78,20 @@ def _checked(field: Field, value: object) -> Any:
         if field.kind == "pair" and isinstance(value, list):
             return tuple(value)
         return value
-    raise BadOrder(f"{field.name} is not a {field.kind}: {field.what}")
+    raise BadOrder(f"{field.name} is not {_A[field.kind]}: {field.what}")
+
+
+_A = {
+    "text": "a text",
+    "number": "a number",
+    "whole number": "a whole number",
+    "node": "a node",
+    "nodes": "a node or a list of nodes",
+    "pair": "a node or a list of two",
+    "api": "a name or a number",
+    "times": "a whole number or null",
+    "settings": "a JSON object",
+}
 
 
 def _is(kind: str, value: object) -> bool:

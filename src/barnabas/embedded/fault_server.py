@@ -17,7 +17,7 @@ import logging
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET, AF_INET6
+from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -82,6 +82,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
+        self.socket.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         # The base asks the name service for the host's full name, which may take seconds.
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
