@@ -264,7 +264,9 @@ def test_only_what_a_fault_names_meets_it(barnabas: package.Broker) -> None:
 
     def offsets(topic: str, partition: int) -> int:
         at = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=-1)
-        request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[at])])
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[at])]
+        )
         return connection.request(request).topics[0].partitions[0].error_code
 
     assert [metadata("other"), metadata("orders")] == [0, -1]

@@ -78,9 +78,9 @@ public class BillingTest {
         http("POST", "/topics", "{\"name\": \"payments\", \"partitions\": 2}");
         pay(bootstrapServers);
 
-        // Every commit of the group fails, as it does for a member that was slow and has been put out of the group.
+        // Every commit of the group fails, as it does when somebody has taken the right to it away.
         String fault = hasFault
-                ? field(http("POST", "/faults", "{\"kind\": \"fail\", \"api\": \"OffsetCommit\", \"error\": \"UNKNOWN_MEMBER_ID\","
+                ? field(http("POST", "/faults", "{\"kind\": \"fail\", \"api\": \"OffsetCommit\", \"error\": \"GROUP_AUTHORIZATION_FAILED\","
                         + " \"group\": \"billing\", \"times\": null}"), "id")
                 : null;
         Database database = new Database();

@@ -46,10 +46,11 @@ from barnabas.embedded.broker_arguments import (
     setting_texts,
     topic_request,
 )
-from barnabas.embedded.fault_arguments import api_key, checked_where
-from barnabas.embedded.fault_plan import EVERY_API, RequestFault
-from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
+from barnabas.embedded.fault_arguments import api_key, checked_ahead, checked_where
+from barnabas.embedded.fault_plan import EVERY_API, NO_CLOCK_FAULT, ClockFault, RequestFault
+from barnabas.embedded.fault_tickets import UNLIMITED, InjectedFault, OwnTickets
 from barnabas.embedded.faults_in_answers import FaultsInAnswers, request_settings
+from barnabas.embedded.moved_clock import MovedClock
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
 from barnabas.embedded.request_log import ObservedRequest, RequestLog
 from barnabas.embedded.secured_clients import SecuredClients, make_security
@@ -118,7 +119,8 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
         self._remove_folder: Callable[[], object] | None = None
         self._remove_clients: Callable[[], object] | None = None
         self._request_faults: RequestFaults | None = None
-        self._faults: dict[int, tuple[InjectedFault, OrderedFault]] = {}
+        self._faults: dict[int, tuple[InjectedFault, OrderedFault | ClockFault]] = {}
+        self._clock = MovedClock(epoch_ms)
         self._fault_numbers = 0
 
     def __repr__(self) -> str:
@@ -172,7 +174,7 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
             one_budget_per_thread()
             config = self._config(folder)
             loop = self._loop = new_event_loop()
-            node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+            node = Node(config, loop=loop, disk=OsDisk(), now_ms=self._clock.now_ms, random=random.Random())
             self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
             self._thread.start()
             self._call(node.start)
@@ -220,6 +222,7 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
                 return
             self._has_stopped = True
             self._request_faults, self._faults = None, {}
+            self._clock.apply(NO_CLOCK_FAULT)
             try:
                 self._call(node.stop)
             finally:
@@ -341,15 +344,30 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
         self._set_faults({**self._faults, number: (injected, ordered)})
         return injected
 
+    def move_clock(self, seconds: float) -> InjectedFault:
+        """Set the broker's wall clock ahead, or back if negative: timestamps and retention, but no timers, such as session timeouts.
+
+        Retention looks each `log.retention.check.interval.ms`, five minutes unless the test sets it. Several orders add up.
+        """
+        checked_ahead(seconds)
+        self._fault_numbers += 1
+        number, tickets = self._fault_numbers, OwnTickets(UNLIMITED)
+        injected = InjectedFault(number, {"kind": "clock", "seconds": seconds}, tickets, lambda: self._remove(number))
+        self._set_faults({**self._faults, number: (injected, ClockFault(seconds))})
+        tickets.take()
+        return injected
+
     def _remove(self, number: int) -> None:
         if number in self._faults:
             self._set_faults({each: kept for each, kept in self._faults.items() if each != number})
 
-    def _set_faults(self, faults: dict[int, tuple[InjectedFault, OrderedFault]]) -> None:
+    def _set_faults(self, faults: dict[int, tuple[InjectedFault, OrderedFault | ClockFault]]) -> None:
         self._running()
+        ordered = [each for _, each in faults.values()]
 
         async def apply() -> None:
-            self._observed().apply(ordered for _, ordered in faults.values())
+            self._observed().apply(each for each in ordered if isinstance(each, OrderedFault))
+            self._clock.apply(ClockFault(sum(each.seconds for each in ordered if isinstance(each, ClockFault))))
 
         self._call(apply)
         self._faults = faults

@@ -23,12 +23,13 @@ from typing import Any, TypeVar
 from barnabas.config.cannot_start import CannotStart
 from barnabas.embedded.broker_arguments import topic_request
 from barnabas.embedded.cluster_control import ClusterControl
-from barnabas.embedded.fault_arguments import checked_seconds
-from barnabas.embedded.fault_plan import RequestFault
+from barnabas.embedded.fault_arguments import api_key, checked_seconds, checked_where
+from barnabas.embedded.fault_plan import EVERY_API, RequestFault
 from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
 from barnabas.embedded.faults_in_answers import FaultsInAnswers, request_settings
 from barnabas.embedded.link_faults import LinkFaults
 from barnabas.embedded.request_faults import OrderedFault
+from barnabas.embedded.request_log import ObservedRequest
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import KafkaError
@@ -106,6 +107,11 @@ class Cluster(FaultsInAnswers):
     def address(self, node: int) -> str:
         """Return `host:port` of one node."""
         return f"{self._node(node).host}:{PORT}"
+
+    def state(self, node: int) -> str:
+        """Return whether a node is `running`, `paused` or `down`."""
+        machine = self._node(node)
+        return "down" if not machine.is_up else "paused" if machine.loop.is_paused else "running"
 
     def process(self, name: str) -> Process:
         """Return a client's process on a machine of its own, which is made when it is first named."""
@@ -303,6 +309,35 @@ class Cluster(FaultsInAnswers):
     def _apply_ordered(self) -> None:
         for node_id, control in self._controls.items():
             control.requests.apply(fault for where, fault in self._ordered.values() if node_id in where)
+
+    # Requests
+
+    def requests(
+        self,
+        api: str | int | None = None,
+        *,
+        node: int | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        group: str | None = None,
+    ) -> list[ObservedRequest]:
+        """Return what clients have asked each node since its start, the oldest first; the last 10,000 requests of a node are kept.
+
+        Args:
+            api: Kafka's name, such as `Produce`, or its key; None for every API.
+            node, topic, partition, client_id, group: only requests to this node, and that name these.
+        """
+        key = EVERY_API if api is None else api_key(api)
+        where = checked_where(topic, partition, client_id, group)
+        nodes = self._controls if node is None else [self._node(node).node_id]
+        asked = [each for node_id in nodes for each in self._controls[node_id].requests.log.found(key, where)]
+        return sorted(asked, key=lambda request: request.time_ms)
+
+    def forget_requests(self) -> None:
+        """Let `requests` return only what clients ask from now on."""
+        for control in self._controls.values():
+            control.requests.log.clear()
 
     # Leaders
 
