@@ -34,15 +34,17 @@ def faults() -> Iterator[str]:
         env=ENVIRONMENT,
         text=True,
     ) as process:
-        assert process.stdout is not None
-        found = None
-        for line in process.stdout:
-            found = re.match(r"faults on (http://\S+)", line) or found
-            if line.startswith("barnabas ready on "):
-                break
-        assert found is not None
-        yield found[1]
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            found = None
+            for line in process.stdout:
+                found = re.match(r"faults on (http://\S+)", line) or found
+                if line.startswith("barnabas ready on "):
+                    break
+            assert found is not None
+            yield found[1]
+        finally:
+            process.terminate()
 
 
 def sources(folder: str) -> list[Path]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,15 +39,27 @@ def test_what_is_not_an_address(text: str) -> None:
         listen_address(text)
 
 
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kill a process when a test fails."""
+    try:
+        yield
+    finally:
+        process.kill()
+
+
 @pytest.mark.slow
 def test_a_cluster_with_faults_by_http() -> None:
-    with subprocess.Popen(
-        command("start", "--nodes", "1", "--port", "0", "--faults", "127.0.0.1:0", "--set", "num.partitions=3"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-        text=True,
-    ) as process:
+    with (
+        subprocess.Popen(
+            command("start", "--nodes", "1", "--port", "0", "--faults", "127.0.0.1:0", "--set", "num.partitions=3"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT,
+            text=True,
+        ) as process,
+        ended(process),
+    ):
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
         node = re.fullmatch(r"node 1 on (\S+), files in (\S+)/node-1\n", lines[0])
