@@ -23,7 +23,7 @@ def test_requests_are_found_in_their_order() -> None:
     assert second == ObservedRequest("Fetch", 12, None, {}, [], "till", 2, 101, [])
     assert log.found(1, ANY_REQUEST) == [second]
     assert log.found(EVERY_API, Where(topic="orders", client_id="app")) == [first]
-    assert ObservedRequest.from_json(json.loads(json.dumps(first))) == first
+    assert ObservedRequest(*json.loads(json.dumps(first))) == first
     assert repr(log) == "<RequestLog of=2 requests=2>"
     log.clear()
     assert log.found(EVERY_API, ANY_REQUEST) == []

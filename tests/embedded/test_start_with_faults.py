@@ -72,7 +72,7 @@ def test_a_cluster_with_faults_by_http() -> None:
         taken = run("start", "--nodes", "1", "--port", "0", "--faults", faults[1].removeprefix("http://"))
         assert taken.returncode == 1
         assert re.fullmatch(
-            r"error: cannot listen on \S+: address already in use \(pass another .*\)\n", taken.stderr
+            r"error: cannot listen on \S+: Address already in use \(pass another .*\)\n", taken.stderr
         ), taken.stderr
         assert os.path.exists(node[2])
         process.send_signal(signal.SIGTERM)

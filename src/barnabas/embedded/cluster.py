@@ -10,7 +10,7 @@ free ports of the loopback address and keep their data in a temporary folder tha
 - `kill`, `stop` and `pause` send a signal to a node's process; `restart` and `resume` undo them.
 - `partition`, `cut` and `delay` are faults in the network between nodes (`link_faults`). Clients reach every node.
 - `fail`, `drop_response_after_write` and others are faults in the answers to clients (`request_faults`); there are faults of disks
-  (`faulty_disk`) and clocks (`moved_clock`) too. `heal` ends all of these, `remove` of what they return one of them.
+  (`faulty_disk`) and clocks (`moved_clock`) too. `heal` ends all of these, and the method `remove` of a fault that one.
 - `requests` returns what clients have asked.
 - A cluster sends faults to its nodes over sockets that they inherit (`cluster_node`). Nodes that were started otherwise have none.
 - `security`, `users` and `acls` are as for `barnabas.Broker`; links between nodes, controllers' too, have the same protocol.
@@ -380,7 +380,7 @@ class Cluster(SecuredClients, ClusterFaults, StartedByWith):
                 if process.answers:
                     with suppress(OSError):
                         answer = process.ask("requests", wanted, _COMMAND_S)
-                        found += map(ObservedRequest.from_json, answer["requests"])
+                        found += (ObservedRequest(*each) for each in answer["requests"])
         return sorted(found, key=lambda request: request.time_ms)
 
     def forget_requests(self) -> None:

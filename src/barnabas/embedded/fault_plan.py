@@ -39,7 +39,7 @@ EVERY_API = -1
 
 
 class FaultKind(StrEnum):
-    """What happens to a request of a client."""
+    """The ways in which a request of a client can go wrong."""
 
     FAIL = "fail"
     """The response has an error, and the request is not carried out."""

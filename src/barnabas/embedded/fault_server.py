@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
                 method = "GET" if self.command == "HEAD" else self.command
                 reply = self.server.api.answer(method, path.path, query, body)
             except _BadBody as mistake:
-                # What follows on this connection may be the rest of the body.
+                # The next bytes of this connection may be the rest of the body.
                 self.close_connection = True
                 reply = _error(mistake.status, str(mistake))
             except ValueError as mistake:
@@ -175,6 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer bytes that are not a request that this server knows."""
         self.close_connection = True
+        self.request_version = self.protocol_version
         self.command = getattr(self, "command", None) or ""
         self._send(_error(HTTPStatus(code), message or HTTPStatus(code).phrase))
 

@@ -8,8 +8,7 @@ The last `REQUESTS_MAX` are kept. Requests that brokers send each other are not 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.embedded.fault_plan import EVERY_API, Where
 from barnabas.embedded.request_subject import RequestSubject
@@ -45,10 +44,6 @@ class ObservedRequest(NamedTuple):
     node: int
     time_ms: int
     faults: list[int]
-
-    @classmethod
-    def from_json(cls, found: Sequence[Any]) -> ObservedRequest:
-        return cls(*found)
 
 
 class RequestLog:

@@ -1,4 +1,4 @@
-"""What a request is about: its topics with their partitions, its groups, its transactional id.
+"""The subject of a request: its topics with their partitions, its groups, its transactional id.
 
 The message definitions say which fields name a topic, a group or a transactional id (`entityType`), so one function reads every API. A
 topic that is named by its id has the name that it has in the metadata, if it exists.
@@ -28,7 +28,7 @@ _GROUP = 0
 
 
 class RequestSubject(NamedTuple):
-    """What a request is about.
+    """The subject of a request.
 
     Attributes:
         topics: the named partitions by topic; none if the request names the topic alone.
