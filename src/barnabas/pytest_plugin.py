@@ -313,9 +313,11 @@ def barnabas(
 
 
 @pytest.fixture
-def barnabas_registry(barnabas: Broker) -> str:
+def barnabas_registry(barnabas: Broker) -> Iterator[str]:
     """Return the address of a schema registry of the fixture `barnabas`, without schemas; it needs the extra `registry`."""
-    return barnabas.schema_registry_url
+    yield barnabas.schema_registry_url
+    # Its topic would be in the way of a test that asks for no registry.
+    barnabas.stop_schema_registry()
 
 
 @pytest.fixture(scope="session")

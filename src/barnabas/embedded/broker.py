@@ -174,6 +174,16 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
                 self._registry, self._registry_port = registry, registry.port
             return self._registry.url
 
+    def stop_schema_registry(self) -> None:
+        """Stop the schema registry, if there is one; the next use of `schema_registry_url` starts it again, on its port."""
+        with self._lock:
+            self._end_registry()
+
+    def _end_registry(self) -> None:
+        registry, self._registry = self._registry, None
+        if registry is not None:
+            registry.stop()
+
     def start(self) -> Self:
         """Start, and return when the broker answers requests."""
         with self._lock:
@@ -249,9 +259,7 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
             if node is None:
                 return
             self._has_stopped = True
-            registry, self._registry = self._registry, None
-            if registry is not None:
-                registry.stop()
+            self._end_registry()
             self._request_faults, self._faults = None, {}
             self._clock.apply(NO_CLOCK_FAULT)
             try:
