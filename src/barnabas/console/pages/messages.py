@@ -118,6 +118,7 @@ def _links(asked: Asked, query: Query, outcome: Outcome) -> list[Link]:
         links.append(Link("From the beginning", asked.link("messages", **query.parameters(), **kept)))
     links.append(Link("All as JSON lines", asked.link("messages/export.jsonl", **query.parameters())))
     links.append(Link("All as CSV", asked.link("messages/export.csv", **query.parameters())))
+    links.append(Link("All as Parquet", asked.link("messages/export.parquet", **query.parameters())))
     return links
 
 
