@@ -74,7 +74,7 @@ class JsonLines(ExportWriter):
 
 
 class Csv(ExportWriter):
-    """Writes rows of what the page shows, values whole.
+    """Writes rows with the columns of the page, values whole.
 
     Args:
         decoder: decodes keys and values.
