@@ -150,8 +150,8 @@ def read_section(asked: Asked, query: Query, outcome: Outcome) -> Section:
     mask = asked.cluster.decoder.masks.of(query.topic)
     if mask is not None:
         notes.append(f"This console masks {', '.join(mask.fields)}; filters see the masked record.")
-    if without := query.filters():
-        notes.append(f"The command reads the same part of the log; it has no option for {listed(without)}.")
+    if without := query.beyond_consume():
+        notes.append(f"The command has no option for {listed(without)}, and prints more.")
     data = {
         **verdict.data(),
         "masked": [] if mask is None else list(mask.fields),
