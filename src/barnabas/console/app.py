@@ -170,10 +170,10 @@ class Console:
 
     def _offered(self, asked: Asked, path: str) -> list[Link]:
         """Return the changes to which a page leads."""
-        offered = [] if self._changing is None else [each for each in CHANGES if each.page == path]
+        offered = [] if self._changing is None else [each for each in CHANGES if path in (each.page, *each.also)]
         found = []
         for each in offered:
-            parameter, field = each.subject or ("", "")
+            parameter, field = each.subject_on(path) or ("", "")
             query = {field: asked.query.get(parameter)} if field else {}
             found.append(Link(each.title, asked.link(f"change/{each.path}", **query)))
         return found
