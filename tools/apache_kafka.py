@@ -63,6 +63,7 @@ TOOLS = {
     "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "features": "org.apache.kafka.tools.FeatureCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "groups": "org.apache.kafka.tools.GroupsCommand",
