@@ -165,4 +165,6 @@ class Transcript:
         for secret, name in self._names.items():
             text = text.replace(secret, name)
         text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d", "(time)", text)
+        # Apache Kafka shows its request object here, with its address in memory.
+        text = re.sub(r"Request Request\(.*", "", text)
         return re.sub(r" {2,}", "  ", text.replace(self._broker.sasl, "(address)"))
