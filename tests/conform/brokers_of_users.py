@@ -113,8 +113,9 @@ def login_with(token_id: str, hmac: str, mechanism: str = "SCRAM-SHA-512") -> di
 def without_figures(printed: str) -> str:
     """Return what a tool prints of a load, with N for each figure; of the lines about the load so far only the last."""
     last = max((at for at, line in enumerate(printed.splitlines()) if "records sent" in line), default=-1)
-    lines = [line for at, line in enumerate(printed.splitlines()) if at == last or "records sent" not in line]
-    return re.sub(r"-?(\d+([.,:]\d+)*(E-?\d+)?|NaN|Infinity)(?![\w.])", "N", "\n".join(lines))
+    code, *lines = [line for at, line in enumerate(printed.splitlines()) if at == last or "records sent" not in line]
+    figures = r"-?(\d+([.,:]\d+)*(E-?\d+)?|NaN|Infinity)(?![\w.])"
+    return "\n".join([code, *(re.sub(figures, "N", line) for line in lines)])
 
 
 class Transcript:

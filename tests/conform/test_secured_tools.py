@@ -105,7 +105,9 @@ def until_allowed(broker: OurUsers | TheirUsers, settings: dict[str, str], topic
 def test_the_other_tools_print_the_same(brokers: tuple[OurUsers | TheirUsers, ...], tools: ToolProcess) -> None:
     theirs, ours = (others_played(tools, broker) for broker in brokers)
     assert ours == theirs
-    assert [line for line in ours if line.startswith("exit ")].count("exit 0") >= 14
+    assert [line for line in ours if line.startswith("exit ")].count("exit 0") == 16
+    assert any(line.startswith("N records sent") for line in ours)
+    assert any(line.startswith("Avg latency: N ms") for line in ours)
 
 
 def test_our_client_does_the_same_on_both(brokers: tuple[OurUsers | TheirUsers, ...]) -> None:
