@@ -21,6 +21,7 @@ from tests.conform.tool_process import ToolProcess
 
 pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(600)]
 
+
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OurUsers | TheirUsers, ...]]:
     folder = tmp_path_factory.mktemp("tokens")
@@ -74,16 +75,25 @@ def others_played(tools: ToolProcess, broker: OurUsers | TheirUsers) -> list[str
     await_login(broker, dave)
     seen.run("topics", dave, "--list")
     seen.run("acls", dave, "--list")
-    seen.run("producer-perf", dave, *"--topic orders --num-records 1 --record-size 9 --throughput -1".split(), is_load=True)
+    seen.run(
+        "producer-perf",
+        dave,
+        *["--topic", "orders", "--num-records", "1", "--record-size", "9", "--throughput", "-1"],
+        is_load=True,
+    )
     allow = ("--add", "--allow-principal", "User:dave")
     seen.run("acls", admin, *allow, "--producer", "--consumer", "--topic", "orders", "--group", "*")
     seen.run("acls", admin, "--list", "--topic", "orders")
     until_allowed(broker, dave, "orders")
     seen.run("console-producer", dave, "--topic", "orders", stdin="one\ntwo\n")
-    seen.run("console-consumer", dave, *"--topic orders --from-beginning --max-messages 2 --group readers".split())
+    seen.run(
+        "console-consumer",
+        dave,
+        *["--topic", "orders", "--from-beginning", "--max-messages", "2", "--group", "readers"],
+    )
     load = "--topic orders --num-records 2000 --record-size 200 --throughput -1"
     seen.run("producer-perf", dave, *load.split(), is_load=True)
-    seen.run("consumer-perf", dave, *"--topic orders --num-records 2000 --timeout 60000".split(), is_load=True)
+    seen.run("consumer-perf", dave, *["--topic", "orders", "--num-records", "2000", "--timeout", "60000"], is_load=True)
     latency = "--topic orders --num-records 20 --producer-acks all --record-size 100"
     seen.run("e2e-latency", dave, *latency.split(), is_load=True)
     seen.run("acls", admin, "--remove", "--force", "--topic", "orders")
@@ -142,7 +152,10 @@ def asked(broker: OurUsers | TheirUsers) -> list[object]:
     """Return what our client sees of one broker."""
 
     def code_of(settings: dict[str, str], ask: Callable[[Admin], object]) -> ErrorCode:
-        with Admin(broker.sasl, security=client_security(broker.trust() | settings)) as admin, pytest.raises(KafkaError) as raised:
+        with (
+            Admin(broker.sasl, security=client_security(broker.trust() | settings)) as admin,
+            pytest.raises(KafkaError) as raised,
+        ):
             ask(admin)
         return raised.value.code
 

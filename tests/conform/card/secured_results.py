@@ -146,7 +146,7 @@ def _notes(results: Results) -> list[str]:
     notes = []
     for client in CLIENTS:
         if whys := sorted({why for way in WAYS.values() if (why := client.why_not(way))}):
-            notes.append(f"- **{client.name}** {', '.join(whys)}.")
+            notes.append(f"- **{client.name}** {'; '.join(whys)}.")
     for row in results.values():
         where = f"- **{row.client}**, {row.way}"
         if not row.scenario:
