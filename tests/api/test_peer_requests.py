@@ -144,6 +144,13 @@ def test_the_ends_and_beginnings_of_epochs_are_answered(controlling: Controlling
     assert (answered.error_code, answered.leader_epoch) == (ErrorCode.FENCED_LEADER_EPOCH, 1)
 
 
+def test_a_request_with_endless_arrays_is_rejected(controlling: Controlling) -> None:
+    endpoint = BeginQuorumEpochRequest.LeaderEndpoint(name="C", host="h", port=1)
+    begin = BeginQuorumEpochRequest(cluster_id=CLUSTER_ID, voter_id=1, leader_endpoints=[endpoint] * 100_000)
+    assert controlling.ask(begin, 1).error_code == ErrorCode.INVALID_REQUEST
+    assert controlling.services.driver.node.leader_id == 1
+
+
 def test_a_node_that_stops_says_so(controlling: Controlling) -> None:
     controlling.services.driver.close()
     assert controlling.ask(vote(1), 1).error_code == ErrorCode.BROKER_NOT_AVAILABLE

@@ -58,6 +58,13 @@ def test_the_answer_to_an_update_names_the_leader(controlling: Controlling) -> N
     assert (leader.host, leader.port) == ("controller.example", 9093)
 
 
+def test_a_voter_with_endless_listeners_is_rejected(controlling: Controlling) -> None:
+    listener = AddRaftVoterRequest.Listener(name="C", host="h", port=1)
+    answer = controlling.ask(AddRaftVoterRequest(cluster_id=None, voter_id=2, listeners=[listener] * 100_000))
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert answer.error_message == "The request's arrays have more than 5000 elements."
+
+
 def test_a_static_quorum_rejects_changes_in_kafkas_words() -> None:
     static = Controlling(
         controller_quorum_voters="1@controller.example:9093", process_roles="broker,controller", node_id="1"

@@ -1,6 +1,7 @@
 """How long a cluster takes from a fault to the next acknowledged write, measured on Apache Kafka and on barnabas in the same run.
 
-    python -m tests.cluster.failover_time [--kinds apache-kafka barnabas] [--roles leader] [--rounds 3] [--pause | --cut] [--output FILE]
+    python -m tests.cluster.failover_time [--kinds apache-kafka barnabas] [--roles leader] [--rounds 3] [--pause | --cut] [--secured]
+        [--output FILE]
 
 The cluster has three nodes that are broker and controller, with default settings but for the copies of internal topics; the topic has
 one partition, three replicas and min.insync.replicas=2. A producer of librdkafka sends one record after the other with acks=all. The
@@ -8,7 +9,8 @@ clock starts with the fault. It stops when a broker acknowledges the first recor
 
 The fault hits a leader, a leader that is the active controller, or a follower. It kills the node; `--pause` stops its process, and
 `--cut` drops all its packets, which needs what `network` needs. Before each round every replica is in sync, and the partition's leader
-and the active controller are where the round wants them.
+and the active controller are where the round wants them. With `--secured` every listener, the controllers' too, has TLS and a login, and an
+authorizer decides.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,10 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.load import QUICK
 from tests.cluster.network import Network
 from tests.cluster.node_process import KINDS, NodeProcess
+from tests.cluster.secured_nodes import SecuredNodes
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
+from tests.cluster.way_in import way_in
 from tests.cluster.worker import Worker
 
 # Scenarios make these shorter; here they are Kafka's defaults.
@@ -54,7 +58,7 @@ class Writer(Worker):
         self._topic = topic
         self._producer = Producer({
             "bootstrap.servers": bootstrap_servers, "acks": "all", "enable.idempotence": True, "linger.ms": 0,
-            "message.timeout.ms": 300_000, **QUICK, **IMPATIENT,
+            "message.timeout.ms": 300_000, **QUICK, **IMPATIENT, **way_in.library,
         })  # fmt: skip
         self.written: list[tuple[float, float]] = []
 
@@ -121,11 +125,15 @@ def measure(cluster: Cluster, role: str, fault: str, network: Network | None) ->
     return seconds
 
 
-def measured(kind: str, rounds: int, fault: str, roles: Sequence[str]) -> dict[str, list[float]]:
+def measured(
+    kind: str, rounds: int, fault: str, roles: Sequence[str], *, is_secured: bool = False
+) -> dict[str, list[float]]:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="failover-"))
         network = stack.enter_context(Network([1, 2, 3])) if fault == "cut" else None
-        cluster = stack.enter_context(Cluster(kind, Path(folder), settings=DEFAULTS, network=network))
+        secured = SecuredNodes(Path(folder) / "keys") if is_secured else None
+        stack.enter_context(nullcontext() if secured is None else way_in.by(secured.client))
+        cluster = stack.enter_context(Cluster(kind, Path(folder), settings=DEFAULTS, network=network, secured=secured))
         found: dict[str, list[float]] = {role: [] for role in roles}
         for _ in range(rounds):
             for role in roles:
@@ -143,9 +151,10 @@ def main() -> None:
     faults.add_argument("--pause", dest="fault", action="store_const", const="paused", help="let the node stand still")
     faults.add_argument("--cut", dest="fault", action="store_const", const="cut", help="let nobody reach the node")
     parser.set_defaults(fault="killed")
+    parser.add_argument("--secured", action="store_true", help="TLS, logins and an authorizer everywhere")
     parser.add_argument("--output", type=Path, help="write the seconds of each round there, as JSON")
     args = parser.parse_args()
-    found = {kind: measured(kind, args.rounds, args.fault, args.roles) for kind in args.kinds}
+    found = {kind: measured(kind, args.rounds, args.fault, args.roles, is_secured=args.secured) for kind in args.kinds}
     if args.output:
         args.output.write_text(json.dumps(found, indent=1) + "\n")
     print(f"{args.fault:<24}" + "".join(f"{kind:>16}" for kind in found))

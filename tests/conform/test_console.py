@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.conform, pytest.mark.long]
 PATIENCE_SECONDS = 60
 ADDRESSES = [
     "", "topics", "topic?name=orders", "topic?name=absent", "groups", "group?id=readers", "group?id=absent", "transactions", "cluster",
+    "messages?topic=orders", "messages?topic=orders&isolation_level=read_uncommitted", "record?topic=orders&partition=0&offset=0",
 ]  # fmt: skip
 ONLY_OURS = {("group?id=readers", "rebalances")}
 """Only barnabas remembers rebalances."""

@@ -57,6 +57,21 @@ def browser(broker: barnabas.Broker) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.fixture(scope="package")
+def records_broker() -> Iterator[barnabas.Broker]:
+    """A broker for tests that write records; the other one's topics are counted."""
+    with barnabas.Broker(config={"message.max.bytes": 50_000_000}) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="package")
+def records_browser(records_broker: barnabas.Broker) -> Iterator[TestClient]:
+    """A browser on a console of that broker."""
+    console = Console([cluster_at(records_broker.bootstrap_servers)])
+    with TestClient(console.app(), base_url="http://localhost", follow_redirects=False) as client:
+        yield client
+
+
 @pytest.fixture
 def nowhere() -> Iterator[TestClient]:
     """A browser on a console whose cluster is down."""

@@ -7,7 +7,7 @@
     FetchSnapshot     (59, versions 0-1)           read a piece of a snapshot; 1 adds directory ids and endpoints
 
 - `raft.raft_node` has the rules. A request that is not about `__cluster_metadata` partition 0 alone is INVALID_REQUEST as a whole, and
-  one of another cluster INCONSISTENT_CLUSTER_ID.
+  one of another cluster INCONSISTENT_CLUSTER_ID. `serving.excess` bounds its arrays.
 - A fetch at the end of the log waits, up to max_wait_ms, for records or for a higher high watermark. It holds its own connection only.
 - An answer names the leader on the listener by which the request came, as in Kafka, if this node knows it.
 
@@ -17,6 +17,7 @@ Source: Kafka's `ControllerApis.handleRaftRequest`, `KafkaRaftClient.handleReque
 from __future__ import annotations
 
 from barnabas.api.serving.context import ControllerContext
+from barnabas.api.serving.excess import check_elements
 from barnabas.protocol.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from barnabas.raft.answer_messages import NodeAddress, PeerResponse, answer_message
 from barnabas.raft.request_messages import PeerRequest, read_request
@@ -29,6 +30,7 @@ async def handle(
     if context.accounting is not None:
         # No quota slows the quorum.
         context.accounting.is_settled = True
+    check_elements(context, message)
     services, version = context.services, context.version
     driver = services.driver
     if isinstance(message, FetchSnapshotRequest):

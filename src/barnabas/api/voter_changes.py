@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from barnabas.api.serving.context import ControllerContext
+from barnabas.api.serving.excess import check_elements
 from barnabas.api.serving.forwarding import forward
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
@@ -20,6 +21,7 @@ from barnabas.protocol.messages import UpdateRaftVoterRequest, UpdateRaftVoterRe
 
 
 async def handle(context: ControllerContext, request: Message) -> Message:
+    check_elements(context, request)
     services = context.services
     try:
         response: Message = await forward(context, request)

@@ -3,6 +3,8 @@
     /                          the clusters, or the first page of the only one
     /clusters/NAME/            its overview; `PAGES` has the others
     /clusters/NAME/events      the overview again and again, as server-sent events
+    /clusters/NAME/messages/…  a search again and again as events, and its records as a file
+    /clusters/NAME/record/raw  the bytes of a key or a value
     /login  /logout  /static/  the only ones that need no login are the first and the last
 
 Every page has a twin in JSON: `?format=json`, or `Accept: application/json`.
@@ -10,8 +12,10 @@ Every page has a twin in JSON: `?format=json`, or `Accept: application/json`.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from functools import partial
@@ -28,14 +32,20 @@ from starlette.types import ASGIApp
 from barnabas.cli.output import printable_json
 from barnabas.console.asked import Asked
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.export import EXPORT_FORMATS, exported
 from barnabas.console.guard import COOKIE, Guard, cookie_of, is_here
 from barnabas.console.links import Links
 from barnabas.console.logins import SESSION_S, Logins
-from barnabas.console.page import Page
+from barnabas.console.page import Page, Section
 from barnabas.console.pages import PAGES, PageOfCluster
+from barnabas.console.pages.messages import bad_section
 from barnabas.console.pages.overview import overview_sections
+from barnabas.console.pages.record import named_record
 from barnabas.console.rendering import Templates
 from barnabas.console.sampler import Sampler
+from barnabas.console.search.query import BadQuery, Query
+from barnabas.console.tail import Tail
+from barnabas.protocol.errors import KafkaError
 from barnabas.version import VERSION
 from barnabas.words.times import format_time_ms
 
@@ -88,6 +98,9 @@ class Console:
             Route("/login", self._log_in, methods=["POST"]),
             Route("/logout", self._log_out, methods=["POST"]),
             Route("/clusters/{cluster}/events", self._events),
+            Route("/clusters/{cluster}/messages/events", self._tail),
+            Route("/clusters/{cluster}/messages/export.{format}", self._export),
+            Route("/clusters/{cluster}/record/raw", self._raw),
             *(Route(f"/clusters/{{cluster}}/{each.path}", partial(self._page, page=each)) for each in PAGES),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
@@ -121,7 +134,8 @@ class Console:
         status = 404 if made.is_missing else 200
         if wants_json(request):
             return _json({"cluster": asked.cluster.name, **made.data()}, status)
-        return self._html(made, asked, page, status)
+        # The page may have a thousand records.
+        return await asyncio.to_thread(self._html, made, asked, page, status)
 
     def _html(self, made: Page, asked: Asked, page: PageOfCluster, status: int) -> Response:
         json_link = asked.link(page.path, **{**asked.query, "format": "json"})
@@ -140,9 +154,57 @@ class Console:
         """Yield the sections of each new look at a cluster as an event."""
         async with contextlib.aclosing(asked.sampler.looks()) as looks:
             async for now, before in looks:
-                sections = overview_sections(asked, now, before)
-                html = self._templates.html("sections", sections=sections, time_ms=now.time_ms)
-                yield "".join(("event: sections\n", *(f"data: {line}\n" for line in html.splitlines()), "\n"))
+                yield self._event(overview_sections(asked, now, before), now.time_ms)
+
+    def _event(self, sections: Sequence[Section], time_ms: int) -> str:
+        html = self._templates.html("sections", sections=sections, time_ms=time_ms)
+        # A value may have characters that end a line for `splitlines`, and for an event stream a bare return does.
+        lines = html.replace("\r", "&#13;").split("\n")
+        return "".join(("event: sections\n", *(f"data: {line}\n" for line in lines), "\n"))
+
+    async def _tail(self, request: Request) -> Response:
+        asked = self._asked(request)
+        if asked is None:
+            return await self._not_found(request, None)
+        return StreamingResponse(self.tail(asked), media_type="text/event-stream")
+
+    async def tail(self, asked: Asked) -> AsyncGenerator[str, None]:
+        """Yield the newest records of a search, as an event whenever there are new ones."""
+        try:
+            query = Query.of(asked.query)
+        except BadQuery as error:
+            yield self._event([bad_section(str(error))], asked.now_ms)
+            return
+        async with contextlib.aclosing(Tail(asked, query).sections()) as looks:
+            async for sections in looks:
+                yield await asyncio.to_thread(self._event, sections, time.time_ns() // 1_000_000)
+
+    async def _export(self, request: Request) -> Response:
+        asked = self._asked(request)
+        format = EXPORT_FORMATS.get(request.path_params["format"])
+        if asked is None or format is None:
+            return await self._not_found(request, None)
+        try:
+            query = Query.of(asked.query)
+        except BadQuery as error:
+            return _json({"error": str(error)}, 400)
+        name = f"{query.topic}.{request.path_params['format']}"
+        return StreamingResponse(exported(asked, query, format), media_type=format.media_type, headers=attachment(name))
+
+    async def _raw(self, request: Request) -> Response:
+        asked = self._asked(request)
+        if asked is None:
+            return await self._not_found(request, None)
+        part = "key" if asked.query.get("part") == "key" else "value"
+        try:
+            query, found, sentences = await asked.cluster.search(lambda admin: named_record(admin, asked))
+        except (BadQuery, KafkaError) as error:
+            return _json({"error": str(error)}, 404)
+        data = None if found is None else found.record.key if part == "key" else found.record.value
+        if found is None or data is None:
+            return _json({"error": " ".join(sentences) if found is None else f"The {part} is null."}, 404)
+        name = f"{query.topic}-{found.partition}-{found.record.offset}.{part}"
+        return Response(data, media_type="application/octet-stream", headers=attachment(name))
 
     async def _clusters(self, request: Request) -> Response:
         if len(self.clusters) == 1 and not wants_json(request):
@@ -202,6 +264,12 @@ def wants_json(request: Request) -> bool:
     """Return whether a request is for the JSON of a page."""
     wanted = request.query_params.get("format")
     return wanted == "json" if wanted is not None else request.headers.get("accept", "").startswith("application/json")
+
+
+def attachment(name: str) -> dict[str, str]:
+    """Return the headers of a response that a browser keeps as a file; nothing of it is shown as a page."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    return {"content-disposition": f'attachment; filename="{plain}"'}
 
 
 def _json(data: object, status: int) -> Response:

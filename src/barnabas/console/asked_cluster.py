@@ -13,11 +13,14 @@ from typing import TypeVar
 
 from barnabas.client.admin import Admin
 from barnabas.client.errors import ClientError
+from barnabas.decoding.decoder import Decoder
 
 R = TypeVar("R")
 
 QUESTIONS_AT_ONCE = 4
 """A page asks for its parts side by side."""
+SEARCHES_AT_ONCE = 3
+"""A search reads for seconds; it must not keep the other pages waiting."""
 
 
 class AskedCluster:
@@ -26,13 +29,16 @@ class AskedCluster:
     Args:
         name: as the console's file has it.
         connect: returns a new client.
+        decoder: decodes its records; one without schemas and masks if None.
     """
 
-    def __init__(self, name: str, connect: Callable[[], Admin]) -> None:
+    def __init__(self, name: str, connect: Callable[[], Admin], decoder: Decoder | None = None) -> None:
         self.name = name
+        self.decoder = decoder or Decoder()
         self._connect = connect
         self._idle: list[Admin] = []
         self._threads = ThreadPoolExecutor(QUESTIONS_AT_ONCE, thread_name_prefix="console")
+        self._searches = ThreadPoolExecutor(SEARCHES_AT_ONCE, thread_name_prefix="console-search")
 
     def __repr__(self) -> str:
         return f"<AskedCluster {self.name} idle={len(self._idle)}>"
@@ -44,6 +50,10 @@ class AskedCluster:
             KafkaError: no broker answers, or one returns an error.
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, question)
+
+    async def search(self, question: Callable[[Admin], R]) -> R:
+        """Call a function that reads records, as `ask` does, in one of the threads for such functions."""
+        return await asyncio.get_running_loop().run_in_executor(self._searches, self._ask, question)
 
     def _ask(self, question: Callable[[Admin], R]) -> R:
         try:
@@ -63,7 +73,8 @@ class AskedCluster:
 
     def close(self) -> None:
         """Wait for the questions in flight, and close the clients."""
-        self._threads.shutdown(cancel_futures=True)
+        for each in (self._threads, self._searches):
+            each.shutdown(cancel_futures=True)
         self.forget_clients()
 
     def forget_clients(self) -> None:

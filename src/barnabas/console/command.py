@@ -21,7 +21,11 @@ from barnabas.console.asked_cluster import AskedCluster
 from barnabas.console.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
 from barnabas.console.logins import Logins
 from barnabas.console.password_file import SALT_BYTES, BadPasswordFile, line_of
+from barnabas.decoding.decoder import Decoder
+from barnabas.decoding.masks import Masks
 from barnabas.http_access import BadTokenFile
+from barnabas.schemas.errors import SchemaError
+from barnabas.schemas.source import source_of
 from barnabas.words.printable import printable
 from barnabas.words.requirements import needed_by
 
@@ -47,6 +51,12 @@ _PASSWORD_CHARACTERS_MIN = 8
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A TOML file of several clusters, in place of -b.",
 )
+@click.option(
+    "-r",
+    "--schemas",
+    metavar="URL",
+    help="A schema registry, or a folder of schemas, by which records are decoded.",
+)
 @click.option("--listen", default=DEFAULT_LISTEN, show_default=True, metavar="HOST:PORT", help="Where the pages are.")
 @click.option(
     "--base-path", default="", metavar="/PATH", help="The path of the pages behind a proxy, such as /console."
@@ -62,6 +72,7 @@ def console(
     command_config: Path | None,
     timeout_ms: int | None,
     cluster_file: Path | None,
+    schemas: str | None,
     listen: str,
     base_path: str,
     names: tuple[str, ...],
@@ -69,7 +80,7 @@ def console(
     password_file: str | None,
     add_user: str | None,
 ) -> None:
-    """Show clusters in a browser: health, topics, groups, transactions. No page changes anything.
+    """Show clusters in a browser: health, topics, records, groups, transactions. No page changes anything.
 
     Beyond loopback it needs a --token-file or a --password-file.
 
@@ -81,12 +92,12 @@ def console(
             raise click.UsageError("--add-user needs --password-file.")
         _add_user(add_user, Path(password_file))
         return
-    if cluster_file is not None and (bootstrap is not None or command_config is not None):
-        raise click.UsageError("--config names its clusters: leave out -b and --command-config.")
+    if cluster_file is not None and (bootstrap is not None or command_config is not None or schemas is not None):
+        raise click.UsageError("--config names its clusters: leave out -b, --command-config and --schemas.")
     host, port = _address(listen)
     logins = Logins(token_file, password_file)
     _check(logins, host)
-    clusters = [_cluster(each) for each in _entries(cluster_file, bootstrap, command_config, timeout_ms)]
+    clusters = [_cluster(each) for each in _entries(cluster_file, bootstrap, command_config, timeout_ms, schemas)]
     with needed_by("barnabas console", "console"):
         serving = import_module("barnabas.console.serving")
     try:
@@ -152,10 +163,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def _entries(
-    cluster_file: Path | None, bootstrap: str | None, command_config: Path | None, timeout_ms: int | None
+    cluster_file: Path | None,
+    bootstrap: str | None,
+    command_config: Path | None,
+    timeout_ms: int | None,
+    schemas: str | None,
 ) -> list[ClusterEntry]:
     if cluster_file is None:
-        return [ClusterEntry("", bootstrap, command_config, timeout_ms)]
+        return [ClusterEntry("", bootstrap, command_config, timeout_ms, schemas)]
     try:
         found = read_cluster_file(cluster_file)
     except BadClusterFile as error:
@@ -176,7 +191,11 @@ def _cluster(entry: ClusterEntry) -> AskedCluster:
     session = Session(
         entry.bootstrap, properties, entry.timeout_ms or TIMEOUT_MS, OUTPUTS["json"](), "bootstrap-server"
     )
-    return AskedCluster(entry.name or session.bootstrap, _connector(session))
+    try:
+        source = None if entry.schemas is None else source_of(entry.schemas)
+    except SchemaError as error:
+        raise Failure(printable(str(error)), "--schemas names a registry or a folder of schemas") from None
+    return AskedCluster(entry.name or session.bootstrap, _connector(session), Decoder(source, Masks(entry.masks)))
 
 
 def _connector(session: Session) -> Callable[[], Admin]:

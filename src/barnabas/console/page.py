@@ -52,6 +52,13 @@ class Grid(NamedTuple):
     is_vertical: bool
 
 
+class Link(NamedTuple):
+    """An address and its words."""
+
+    words: str
+    address: str
+
+
 class Section(NamedTuple):
     """A part of a page.
 
@@ -60,6 +67,10 @@ class Section(NamedTuple):
         data: for programs; an object with `error` if the cluster could not answer.
         sentence: in the place of tables, or above them.
         is_failed: the sentence says why the data is missing.
+        notes: more sentences, a line each.
+        command: a line to type that does the same.
+        written: text in the form in which it was written, lines and all.
+        links: below everything else.
     """
 
     key: str
@@ -68,6 +79,47 @@ class Section(NamedTuple):
     grids: Sequence[Grid] = ()
     sentence: str | None = None
     is_failed: bool = False
+    notes: Sequence[str] = ()
+    command: str | None = None
+    written: str | None = None
+    links: Sequence[Link] = ()
+
+
+class Field(NamedTuple):
+    """A field of a form.
+
+    Attributes:
+        kind: `text`, `choice` or `box`.
+        value: what is filled in; of a box `1` if it is ticked.
+        choices: values and their words.
+        hint: an example.
+        suggestions: values to choose from, or another one.
+    """
+
+    name: str
+    label: str
+    value: str
+    kind: str = "text"
+    choices: Sequence[tuple[str, str]] = ()
+    hint: str = ""
+    suggestions: Sequence[str] = ()
+
+
+class Form(NamedTuple):
+    """A form that asks for another page.
+
+    Attributes:
+        more: fields that are folded away, unless one of them is filled in.
+    """
+
+    fields: Sequence[Field]
+    more: Sequence[Field] = ()
+    button: str = "Show"
+
+    @property
+    def is_unfolded(self) -> bool:
+        """Whether a field that is otherwise folded away is filled in."""
+        return any(each.value for each in self.more)
 
 
 class Filter(NamedTuple):
@@ -98,6 +150,7 @@ class Page(NamedTuple):
     Attributes:
         events: the address of a stream of new sections; None if the page stands still.
         is_missing: the name that the page is about does not exist.
+        form: asks for another page like this one.
     """
 
     title: str
@@ -106,6 +159,7 @@ class Page(NamedTuple):
     paging: Paging | None = None
     events: str | None = None
     is_missing: bool = False
+    form: Form | None = None
 
     def data(self) -> dict[str, object]:
         """Return the page for programs."""

@@ -1,12 +1,12 @@
-"""Refuses requests whose arrays are far longer than any group's, because the coordinator must handle them in one operation.
+"""Refuses requests whose arrays are far longer than any group's or quorum's, because they are handled in one operation.
 
-A member's heartbeat changes its group as a whole, so it cannot be handled in slices. Apache Kafka has no such limits; its coordinator
-has a thread of its own. `docs/limits.md` names them.
+A member's heartbeat changes its group as a whole, and a request of the quorum its leader or a voter: they cannot be handled in slices.
+Apache Kafka has no such limits; its coordinators and its quorum have threads of their own. `docs/limits.md` names them.
 """
 
 from __future__ import annotations
 
-from barnabas.api.serving.context import RequestContext
+from barnabas.api.serving.context import AnyContext, RequestContext
 from barnabas.group.parts import parts_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Struct
@@ -37,7 +37,7 @@ async def check_subscription(context: RequestContext, names: list[str] | None) -
         )
 
 
-def check_elements(context: RequestContext, request: Struct) -> None:
+def check_elements(context: AnyContext, request: Struct) -> None:
     """Reject a request with more than `ELEMENTS_MAX` elements in its arrays, nested ones too.
 
     Raises:

@@ -14,7 +14,9 @@ from barnabas.console.page import Page
 from barnabas.console.pages.cluster import cluster
 from barnabas.console.pages.group import group
 from barnabas.console.pages.groups import groups
+from barnabas.console.pages.messages import messages
 from barnabas.console.pages.overview import overview
+from barnabas.console.pages.record import record
 from barnabas.console.pages.topic import topic
 from barnabas.console.pages.topics import topics
 from barnabas.console.pages.transactions import transactions
@@ -37,6 +39,8 @@ PAGES = (
     PageOfCluster("", "Overview", overview),
     PageOfCluster("topics", "Topics", topics),
     PageOfCluster("topic", None, topic),
+    PageOfCluster("messages", "Messages", messages),
+    PageOfCluster("record", None, record),
     PageOfCluster("groups", "Groups", groups),
     PageOfCluster("group", None, group),
     PageOfCluster("transactions", "Transactions", transactions),

@@ -8,7 +8,7 @@ from barnabas.cli.output import Found, found_rows
 from barnabas.cli.topic import listed_topics, topic_partitions, topic_summaries
 from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicMetadata, result
 from barnabas.console.asked import Asked
-from barnabas.console.page import Page, asked_section, failed_section
+from barnabas.console.page import Link, Page, asked_section, failed_section
 from barnabas.console.pages.topics import RATE_WINDOW_MS
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
@@ -36,13 +36,14 @@ async def topic(asked: Asked) -> Page:
         found = listed_topics(admin, [described], sizes=True, window_ms=RATE_WINDOW_MS)
         return Found(found.data[0], [each._replace(vertical=True) for each in found.tables])
 
-    sections = await asyncio.gather(
+    first, *others = await asyncio.gather(
         asked_section(asked.cluster, "summary", "Summary", summary),
         asked_section(asked.cluster, "sizes", "Size and rate", sizes),
         asked_section(asked.cluster, "partitions", "Partitions", partitions),
         asked_section(asked.cluster, "configs", "Settings", lambda admin: _settings(admin, name)),
     )
-    return Page(f"Topic {name}", sections)
+    records = Link("Its records", asked.link("messages", topic=name))
+    return Page(f"Topic {name}", [first._replace(links=[records]), *others])
 
 
 def _described(admin: Admin, name: str) -> TopicMetadata:

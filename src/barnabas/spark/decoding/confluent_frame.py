@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 
-from barnabas.spark.decoding.row_decoder import BadValue
+from barnabas.spark.decoding.bad_value import BadValue
 
 __all__ = ["FRAME_BYTES", "frame", "message_indexes", "split_frame", "split_message_indexes"]
 

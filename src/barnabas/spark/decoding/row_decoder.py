@@ -17,6 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
+from barnabas.spark.decoding.bad_value import BadValue
 from barnabas.spark.plain_errors import plain_errors
 
 __all__ = ["BadValue", "DecodedColumn", "Decoder", "decode_array", "decoded_column", "shortened"]
@@ -25,10 +26,6 @@ Decoder: TypeAlias = Callable[[bytes], Any]
 """Returns a row's value as Arrow takes it; raises BadValue."""
 
 _LONGEST_ERROR = 300
-
-
-class BadValue(Exception):
-    """A row's bytes cannot be decoded; the message is for the column `error`."""
 
 
 class DecodedColumn(NamedTuple):

@@ -13,7 +13,7 @@ from barnabas.schemas.errors import RegistryError
 from barnabas.schemas.known_schemas import KnownSchemas
 from barnabas.schemas.schema import Schema
 from barnabas.schemas.source import SchemaSource, shared
-from barnabas.spark.decoding.row_decoder import BadValue
+from barnabas.spark.decoding.bad_value import BadValue
 
 __all__ = ["WriterSchemas"]
 
