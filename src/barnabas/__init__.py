@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from barnabas.embedded.broker import Broker as Broker
     from barnabas.embedded.cluster import Cluster as Cluster
     from barnabas.embedded.fault_tickets import InjectedFault as InjectedFault
+    from barnabas.embedded.request_log import ObservedRequest as ObservedRequest
     from barnabas.protocol.errors import KafkaError as KafkaError
 
-__all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError", "read"]
+__all__ = ["Broker", "CannotStart", "Cluster", "ConfigError", "InjectedFault", "KafkaError", "ObservedRequest", "read"]
 
 __getattr__ = imported_when_used(
     __name__,
@@ -41,6 +42,7 @@ __getattr__ = imported_when_used(
     ConfigError="barnabas.config.config",
     InjectedFault="barnabas.embedded.fault_tickets",
     KafkaError="barnabas.protocol.errors",
+    ObservedRequest="barnabas.embedded.request_log",
     __version__="barnabas.version",
     read="barnabas.arrow.read",
 )

@@ -1,5 +1,9 @@
 """The completion script of each shell."""
 
+import os
+import shutil
+import subprocess
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -7,6 +11,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from barnabas.cli.completion import completion
+from barnabas.cli.profiles import Profiles, profiles_path, write_profiles
 from barnabas.main import command_group
 from tests.cli.made_up_cluster import HOSTILE, MadeUpAdmin
 
@@ -16,6 +21,30 @@ def test_completion_scripts(shell: str) -> None:
     printed = CliRunner().invoke(completion, [shell], prog_name="barnabas completion").output
     assert "_BARNABAS_COMPLETE" in printed
     assert f"{shell}_complete" in printed
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_prompt_may_have_the_profile_in_use(shell: str, tmp_path: Path) -> None:
+    if (program := shutil.which("sh" if shell == "zsh" else shell)) is None:
+        pytest.skip(f"there is no {shell}")
+    script = CliRunner().invoke(completion, [shell], prog_name="barnabas completion").output
+    function = script[script.index("function barnabas_profile" if shell == "fish" else "barnabas_profile() {") :]
+    write_profiles(profiles_path({"XDG_CONFIG_HOME": str(tmp_path)}), Profiles([], "local"))
+
+    def prompt(**environment: str) -> str:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environment}
+        return subprocess.run(
+            [program, "-c", f"{function}\nbarnabas_profile"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.strip()
+
+    assert prompt() == ""
+    assert prompt(XDG_CONFIG_HOME=str(tmp_path)) == "local"
+    assert prompt(XDG_CONFIG_HOME=str(tmp_path), BARNABAS_BOOTSTRAP_SERVERS="a:1") == ""
+    assert prompt(BARNABAS_PROFILE="production") == "production"
 
 
 def completed(*words: str) -> list[str]:

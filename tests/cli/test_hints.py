@@ -56,6 +56,12 @@ TYPED = {
     "barnabas topic grow {} -p {}": "barnabas topic grow orders -p 2",
     "barnabas topic grow {} -p {} --ordered": "barnabas topic grow orders -p 2 --ordered --settle 0s",
     "barnabas topic grow TOPIC -p N --ordered": "barnabas topic grow orders -p 2 --ordered --settle 0s",
+    "barnabas config alter group {} --set share.auto.offset.reset=earliest": "barnabas config alter group shop"
+    " --set share.auto.offset.reset=earliest",
+    # These write into the home directory.
+    "barnabas profile": "barnabas profile --help",
+    "barnabas profile remove {}": "barnabas profile remove --help",
+    "barnabas profile use NAME": "barnabas profile use --help",
     "barnabas replay {} {} --to {}": "barnabas replay orders --from start --to orders --help",
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic create {} -b {}": "barnabas topic create another",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 from collections.abc import Iterator
 from unittest import mock
@@ -30,7 +31,7 @@ def broker() -> Iterator[barnabas.Broker]:
         yield running
 
 
-def run(broker: barnabas.Broker, command: str, given: str) -> Result:
+def run(broker: barnabas.Broker, command: str, given: str | io.BytesIO) -> Result:
     environment = {"BARNABAS_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
     return CliRunner().invoke(command_group(), shlex.split(command)[1:], input=given, env=environment)
 
@@ -91,16 +92,13 @@ def test_a_person_is_told_of_a_rejected_record_before_the_next_one(broker: barna
 
 
 def test_ctrl_c_after_a_rejected_record_is_one_statement(broker: barnabas.Broker) -> None:
-    def typed(*_: object) -> Iterator[object]:
-        import io
+    class Interrupted(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            if line := self.readline():
+                return line
+            raise KeyboardInterrupt
 
-        from barnabas.cli.record_reader import line_reader
-
-        yield from line_reader(b"\n", None)(io.BytesIO(b"without a key\n"))
-        raise KeyboardInterrupt
-
-    with mock.patch("barnabas.cli.produce._complete", typed):
-        result = run(broker, "barnabas produce latest", "")
+    result = run(broker, "barnabas produce latest", Interrupted(b"without a key\n"))
     assert result.exit_code == 130
     assert result.stderr == (
         "interrupted: the record was not produced, and the input from record 2 on was not read: topic latest: invalid record"

@@ -23,7 +23,7 @@ from barnabas.cli.consumer_run import opened
 from barnabas.cli.offset_grammar import Span
 from barnabas.cli.output import TableOutput
 from barnabas.cli.progress import InputFile, Measured, on_terminal, output_is_a_file, progress_bar, rate, shown
-from barnabas.cli.record_format import printer
+from barnabas.cli.record_printer import printer
 from barnabas.cli.session import Session
 from barnabas.client.admin import LATEST, Admin, TopicPartition, result
 from barnabas.client.topics import NewTopic

@@ -6,13 +6,13 @@ import click
 import pytest
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.quota import _check_names, _check_there, _named, _parsed, label
+from barnabas.cli.quota import _check_names, _check_there, _parsed, entity_of, label
 
 
 def test_entities() -> None:
-    assert _named("u", "c", None, ()) == (("client-id", "c"), ("user", "u"))
-    assert _named(None, "c", None, ("user",)) == (("client-id", "c"), ("user", None))
-    assert label(_named("u", None, None, ("client-id",))) == "any client-id, user u"
+    assert entity_of("u", "c", None, ()) == (("client-id", "c"), ("user", "u"))
+    assert entity_of(None, "c", None, ("user",)) == (("client-id", "c"), ("user", None))
+    assert label(entity_of("u", None, None, ("client-id",))) == "any client-id, user u"
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_entities() -> None:
 )
 def test_what_has_no_quota(given: tuple[str | None, str | None, str | None, tuple[str, ...]], words: str) -> None:
     with pytest.raises(click.UsageError, match=words):
-        _named(*given)
+        entity_of(*given)
 
 
 def test_names_of_clients_and_of_addresses() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.cli.record_format import to_json
-from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
+from barnabas.cli.record_reader import Common, Given, parse_header, reader
 from tests.cli.test_record_format import RECORD
 
 
@@ -74,18 +74,6 @@ def test_formats_that_cannot_be_read(template: str) -> None:
         reader(template)
 
 
-def test_lines_with_and_without_keys() -> None:
-    read = line_reader(b"\n", b":")
-    assert list(read(io.BytesIO(b"k:v:w\nnone\n:empty\n"))) == [
-        Given(b"v:w", b"k"),
-        Given(b"none"),
-        Given(b"empty", b""),
-    ]
-    assert list(line_reader(b"\r\n", None)(Trickle(b"a\nb\r\nc"))) == [Given(b"a\nb"), Given(b"c")]
-    with pytest.raises(ValueError, match="at least one character"):
-        line_reader(b"", None)
-
-
 def test_headers() -> None:
     assert parse_header("a=b=c") == ("a", b"b=c")
     assert parse_header("a") == ("a", None)
@@ -111,3 +99,15 @@ def test_json_without_a_value_is_a_tombstone_and_is_noted_once() -> None:
     found = list(reader("json", notes.append)(io.BytesIO(lines)))
     assert [(each.key, each.value) for each in found] == [(b"a", None), (b"b", b"x"), (b"1", None), (b"2", None)]
     assert notes == ['line 3 has no "value": it and all such lines are tombstones; "value": null says so']
+
+
+def test_what_is_said_of_every_record_completes_it() -> None:
+    records = [Given(b"", b"k", [("own", b"1")], "t", 3, 7), Given(b"v")]
+    assert list(Common().complete(iter(records))) == records
+    common = Common(b"all", 2, [("common", None)], tombstone=True)
+    assert list(common.complete(iter(records))) == [
+        Given(None, b"all", [("common", None), ("own", b"1")], "t", 2, 7),
+        Given(b"v", b"all", [("common", None)], None, 2),
+    ]
+    assert list(common.pairs(iter([(b"", b"k"), (b"v", None)]))) == [(None, b"all"), (b"v", b"all")]
+    assert list(Common(tombstone=True).pairs(iter([(b"", b"k"), (b"v", None)]))) == [(None, b"k"), (b"v", None)]

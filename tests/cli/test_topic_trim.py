@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.topic_trim import _offsets, _status
+from barnabas.cli.topic_trim import _status, new_starts
 from barnabas.client.admin import OffsetAndTimestamp, TopicPartition
 from barnabas.client.log_points import Anchor, Point
 
@@ -21,7 +21,7 @@ class _Times:
 
 
 def offsets(point: Point) -> dict[TopicPartition, int]:
-    return _offsets(_Times(), point, BOUNDS)  # type: ignore[arg-type]
+    return new_starts(_Times(), point, BOUNDS)  # type: ignore[arg-type]
 
 
 def test_places_are_counted_in_each_partition() -> None:
@@ -39,7 +39,7 @@ def test_nothing_is_deleted_behind_the_end_or_without_a_leader() -> None:
     with pytest.raises(Failure, match="partition t-1 ends at offset 8, before 9"):
         offsets(Point(Anchor.EXACT, 9))
     with pytest.raises(Failure, match="partition t-0 has no leader"):
-        _offsets(_Times(), Point(Anchor.END), {T0: (None, None)})  # type: ignore[arg-type]
+        new_starts(_Times(), Point(Anchor.END), {T0: (None, None)})  # type: ignore[arg-type]
 
 
 def test_a_partition_that_has_nothing_to_delete_is_unchanged() -> None:

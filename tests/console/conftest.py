@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -12,8 +13,13 @@ import barnabas
 from barnabas.client.admin import Admin
 from barnabas.console.app import Console
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.audit_log import AuditLog
 
 PATIENCE_SECONDS = 60
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
 HOSTILE = '<script>alert("1")</script>'
 """A group, a client and a transactional id are named so."""
 
@@ -76,4 +82,39 @@ def records_browser(records_broker: barnabas.Broker) -> Iterator[TestClient]:
 def nowhere() -> Iterator[TestClient]:
     """A browser on a console whose cluster is down."""
     with TestClient(Console([cluster_at("127.0.0.1:1", timeout_ms=500)]).app(), base_url="http://localhost") as client:
+        yield client
+
+
+@pytest.fixture(scope="package")
+def changed() -> Iterator[barnabas.Broker]:
+    """The broker."""
+    with barnabas.Broker(config=AUTHORIZER) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="package")
+def admin(changed: barnabas.Broker) -> Iterator[Admin]:
+    with Admin(changed.bootstrap_servers) as admin:
+        yield admin
+
+
+@pytest.fixture(scope="package")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The audit log of the console."""
+    return tmp_path_factory.mktemp("console") / "audit.jsonl"
+
+
+@pytest.fixture(scope="package")
+def writer(changed: barnabas.Broker, audit: Path) -> Iterator[TestClient]:
+    """A browser on a console that may change the broker."""
+    console = Console([cluster_at(changed.bootstrap_servers)], audit=AuditLog(str(audit)))
+    with TestClient(console.app(), base_url="http://localhost", follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="package")
+def nowhere_to_write() -> Iterator[TestClient]:
+    """A browser on a console that may change a cluster which is down."""
+    cluster = cluster_at("127.0.0.1:1", timeout_ms=200)
+    with TestClient(Console([cluster], audit=AuditLog()).app(), base_url="http://localhost") as client:
         yield client

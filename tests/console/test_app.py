@@ -19,7 +19,8 @@ from tests.console.reading import html, tags, twin
 
 ADDRESSES = [
     "", "topics", "topics?q=many&page=2", "topic?name=orders", "topic?name=absent", "topic?name=%3Cscript%3E", "groups",
-    f"group?{urlencode({'id': HOSTILE})}", "group?id=..", "transactions", "cluster", "messages",
+    f"group?{urlencode({'id': HOSTILE})}", "group?id=..", "transactions", "cluster", "quotas", "users", "acls",
+    "acls?principal=User%3Aalice&host=10.0.0.7&operation=read&resource=topic&name=orders", "messages",
     "messages?topic=orders", "messages?topic=absent",
     "messages?topic=orders&filter=value.n&live=1", "record?topic=orders&partition=0&offset=1", "record?topic=orders&partition=0&offset=99",
 ]  # fmt: skip

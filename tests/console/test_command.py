@@ -39,6 +39,8 @@ def test_beyond_loopback_it_needs_a_login(listen: str) -> None:
         (("-b", "a", "--config", __file__), "leave out -b"),
         (("--config", __file__), "it is not TOML"),
         (("--token-file", "absent"), "absent: no such file"),
+        (("--audit-log", "audit"), "--audit-log needs --write"),
+        (("--write", "--audit-log", "absent/audit"), "the audit log absent/audit cannot be written: no such file"),
         (("--schemas", "absent"), "absent has no schemas"),
         (("--schemas", "a", "--config", __file__), "leave out -b, --command-config and --schemas"),
     ],

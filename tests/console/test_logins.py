@@ -20,6 +20,11 @@ def test_a_cookie_ends(tmp_path: Path) -> None:
     cookie = asyncio.run(logins.log_in("", TOKEN))
     assert cookie is not None
     assert logins.who(cookie) == "token"
+    assert (logins.name_of(None, cookie), logins.name_of("Bearer x", None), logins.name_of(None, "x")) == (
+        "token",
+        "token",
+        None,
+    )
     now[0] += SESSION_S
     assert logins.who(cookie) is None
     assert not logins.is_let_in(None, cookie)

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 import barnabas
+from barnabas.client.cluster import Cluster
 from barnabas.config.config import ConfigError
 from barnabas.embedded import broker as broker_module
 from barnabas.node.broker import CannotStart
@@ -192,3 +193,21 @@ def test_librdkafka_sees_errors_not_silence(barnabas_broker: barnabas.Broker) ->
     admin = AdminClient({"bootstrap.servers": barnabas_broker.bootstrap_servers})
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
         admin.delete_topics(["never-created"])["never-created"].result(PATIENCE_SECONDS)
+
+
+def test_its_clock_moves_and_goes_right_again(barnabas: barnabas.Broker) -> None:
+    def asked_at() -> int:
+        barnabas.forget_requests()
+        with Cluster(barnabas.bootstrap_servers) as cluster:
+            cluster.any_connection()
+        return barnabas.requests("ApiVersions")[0].time_ms
+
+    before = asked_at()
+    ahead, behind = barnabas.move_clock(7200), barnabas.move_clock(-3600)
+    assert 3_600_000 <= asked_at() - before < 3_700_000
+    assert (ahead.hits, ahead.settings) == (1, {"kind": "clock", "seconds": 7200})
+    ahead.remove()
+    assert -3_600_000 <= asked_at() - before < -3_500_000
+    assert barnabas.faults == (behind,)
+    barnabas.reset()
+    assert 0 <= asked_at() - before < 100_000

@@ -8,7 +8,6 @@ from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.embedded.cluster_arguments import (
     CLUSTER_DEFAULTS,
     checked_brokers,
-    checked_seconds,
     cluster_settings,
     ordered_pairs,
 )
@@ -44,13 +43,6 @@ def test_the_number_of_brokers() -> None:
         checked_brokers(0)
     with pytest.raises(TypeError, match="brokers='3' is not a number"):
         checked_brokers("3")  # type: ignore[arg-type]
-
-
-def test_seconds() -> None:
-    assert checked_seconds(0) == 0.0
-    for seconds in (-1, float("inf"), "1", float("nan")):
-        with pytest.raises(ValueError, match="pass 0 or more"):
-            checked_seconds(seconds)  # type: ignore[arg-type]
 
 
 def test_a_node_has_no_way_to_itself() -> None:

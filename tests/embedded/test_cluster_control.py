@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 import barnabas as package
-from barnabas.api import APIS
 from barnabas.client.cluster import Cluster
 from barnabas.embedded.cluster_control import ClusterControl
-from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
+from barnabas.embedded.fault_plan import NO_FAULTS, FaultKind, FaultPlan, RequestFault
 from barnabas.embedded.link_faults import LinkFaults
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListGroupsRequest
@@ -66,13 +65,19 @@ def test_a_reset_in_two_steps(ask: Asked) -> None:
 
 
 def test_a_plan_replaces_the_one_before(ask: Asked, barnabas: package.Broker, tmp_path: Any) -> None:
-    fault = RequestFault(16, ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, str(tmp_path / "tickets"))
-    plan = FaultPlan(requests={1: (fault,)}, slow={1: 0.01})
-    routes = [ask.control._requests._dispatcher.route(key) for key in APIS]
-    own = [route.handle for route in routes]
-    assert ask("plan", plan.to_json(1)) == {}
+    fails = RequestFault(
+        FaultKind.FAIL, 16, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, times=-1, tickets=str(tmp_path / "tickets")
+    )
+    assert ask("plan", FaultPlan(requests={1: (fails,)}).to_json(1)) == {}
     assert list_groups(barnabas) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert all(route.handle is not handle for route, handle in zip(routes, own, strict=True)), "the node is slow"
     assert ask("plan", NO_FAULTS.to_json(1)) == {}
     assert list_groups(barnabas) == 0
-    assert [route.handle for route in routes] == own
+
+
+def test_what_clients_have_asked(ask: Asked, barnabas: package.Broker) -> None:
+    list_groups(barnabas)
+    ((name, *_),) = ask("requests", [16, [None, None, None, None]])["requests"]
+    assert name == "ListGroups"
+    assert ask("requests", [16, ["orders", None, None, None]]) == {"requests": []}
+    assert ask("forget_requests", None) == {}
+    assert ask("requests", [16, [None, None, None, None]]) == {"requests": []}

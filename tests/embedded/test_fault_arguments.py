@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
+from barnabas.embedded.fault_arguments import (
+    api_key,
+    checked_ahead,
+    checked_nth,
+    checked_seconds,
+    checked_times,
+    checked_where,
+    error_code,
+)
+from barnabas.embedded.fault_plan import ANY_REQUEST, Where
 from barnabas.protocol.errors import ErrorCode
 
 
@@ -55,3 +64,32 @@ def test_how_often() -> None:
     for times in (0, -1, True, "2"):
         with pytest.raises(ValueError, match=r"^times=.*: pass 1 or more, or None for every request$"):
             checked_times(times)  # type: ignore[arg-type]
+
+
+def test_seconds() -> None:
+    assert checked_seconds(0) == 0.0
+    for seconds in (-1, float("inf"), "1", float("nan")):
+        with pytest.raises(ValueError, match="pass 0 or more"):
+            checked_seconds(seconds)  # type: ignore[arg-type]
+
+
+def test_a_clock_goes_both_ways() -> None:
+    assert (checked_ahead(-60), checked_ahead(3600)) == (-60.0, 3600.0)
+    for seconds in (1e12, float("nan"), "1", True):
+        with pytest.raises(ValueError, match="at most 100 years"):
+            checked_ahead(seconds)  # type: ignore[arg-type]
+
+
+def test_which_requests() -> None:
+    assert checked_where(None, None, None, None) == ANY_REQUEST
+    assert checked_where("orders", 0, "shop", "g") == Where("orders", 0, "shop", "g")
+    for wrong in (("", None, None, None), (None, None, 3, None), (None, None, None, b"g")):
+        with pytest.raises(ValueError, match="pass its name as text, or leave it out"):
+            checked_where(*wrong)  # type: ignore[arg-type]
+    for partition in (-1, "0", True):
+        with pytest.raises(ValueError, match="pass 0 or more, or leave it out"):
+            checked_where(None, partition, None, None)  # type: ignore[arg-type]
+    assert checked_nth(2) == 2
+    for nth in (0, "1", None, True):
+        with pytest.raises(ValueError, match="pass 1 for the next request"):
+            checked_nth(nth)  # type: ignore[arg-type]

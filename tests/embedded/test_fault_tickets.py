@@ -19,13 +19,24 @@ def test_so_many_are_valid(tmp_path: Path) -> None:
         assert (tickets.taken, tickets.is_used_up) == (0, False)
         assert [tickets.take() for _ in range(4)] == [True, True, False, False]
         assert (tickets.taken, tickets.is_used_up) == (2, True)
-        assert InjectedFault(tickets).hits == 2
+        fault = InjectedFault(1, {"kind": "fail"}, tickets)
+        assert fault.hits == 2
+        assert repr(fault) == "<barnabas.InjectedFault id=1 kind=fail hits=2>"
 
 
 def test_without_a_limit_all_are(tmp_path: Path) -> None:
     for tickets in both(tmp_path, -1):
         assert all(tickets.take() for _ in range(10))
         assert (tickets.taken, tickets.is_used_up) == (10, False)
+
+
+def test_the_first_ones_are_passed_over(tmp_path: Path) -> None:
+    for tickets in (OwnTickets(2, nth=3), FaultTickets(str(tmp_path / "tickets"), 2, nth=3)):
+        assert [tickets.take() for _ in range(6)] == [False, False, True, True, False, False]
+        assert (tickets.taken, tickets.is_used_up) == (2, True)
+    for tickets in (OwnTickets(-1, nth=2), FaultTickets(str(tmp_path / "all"), -1, nth=2)):
+        assert [tickets.take() for _ in range(3)] == [False, True, True]
+        assert (tickets.taken, tickets.is_used_up) == (2, False)
 
 
 def test_two_who_share_a_file_share_the_tickets(tmp_path: Path) -> None:

@@ -14,9 +14,20 @@ from confluent_kafka import Consumer, KafkaError, Producer
 import barnabas as package
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import ConnectionLost
-from barnabas.embedded.request_faults import RequestFaults
+from barnabas.embedded.fault_plan import EVERY_API, FaultKind, RequestFault
+from barnabas.embedded.fault_tickets import OwnTickets
+from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.request_log import RequestLog
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import FetchRequest, ListGroupsRequest, MetadataRequest, ProduceRequest
+from barnabas.protocol.messages import (
+    CreateTopicsRequest,
+    DescribeGroupsRequest,
+    FetchRequest,
+    ListGroupsRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    ProduceRequest,
+)
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from tests.api.quiet_clock import QuietClock
@@ -174,27 +185,40 @@ def test_faults_happen_in_the_order_in_which_they_were_ordered(barnabas: package
     cluster.close()
 
 
-def test_a_slow_node_keeps_the_records_and_the_order_of_a_producer(tmp_path: Path) -> None:
+def sent(node: Serving, correlation_id: int = 4) -> tuple[bytearray, memoryview]:
+    """Return a Produce request of one record, and the view of it that a dispatcher gets."""
+    data = ProduceRequest.PartitionProduceData(index=0, records=build_batch([(0, None, b"one", [])]))
+    topic = ProduceRequest.TopicProduceData(name="orders", partition_data=[data])
+    body = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]).encode(9)
+    buffer = bytearray(struct.pack(">hhih", 0, 9, correlation_id, 4) + b"test\0" + body)
+    return buffer, memoryview(buffer)
+
+
+def faulty(node: Serving, fault: RequestFault) -> RequestFaults:
+    faults = RequestFaults(node.dispatcher, node.loop, RequestLog(1))
+    faults.apply([OrderedFault(fault, OwnTickets(fault.times, fault.nth))])
+    return faults
+
+
+@pytest.mark.parametrize("kind", [FaultKind.DELAY_REQUEST, FaultKind.DELAY_RESPONSE])
+def test_a_delay_keeps_the_records_and_the_order_of_a_producer(kind: FaultKind, tmp_path: Path) -> None:
     """The connection reads into the same buffer while the request waits, and must not handle what it has read."""
     node = Serving(tmp_path, loop=QuietClock())
     node.create_topic("orders")
-    faults = RequestFaults(node.dispatcher, node.loop)
-    faults.apply((), slow_s=2.0)
+    faults = faulty(node, RequestFault(kind, EVERY_API, seconds=2.0, times=-1))
 
     async def produced() -> tuple[bool, bool, float]:
-        data = ProduceRequest.PartitionProduceData(index=0, records=build_batch([(0, None, b"one", [])]))
-        topic = ProduceRequest.TopicProduceData(name="orders", partition_data=[data])
-        body = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]).encode(9)
-        buffer = bytearray(struct.pack(">hhih", 0, 9, 1, 4) + b"test\0" + body)
+        buffer, frame = sent(node)
         began = node.loop.time()
-        context, answer = node.dispatcher.dispatch(node.connection, memoryview(buffer))
+        context, answer = node.dispatcher.dispatch(node.connection, frame)
         buffer[:] = bytes(len(buffer))
         held = context.holds_order
         assert isinstance(answer, asyncio.Future)
         await answer
         return held, context.holds_order, node.loop.time() - began
 
-    assert node.loop.run_until_complete(produced()) == (True, False, pytest.approx(2.0))
+    is_held = kind is FaultKind.DELAY_REQUEST  # A request that is carried out has its place in the log.
+    assert node.loop.run_until_complete(produced()) == (is_held, False, pytest.approx(2.0))
     log = node.server.services.replica_manager.partition("orders", 0).log
     (record,) = iter_records(log.read(0, 1000, max_offset=1).read())
     assert record.value == b"one"
@@ -203,3 +227,106 @@ def test_a_slow_node_keeps_the_records_and_the_order_of_a_producer(tmp_path: Pat
     assert node.ask(ListGroupsRequest()).error_code == 0
     assert node.loop.time() == began
     node.close()
+
+
+def test_a_response_is_sent_twice(tmp_path: Path) -> None:
+    node = Serving(tmp_path, loop=QuietClock())
+    node.create_topic("orders")
+    faulty(node, RequestFault(FaultKind.DUPLICATE_RESPONSE, 0))
+    _, output = node.dispatcher.dispatch(node.connection, sent(node)[1])
+    assert isinstance(output, list)
+    ((whole, again),) = [
+        (part[: len(part) // 2], part[len(part) // 2 :]) for part in output if isinstance(part, bytearray)
+    ]
+    assert whole == again
+    assert struct.unpack_from(">ii", whole) == (len(whole) - 4, 4)
+    _, once = node.dispatcher.dispatch(node.connection, sent(node)[1])
+    assert isinstance(once, list)
+    assert len(once[0]) == len(whole)
+    node.close()
+
+
+def test_only_what_a_fault_names_meets_it(barnabas: package.Broker) -> None:
+    for topic in ("orders", "other"):
+        barnabas.create_topic(topic, partitions=2)
+    faults = [
+        barnabas.fail("Metadata", "UNKNOWN_SERVER_ERROR", None, topic="orders"),
+        barnabas.fail("ListGroups", "UNKNOWN_SERVER_ERROR", None, client_id="other"),
+        barnabas.fail("DescribeGroups", "UNKNOWN_SERVER_ERROR", None, group="shop"),
+        barnabas.fail("ListOffsets", "UNKNOWN_SERVER_ERROR", None, topic="orders", partition=1),
+    ]
+    cluster = Cluster(barnabas.bootstrap_servers, client_id="shop")
+    connection = cluster.any_connection()
+
+    def metadata(topic: str) -> int:
+        wanted = [MetadataRequest.MetadataRequestTopic(name=topic)]
+        return connection.request(MetadataRequest(topics=wanted), version=9).topics[0].error_code
+
+    def offsets(topic: str, partition: int) -> int:
+        at = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=-1)
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[at])]
+        )
+        return connection.request(request).topics[0].partitions[0].error_code
+
+    assert [metadata("other"), metadata("orders")] == [0, -1]
+    assert connection.request(ListGroupsRequest()).error_code == 0
+    described = [
+        connection.request(DescribeGroupsRequest(groups=[name])).groups[0].error_code for name in ("till", "shop")
+    ]
+    assert described[1] == -1 != described[0]
+    assert [offsets("other", 1), offsets("orders", 0), offsets("orders", 1)] == [0, 0, -1]
+    assert [fault.hits for fault in faults] == [1, 0, 1, 1]
+    assert [fault.id for fault in barnabas.faults] == [fault.id for fault in faults]
+    faults[0].remove()
+    assert metadata("orders") == 0
+    (met,) = (each for each in barnabas.requests("ListOffsets", client_id="shop") if each.faults)
+    assert (met.topics, met.faults) == ({"orders": [1]}, [faults[3].id])
+    cluster.close()
+
+
+def test_the_nth_request(barnabas: package.Broker) -> None:
+    fault = barnabas.fail("ListGroups", "COORDINATOR_NOT_AVAILABLE", times=2, nth=2)
+    cluster = Cluster(barnabas.bootstrap_servers)
+    connection = cluster.any_connection()
+    codes = [connection.request(ListGroupsRequest()).error_code for _ in range(4)]
+    assert codes == [0, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE, 0]
+    assert fault.hits == 2
+    assert fault.settings == {
+        "kind": "fail", "api": "ListGroups", "error": "COORDINATOR_NOT_AVAILABLE", "times": 2, "nth": 2,
+    }  # fmt: skip
+    cluster.close()
+
+
+def test_a_connection_that_drops_has_done_nothing(barnabas: package.Broker) -> None:
+    fault = barnabas.drop_connection("CreateTopics")
+    cluster = Cluster(barnabas.bootstrap_servers)
+    topic = CreateTopicsRequest.CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
+    with pytest.raises(ConnectionLost):
+        cluster.any_connection().request(CreateTopicsRequest(topics=[topic]))
+    assert cluster.any_connection().request(CreateTopicsRequest(topics=[topic])).topics[0].error_code == 0
+    assert fault.hits == 1
+    cluster.close()
+
+
+@pytest.mark.slow
+def test_a_fetch_of_a_session_is_of_its_topics(barnabas: package.Broker, producer: Producer) -> None:
+    """An incremental fetch repeats no partition, and is about all of them."""
+    send(producer, "one")
+    consumer = kafka.KafkaConsumer("orders", bootstrap_servers=barnabas.bootstrap_servers, auto_offset_reset="earliest")
+    assert next(consumer).value == b"one"
+    fault = barnabas.fail("Fetch", "UNKNOWN_SERVER_ERROR", topic="orders")
+    other = barnabas.fail("Fetch", "UNKNOWN_SERVER_ERROR", topic="other")
+    send(producer, "two")
+    assert next(consumer).value == b"two"
+    assert (fault.hits, other.hits) == (1, 0)
+    asked = barnabas.requests("Fetch", topic="orders", partition=0)
+    assert len(asked) > 1
+    assert {each.node for each in asked} == {1}
+    consumer.close()
+
+
+def test_a_broker_alone_is_node_1(barnabas: package.Broker) -> None:
+    barnabas.fail("ListGroups", "UNKNOWN_SERVER_ERROR", node=1)
+    with pytest.raises(ValueError, match=r"^there is no node 2: this broker is node 1, or leave node out$"):
+        barnabas.fail("ListGroups", "UNKNOWN_SERVER_ERROR", node=2)

@@ -136,6 +136,15 @@ def test_the_tools_accept_the_address_that_is_printed(tmp_path: Path) -> None:
             "there is no setting num.partition; did you mean num.partitions?",
         ),
         (["--port", "9092"], "--port and --restart are for --nodes N; one node has --listen HOST:PORT"),
+        (["--faults", "127.0.0.1:0"], "--faults is for a cluster: pass --nodes N too, such as --nodes 3"),
+        (
+            ["--nodes", "3", "--faults", "0.0.0.0:9900"],
+            "--faults 0.0.0.0:9900: other machines could kill the nodes; pass 127.0.0.1:9900",
+        ),
+        (
+            ["--nodes", "3", "--faults", "127.0.0.1:0", "--restart"],
+            "--faults and --restart exclude each other: remove one of the two",
+        ),
         (["--restart"], "--port and --restart are for --nodes N; one node has --listen HOST:PORT"),
     ],
 )

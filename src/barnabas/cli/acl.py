@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import click
 
+from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.output import Found, found_rows
 from barnabas.cli.session import Session, session_options
+from barnabas.client.admin import Admin
 from barnabas.security.acl_words import NAMED_TYPES, OPERATIONS, acl_bindings
 from barnabas.security.acls import (
     CLUSTER_NAME,
@@ -29,7 +33,8 @@ from barnabas.security.hosts import java_address
 from barnabas.security.principal import Principal, parse_principal
 
 _COLUMNS = ("TYPE", "NAME", "PATTERN", "PRINCIPAL", "HOST", "OPERATION", "PERMISSION")
-_Resource = tuple[ResourceType, str]
+Resource = tuple[ResourceType, str]
+"""Its type and its name."""
 
 
 @click.group()
@@ -42,7 +47,7 @@ def _resource(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_resource(cluster: bool, **others: object) -> None:
-        found: list[_Resource] = [(ResourceType.CLUSTER, CLUSTER_NAME)] if cluster else []
+        found: list[Resource] = [(ResourceType.CLUSTER, CLUSTER_NAME)] if cluster else []
         for option, resource_type in NAMED_TYPES.items():
             name = others.pop(option.replace("-", "_"))
             if name is not None:
@@ -86,7 +91,7 @@ def _filter_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_filter(
-        resource: _Resource | None,
+        resource: Resource | None,
         principal: str | None,
         host: str | None,
         operation: str | None,
@@ -130,8 +135,12 @@ def list_(session: Session, wanted: AclFilter) -> None:
     barnabas acl list --principal User:alice
     """
     with session.admin() as admin:
-        found = admin.list_acls(wanted)
-    session.output.table(_COLUMNS, _rows(found))
+        session.output.show_found(listed_acls(admin, wanted))
+
+
+def listed_acls(admin: Admin, wanted: AclFilter) -> Found:
+    """Return the ACLs that a filter selects."""
+    return found_rows(_COLUMNS, _rows(admin.list_acls(wanted)))
 
 
 @acl.command()
@@ -151,7 +160,7 @@ def list_(session: Session, wanted: AclFilter) -> None:
 @session_options
 def create(
     session: Session,
-    resource: _Resource | None,
+    resource: Resource | None,
     allowed: tuple[str, ...],
     denied: tuple[str, ...],
     operations: tuple[str, ...],
@@ -176,14 +185,29 @@ def create(
     ]
     wanted = [OPERATIONS[operation] for operation in operations]
     acls = acl_bindings(resource, principals, wanted, host=host, prefixed=prefixed)
-    if not dry_run:
-        with session.admin() as admin:
-            failed = admin.create_acls(acls)
-        for one, error in zip(acls, failed, strict=True):
-            if error is not None:
-                raise failure_of(error, f"{one.principal} {name_of(AclOperation, one.operation)}")
-    status = "would be created" if dry_run else "created"
-    session.output.table((*_COLUMNS, "STATUS"), [(*row, status) for row in _rows(acls)])
+    if dry_run:
+        acl_rows(acls, "would be created").show(session.output)
+        return
+    with session.admin() as admin:
+        done = created_acls(admin, acls)
+    done.show(session.output)
+
+
+def acl_rows(acls: Sequence[AclBinding], status: str) -> Done:
+    """Return ACLs with what was done, or would be."""
+    return Done(found_rows((*_COLUMNS, "STATUS"), [(*row, status) for row in _rows(acls)]))
+
+
+def created_acls(admin: Admin, acls: Sequence[AclBinding]) -> Done:
+    """Create ACLs.
+
+    Raises:
+        Failure: the broker rejects one.
+    """
+    for one, error in zip(acls, admin.create_acls(acls), strict=True):
+        if error is not None:
+            raise failure_of(error, f"{one.principal} {name_of(AclOperation, one.operation)}")
+    return acl_rows(acls, "created")
 
 
 @acl.command()
@@ -199,11 +223,20 @@ def delete(session: Session, wanted: AclFilter, dry_run: bool) -> None:
     if wanted._replace(pattern_type=PatternType.ANY) == AclFilter():
         raise click.UsageError("Select what to delete: --principal, --topic, --group or another option.")
     with session.admin() as admin:
-        found = admin.list_acls(wanted) if dry_run else admin.delete_acls(wanted)
+        done = deleted_acls(admin, wanted, dry_run=dry_run)
+    done.show(session.output)
+
+
+def deleted_acls(admin: Admin, wanted: AclFilter, *, dry_run: bool) -> Done:
+    """Delete the ACLs that a filter selects, or only show them.
+
+    Raises:
+        Failure: it selects none.
+    """
+    found = admin.list_acls(wanted) if dry_run else admin.delete_acls(wanted)
     if not found:
         raise Failure("no ACL is selected", "`barnabas acl list` shows which exist")
-    status = "would be deleted" if dry_run else "deleted"
-    session.output.table((*_COLUMNS, "STATUS"), [(*row, status) for row in _rows(found)])
+    return acl_rows(found, "would be deleted" if dry_run else "deleted")
 
 
 @acl.command()
@@ -218,7 +251,7 @@ def delete(session: Session, wanted: AclFilter, dry_run: bool) -> None:
 @session_options
 def explain(
     session: Session,
-    resource: _Resource | None,
+    resource: Resource | None,
     principal: str,
     host: str,
     operation: str,
@@ -234,13 +267,34 @@ def explain(
     """
     if resource is None:
         raise click.UsageError("Name the resource: --topic, --group, --cluster or another one.")
-    who = _principal(principal)
+    asked = Question(_principal(principal), host, OPERATIONS[operation], resource)
     with session.admin() as admin:
-        found = admin.list_acls(AclFilter(resource[0], resource[1], PatternType.MATCH))
+        session.output.show_found(explained_acls(admin, asked, super_users, allow_if_no_acl=allow_if_no_acl))
+
+
+class Question(NamedTuple):
+    """Whether a principal at an address may do something with a resource."""
+
+    principal: Principal
+    host: str
+    operation: AclOperation
+    resource: Resource
+
+
+def explained_acls(
+    admin: Admin, asked: Question, super_users: Sequence[str] = (), *, allow_if_no_acl: bool = False
+) -> Found:
+    """Return whether a principal may, and which ACL decides.
+
+    Args:
+        super_users: the brokers' `super.users`.
+        allow_if_no_acl: the brokers' `allow.everyone.if.no.acl.found`.
+    """
+    found = admin.list_acls(AclFilter(*asked.resource, PatternType.MATCH))
     authorizer = StandardAuthorizer(super_users, allow_if_no_acl)
     authorizer.replace({str(index).encode(): each for index, each in enumerate(found)})
-    decision = authorizer.explain(who, java_address(host), OPERATIONS[operation], *resource)
+    decision = authorizer.explain(asked.principal, java_address(asked.host), asked.operation, *asked.resource)
     because = decision.rule.partition("(")[0]
     cells: tuple[str | None, ...] = _rows([decision.acl])[0] if decision.acl is not None else (None,) * len(_COLUMNS)
     answer = "ALLOWED" if decision.is_allowed else "DENIED"
-    session.output.table(("DECISION", "RULE", *_COLUMNS), [(answer, because, *cells)])
+    return found_rows(("DECISION", "RULE", *_COLUMNS), [(answer, because, *cells)])

@@ -26,6 +26,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "topic": Command("barnabas.cli.topic:topic", "Topics: create, list, describe, alter, …"),
     "produce": Command("barnabas.cli.produce:produce", "Produce records, a line each."),
+    "generate": Command("barnabas.cli.generate:generate", "Produce made-up records, at a rate."),
     "consume": Command("barnabas.cli.consume:consume", "Print the records of topics."),
     "sql": Command("barnabas.cli.sql:sql", "SQL over topics, with DuckDB."),
     "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),
@@ -51,6 +52,7 @@ COMMANDS = {
     "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit, compact, vacuum."),
     "schemas": Command("barnabas.cli.schemas:schemas", "Schemas of a registry, in a folder: pull."),
     "cert": Command("barnabas.cli.cert:cert", "Certificates for development."),
+    "profile": Command("barnabas.cli.profile:profile", "Named clusters: add, list, use, remove."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import click
 
 from barnabas.cli.altered_settings import Altered
 from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
+from barnabas.cli.done import Done, failed
 from barnabas.cli.failure import Failure, report_failures
-from barnabas.cli.output import Table
+from barnabas.cli.output import Table, found_rows
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
 from barnabas.cli.wording import as_typed, listed
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
@@ -255,16 +256,25 @@ def alter(
             raise click.UsageError(_unnamed(words))
         resources = _resources(admin, words, entity_type, more, entity_default)
         if not force and any(each.type is ResourceType.BROKER for each in resources):
-            _check_are_known([each.name for each in changes if each.operation is not ConfigOperation.DELETE])
-        outcomes = alter_settings(admin, resources, changes, dry_run=dry_run)
+            check_are_known([each.name for each in changes if each.operation is not ConfigOperation.DELETE])
+        done = altered(admin, resources, changes, dry_run=dry_run)
+    done.show(session.output)
+
+
+def altered(
+    admin: Admin, resources: Sequence[ConfigResource], changes: Sequence[ConfigChange], *, dry_run: bool
+) -> Done:
+    """Change settings of each resource, or check whether that is possible."""
+    outcomes = alter_settings(admin, resources, changes, dry_run=dry_run)
     rows = [
         (_kind(resource), resource.name, outcome.status(dry_run=dry_run))
         for resource, outcome in outcomes.items()
         if isinstance(outcome, Altered)
     ]
-    if rows:
-        session.output.table(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",))
-    report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
+    return Done(
+        found_rows(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",)),
+        failed([(_label(resource), outcome) for resource, outcome in outcomes.items()]),
+    )
 
 
 def _unnamed(words: tuple[str, ...]) -> str:
@@ -276,7 +286,7 @@ def _unnamed(words: tuple[str, ...]) -> str:
     return "Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`."
 
 
-def _check_are_known(names: list[str]) -> None:
+def check_are_known(names: Iterable[str]) -> None:
     """Check that brokers know the settings: a broker accepts any name, because its plugins may have their own.
 
     Raises:

@@ -1,20 +1,23 @@
 """`barnabas consume`: records of topics to standard output.
 
 Without a group the command assigns the partitions itself and commits nothing. With `-g` the group's coordinator assigns them, and
-the command commits what it printed, every few seconds and at the end, also after Ctrl-C and SIGTERM.
+the command commits what it printed, every few seconds and at the end, also after Ctrl-C and SIGTERM. With `--share` it is a member of a
+share group, and acknowledges each record (`share_run`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from barnabas.cli.isolation import ISOLATION_LEVELS, isolation_option
 from barnabas.cli.offset_grammar import END, START, Range, parse_offsets
 from barnabas.cli.progress import on_terminal, output_is_a_file, shown
-from barnabas.cli.record_format import printer
 from barnabas.cli.session import Session, complete_topics, session_options_of_consume
 from barnabas.cli.spans import partition_counts, spans_of
 from barnabas.cli.wording import as_typed, counted
@@ -22,6 +25,21 @@ from barnabas.client.admin import Admin
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 
+if TYPE_CHECKING:
+    from barnabas.cli.consumer_run import ConsumerRun
+    from barnabas.cli.record_printer import Printer
+
+_ACKS = ("accept", "release", "reject", "ask")
+_NOT_SHARED = {
+    "offsets": "-o",
+    "from_beginning": "--from-beginning",
+    "partitions": "-p",
+    "exit_at_end": "-e",
+    "group": "-g",
+    "isolation_level": "--isolation-level",
+    "filters": "--filter",
+}
+"""Options that say where a consumer reads; of a share group the broker says it."""
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
   %t topic   %p partition   %o offset   %e leader epoch
@@ -30,6 +48,8 @@ Formats (-f), kcat's letters and rpk's:
   %R bytes of the value as 4 bytes   %T{iso}
   %k{hex} %v{base64} encoded   \\n \\t \\xHH   %% percent
   json one object per line
+  decoded  json with fields for the records of internal
+  topics; the default of those topics
 
 \b
 Offsets (-o):
@@ -58,7 +78,22 @@ Offsets (-o):
     "-p", "--partitions", "--partition", "partitions", multiple=True, metavar="N,…", help="Only these partitions."
 )
 @click.option("-g", "--group", metavar="GROUP", help="Read as a member of a group, and commit.")
+@click.option(
+    "--share", metavar="GROUP", help="Read as a member of a share group, and acknowledge each record (see --ack)."
+)
+@click.option(
+    "--ack",
+    type=click.Choice(_ACKS),
+    help="With --share: what becomes of a printed record; ask says it of each.  [default: accept]",
+)
 @click.option("-f", "--format", "template", metavar="FORMAT", help="How to print a record.  [default: '%v\\n']")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FILTER",
+    help="Only records with key=K, header=NAME[:VALUE], value=PART or partition=N, or CEL: 'value.amount > 100'; repeat.",
+)
 @click.option("-e", "--exit", "--exit-at-end", "exit_at_end", is_flag=True, help="Stop at the end of the partitions.")
 @isolation_option
 @click.option("--from-beginning", is_flag=True, hidden=True)
@@ -72,7 +107,10 @@ def consume(
     count: int | None,
     partitions: tuple[str, ...],
     group: str | None,
+    share: str | None,
+    ack: str | None,
     template: str | None,
+    filters: tuple[str, ...],
     exit_at_end: bool,
     isolation_level: str,
     from_beginning: bool,
@@ -91,23 +129,25 @@ def consume(
         raise click.UsageError("--from-beginning and --offset contradict each other.")
     try:
         wanted = parse_offsets(offsets, time.time_ns() // 1_000_000)
-        show = printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
         chosen = _numbers(partitions)
+        show = _printer(session, template, names)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    if share is not None:
+        _read_share(session, names, extra, show, share, count, ack or "accept")
+        return
     if group is not None and chosen:
         raise click.UsageError("A group's coordinator chooses the partitions: leave out --partitions.")
     if group == "":
         raise click.UsageError("The group name is empty: --group GROUP.")
+    if ack is not None:
+        raise click.UsageError("--ack needs --share.")
     settings = {"isolation.level": isolation_level, "enable.partition.eof": True, "enable.auto.offset.store": False}
     if group is None:
         # The library requires a group id even if it joins no group.
         settings |= {"group.id": "barnabas-consume", "enable.auto.commit": False, "auto.offset.reset": "error"}
     else:
         settings |= {"group.id": group, "auto.offset.reset": _reset_policy(wanted, bool(offsets))}
-    # Completion does without the library; and if it is missing, that is said before a broker is asked.
-    from barnabas.cli.consumer_run import opened
-
     # Ask first, with our own client: its errors for a missing broker or topic are clear.
     bounds = {}
     with session.admin() as admin:
@@ -118,7 +158,7 @@ def consume(
             partition_counts(admin, names)
             if (offsets or from_beginning) and on_terminal():
                 _note_committed(admin, group, names)
-    with opened(session, extra, settings) as run:
+    with import_module("barnabas.cli.consumer_run").opened(session, extra, settings) as run:
         if group is None:
             run.assign(bounds)
         else:
@@ -126,7 +166,51 @@ def consume(
         # Where records go to a terminal, or through a pipe to one, a line of progress would lie between them.
         ends = exit_at_end or count is not None or wanted.end is not None
         with shown(run.progress(), wanted=ends and output_is_a_file()):
-            run.read(show, count, exit_at_end, commit=group is not None)
+            _read(run, show, count, exit_at_end, commit=group is not None, filters=filters)
+
+
+def _read(
+    run: ConsumerRun, show: Printer, count: int | None, exit_at_end: bool, *, commit: bool, filters: tuple[str, ...]
+) -> None:
+    if not filters:
+        run.read(show, count, exit_at_end, commit=commit)
+        return
+    kept = import_module("barnabas.cli.consumed_filter").ConsumedFilter(filters)
+    try:
+        run.read(show, count, exit_at_end, commit=commit, passing=kept.passing)
+    finally:
+        if kept.unjudged:
+            click.echo(f"{counted(kept.unjudged, 'record')} could not be filtered: {kept.why}", err=True)
+
+
+def _printer(session: Session, template: str | None, names: list[str]) -> Printer:
+    """Return what prints a batch.
+
+    Raises:
+        ValueError: the format is not valid.
+    """
+    # Completion does without the library; and if it is missing, that is said before a broker is asked.
+    from barnabas.cli import internal_records, record_printer
+
+    is_internal = internal_records.are_decoded(names) and not session.output.is_json
+    if template == "decoded" or (template is None and is_internal):
+        return internal_records.decoded_lines
+    return record_printer.printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
+
+
+def _read_share(
+    session: Session, names: list[str], extra: tuple[str, ...], show: Printer, group: str, count: int | None, ack: str
+) -> None:
+    context = click.get_current_context()
+    for name, option in _NOT_SHARED.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"The broker chooses what a member of a share group reads: leave out {option}.")
+    if not group:
+        raise click.UsageError("The group name is empty: --share GROUP.")
+    with session.admin() as admin:
+        partition_counts(admin, names)
+    with import_module("barnabas.cli.share_run").opened(session, extra, group) as run:
+        run.read(names, show, count, ack)
 
 
 def _numbers(texts: tuple[str, ...]) -> list[int]:

@@ -18,16 +18,18 @@ from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.offset_grammar import Span
 from barnabas.cli.progress import Measured, on_terminal, rate
-from barnabas.cli.record_format import Shown
+from barnabas.cli.record_printer import Printer
 from barnabas.cli.session import Session
 from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.watched_topics import GONE, WatchedTopics
 from barnabas.cli.wording import as_typed
 from barnabas.client.cluster_metadata import TopicPartition
-from barnabas.client.library_message import fields_of
 from barnabas.words.printable import printable
 
 _BATCH_RECORDS = 1000
+_COMMITTED_RECORDS = 50
+"""Records that are printed before their offsets are stored: so many at most are printed again if Ctrl-C ends a write that a slow reader
+blocks."""
 _POLL_SECONDS = 0.5
 _PATIENT_POLLS = 10
 """Polls without an assignment, after which the command says what it waits for: 5 s, longer than the 3 s that every new group waits for
@@ -113,8 +115,19 @@ class ConsumerRun:
         self._consumer.subscribe(topics, on_assign=assigned)
         self._open = {("", -1)}  # until the group assigns partitions
 
-    def read(self, show: Callable[[Shown], bytes], count: int | None, exit_at_end: bool, *, commit: bool) -> None:
+    def read(
+        self,
+        show: Printer,
+        count: int | None,
+        exit_at_end: bool,
+        *,
+        commit: bool,
+        passing: Callable[[list[Message]], list[Message]] | None = None,
+    ) -> None:
         """Print records until the count, the range or the end is reached.
+
+        Args:
+            passing: returns the messages to print; what it leaves out is committed, too.
 
         Raises:
             Failure: the broker rejects the request, or is gone.
@@ -124,25 +137,48 @@ class ConsumerRun:
         try:
             while self._open or not (exit_at_end or self._bounded):
                 messages = self._next()
-                for message in messages:
-                    error = message.error()
+                for wanted, error in self._parted(messages):
+                    self._print(stream, show, wanted, passing, commit=commit)
                     if error is not None:
-                        self._note(error, message, exit_at_end)
-                        continue
-                    if not self._within(message):
-                        continue
-                    self._written_bytes += stream.write(show(_shown(message)))
-                    if commit:
-                        self._consumer.store_offsets(message)
-                    self._records += 1
-                    if self._records == count:
-                        return
+                        self._note(error, exit_at_end)
+                if self._records == count:
+                    return
                 if messages:
                     stream.flush()
         except BrokenPipeError:
-            _forget_stdout()
+            forget_stdout()
         finally:
             _flush(stream)
+
+    def _parted(self, messages: list[Message]) -> Iterator[tuple[list[Message], Message | None]]:
+        """Yield the records up to each message that is an error, and that message; at last the rest, and None."""
+        begin = 0
+        for index, error in enumerate(map(Message.error, messages)):
+            if error is not None:
+                yield self._within(messages[begin:index]), messages[index]
+                begin = index + 1
+        yield self._within(messages[begin:] if begin else messages), None
+
+    def _print(
+        self,
+        stream: BinaryIO,
+        show: Printer,
+        messages: list[Message],
+        passing: Callable[[list[Message]], list[Message]] | None,
+        *,
+        commit: bool,
+    ) -> None:
+        step = _COMMITTED_RECORDS if commit else _BATCH_RECORDS
+        for begin in range(0, len(messages), step):
+            piece = messages[begin : begin + step]
+            printed = piece if passing is None else passing(piece)
+            if printed:
+                self._written_bytes += stream.write(show(printed))
+            if commit:
+                last = {(message.topic(), message.partition()): message for message in piece}
+                for message in last.values():
+                    self._consumer.store_offsets(message)
+            self._records += len(printed)
 
     def _next(self) -> list[Message]:
         """Wait for the next message; return it with those that arrived after it."""
@@ -165,22 +201,30 @@ class ConsumerRun:
             shows = f"`barnabas group describe {as_typed(printable(self._group))} --members` shows who is in it"
             _tell(f"waiting for group {printable(self._group)} to assign partitions ({shows})")
 
-    def _within(self, message: Message) -> bool:
+    def _within(self, messages: list[Message]) -> list[Message]:
+        """Return the messages before the ends of their partitions; note which partitions reach theirs."""
+        if not messages or not self._ends or max(map(_offset, messages)) < min(self._ends.values()) - 1:
+            return messages
+        return [message for message in messages if self._is_within(message)]
+
+    def _is_within(self, message: Message) -> bool:
         where = (str(message.topic()), int(message.partition() or 0))
         end = self._ends.get(where)
         if end is None:
             return True
-        offset = int(message.offset() or 0)
+        offset = _offset(message)
         if offset >= end - 1:
             self._finish(where)
         return offset < end
 
-    def _note(self, error: LibraryError, message: Message, exit_at_end: bool) -> None:
+    def _note(self, message: Message, exit_at_end: bool) -> None:
+        error = message.error()
+        assert error is not None
         where = (str(message.topic()), int(message.partition() or 0))
         if error.code() == LibraryError._PARTITION_EOF:
             end = self._ends.get(where)
             # The last offset of a range may be a transaction's marker, which is never delivered.
-            if exit_at_end or (end is not None and int(message.offset() or 0) >= end):
+            if exit_at_end or (end is not None and _offset(message) >= end):
                 self._finish(where)
             return
         if error.retriable() and not error.fatal():
@@ -214,18 +258,17 @@ def _tell(sentence: str) -> None:
         click.echo(sentence, err=True)
 
 
-def _shown(message: Message) -> Shown:
-    epoch = message.leader_epoch()
-    return Shown(*fields_of(message), -1 if epoch is None else epoch)
+def _offset(message: Message) -> int:
+    return int(message.offset() or 0)
 
 
 def _flush(stream: BinaryIO) -> None:
     try:
         stream.flush()
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
 
 
-def _forget_stdout() -> None:
+def forget_stdout() -> None:
     """Keep the interpreter from an error at exit, after `| head` has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

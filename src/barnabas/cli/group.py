@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from barnabas.cli.done import Done, failed
 from barnabas.cli.failure import failure_of, report_failures
 from barnabas.cli.group_delete_offsets import delete_offsets
 from barnabas.cli.group_lag import lag_rows
@@ -234,23 +235,32 @@ def _members(found: GroupDescription) -> Table:
 @session_options
 def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all_groups: bool, dry_run: bool) -> None:
     """Delete groups without members, and their offsets."""
-    outcomes: dict[str, KafkaError | None] = {}
     with session.admin() as admin:
         names = _named(session, groups, more, all_groups, admin)
-        if dry_run:
-            for name, found in admin.describe_groups(names).items():
-                if isinstance(found, GroupDescription) and found.members:
-                    outcomes[name] = error_for(ErrorCode.NON_EMPTY_GROUP, f"group {name} still has members")
-                else:
-                    outcomes[name] = found if isinstance(found, KafkaError) else None
-        else:
-            outcomes = {**admin.delete_groups(names)}
+        done = deleted_groups(admin, names, dry_run=dry_run)
+    if not names:
+        session.output.show_found(done.found)
+    done.show(session.output)
+
+
+def deleted_groups(admin: Admin, names: list[str], *, dry_run: bool) -> Done:
+    """Delete groups without members, or check whether that is possible."""
+    outcomes: dict[str, KafkaError | None] = {}
+    if dry_run:
+        for name, found in admin.describe_groups(names).items():
+            if isinstance(found, GroupDescription) and found.members:
+                outcomes[name] = error_for(ErrorCode.NON_EMPTY_GROUP, f"group {name} still has members")
+            else:
+                outcomes[name] = found if isinstance(found, KafkaError) else None
+    else:
+        outcomes = {**admin.delete_groups(names)}
     rows = [
         (name, "would be deleted" if dry_run else "deleted") for name, outcome in outcomes.items() if outcome is None
     ]
-    if rows or not outcomes:
-        session.output.table(("GROUP", "STATUS"), rows)
-    report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
+    return Done(
+        found_rows(("GROUP", "STATUS"), rows),
+        failed([(f"group {name}", outcome) for name, outcome in outcomes.items()]),
+    )
 
 
 _REBALANCE_COLUMNS = ("STARTED", "EPOCH", "TOOK-MS", "MEMBERS", "MOVED", "CLIENT-ID", "CAUSE")

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, TextIO
 
 import click
 
-from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.done import Done
+from barnabas.cli.failure import Failure
+from barnabas.cli.output import found_rows
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.wording import counted
@@ -33,6 +35,14 @@ class Place(NamedTuple):
     start: int
     end: int
     current: int | None
+
+
+class Move(NamedTuple):
+    """A new offset of a group in a partition; `current` is None without one before."""
+
+    where: TopicPartition
+    current: int | None
+    offset: int
 
 
 @click.command(name="reset-offsets")
@@ -103,39 +113,73 @@ def reset_offsets(
     if how != "--from-file" and bool(topics) == all_topics:
         raise click.UsageError("Choose --topic TOPIC[:N,…] or --all-topics.")
     with session.admin() as admin:
-        exists = _require_inactive(admin, group_id)
+        exists = require_inactive(admin, group_id)
         # A mistyped name makes a group without a reader. Ask for the names before it is one of them.
         meant = "" if exists or new_group else _meant(session, group_id, execute)
-        committed = admin.list_group_offsets(group_id)
         try:
-            if from_file is not None:
-                wanted = read_plan(from_file)
-                places = _places(admin, list(wanted), committed)
-                planned = {where: _clamp(wanted[where], place) for where, place in places.items()}
-            else:
-                partitions = sorted(committed) if all_topics else partitions_of(admin, topics)
-                places = _places(admin, partitions, committed)
-                planned = plan(admin, how, value, places, time.time_ns() // 1_000_000)
+            moves = planned_moves(
+                admin, group_id, how, value, None if all_topics else topics, time.time_ns() // 1_000_000
+            )
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        if not planned:
-            raise Failure(f"group {group_id} has no offsets to reset", "name topics with --topic")
-        failures = _commit(admin, group_id, planned, committed) if execute else {}
-    rows = [
-        (group_id, where.topic, where.partition, places[where].current, offset, _status(execute, exists))
-        for where, offset in planned.items()
-        if where not in failures
-    ]
+        done = moved(admin, group_id, moves, exists=exists, execute=execute)
     if export:
-        for _, topic, partition, _, offset, _ in rows:
-            click.echo(f"{topic},{partition},{offset}")
-    elif rows:
-        session.output.table(_COLUMNS, rows, hidden_first=("GROUP", "CURRENT-OFFSET"))
+        for row in done.found.data:
+            click.echo(f"{row['topic']},{row['partition']},{row['new_offset']}")
+        done = done._replace(found=found_rows(_COLUMNS, []))
     if not exists:
-        click.echo(f"group {on_one_line(group_id)} is new{on_one_line(meant)}", err=True)
-    report_failures((f"partition {where}", error) for where, error in failures.items())
+        done = done._replace(notes=[f"group {on_one_line(group_id)} is new{on_one_line(meant)}"])
+    done.show(session.output)
     if not execute and not export:
         click.echo("nothing was changed: --execute commits these offsets", err=True)
+
+
+def planned_moves(
+    admin: Admin, group_id: str, how: str, value: Any, topics: Iterable[str] | None, now_ms: int
+) -> list[Move]:
+    """Return the new offset of each partition.
+
+    Args:
+        how: the option that chooses the place, such as `--to-offset`.
+        value: of that option; of `--from-file` its lines.
+        topics: as `--topic` names them; None for every topic in which the group committed.
+
+    Raises:
+        ValueError: a text does not parse, or a partition without an offset is to be shifted.
+        Failure: there are no offsets to reset, or a topic has no such partition.
+        KafkaError: a topic does not exist, or its leader does not answer.
+    """
+    committed = admin.list_group_offsets(group_id)
+    if how == "--from-file":
+        wanted = read_plan(value)
+        places = _places(admin, list(wanted), committed)
+        planned = {where: _clamp(wanted[where], place) for where, place in places.items()}
+    else:
+        partitions = sorted(committed) if topics is None else partitions_of(admin, topics)
+        places = _places(admin, partitions, committed)
+        planned = plan(admin, how, value, places, now_ms)
+    if not planned:
+        raise Failure(f"group {group_id} has no offsets to reset", "name topics with --topic")
+    return [Move(where, places[where].current, offset) for where, offset in planned.items()]
+
+
+def moved(admin: Admin, group_id: str, moves: Iterable[Move], *, exists: bool, execute: bool) -> Done:
+    """Commit new offsets, or only show them.
+
+    Args:
+        exists: whether the group does.
+    """
+    wanted = {each.where: each for each in moves}
+    failures = _commit(admin, group_id, wanted) if execute else {}
+    rows = [
+        (group_id, *where, each.current, each.offset, _status(execute, exists))
+        for where, each in wanted.items()
+        if where not in failures
+    ]
+    return Done(
+        found_rows(_COLUMNS, rows, hidden_first=("GROUP", "CURRENT-OFFSET")),
+        [(f"partition {where}", error) for where, error in failures.items()],
+    )
 
 
 def _meant(session: Session, group_id: str, execute: bool) -> str:
@@ -154,7 +198,7 @@ def _status(execute: bool, exists: bool) -> str:
     return ("set" if execute else "would be set") + ("" if exists else " in a new group")
 
 
-def _require_inactive(admin: Admin, group_id: str) -> bool:
+def require_inactive(admin: Admin, group_id: str) -> bool:
     """Return whether the group exists; one that does not may get offsets.
 
     Raises:
@@ -249,12 +293,7 @@ def read_plan(lines: Iterable[str]) -> dict[TopicPartition, int]:
     return wanted
 
 
-def _commit(
-    admin: Admin,
-    group_id: str,
-    planned: Mapping[TopicPartition, int],
-    committed: Mapping[TopicPartition, CommittedOffset],
-) -> dict[TopicPartition, KafkaError]:
-    offsets = {where: CommittedOffset(offset, "") for where, offset in planned.items()}
+def _commit(admin: Admin, group_id: str, wanted: Mapping[TopicPartition, Move]) -> dict[TopicPartition, KafkaError]:
+    offsets = {where: CommittedOffset(each.offset, "") for where, each in wanted.items()}
     outcomes = admin.alter_group_offsets(group_id, offsets)
     return {where: error for where, error in outcomes.items() if error is not None}

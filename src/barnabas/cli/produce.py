@@ -9,21 +9,23 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from barnabas.cli.failure import Failure, Missing, failure_of
+from barnabas.cli.lines import Lines
 from barnabas.cli.named_topics import existing_topic, with_checked_topics
 from barnabas.cli.progress import InputFile, on_terminal, shown
-from barnabas.cli.record_format import Headers, unescape
+from barnabas.cli.record_format import unescape
 from barnabas.cli.record_limit import topic_limit
-from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
+from barnabas.cli.record_reader import Common, Given, parse_header, reader
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.wording import as_typed, were
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.words.printable import printable
 
 if TYPE_CHECKING:
     from barnabas.cli.producer_run import ProducerRun
@@ -103,12 +105,15 @@ def produce(
     topic = topic or more
     if template is not None and (key_delimiter is not None or delimiter != "\\n"):
         raise click.UsageError("--format already says where keys and records end: leave out -K and -D.")
+    lines: Lines | None = None
+    read: Callable[[BinaryIO], Iterator[Given]]
     try:
         if template is None:
-            read = line_reader(unescape(delimiter), None if key_delimiter is None else unescape(key_delimiter))
+            lines = Lines.of(unescape(delimiter), None if key_delimiter is None else unescape(key_delimiter))
+            read = lines.records
         else:
             read = reader(template, functools.partial(click.echo, err=True))
-        common = [parse_header(header) for header in headers]
+        given = [parse_header(header) for header in headers]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
@@ -123,26 +128,32 @@ def produce(
         limit_bytes = _check_topic(session, topic, partition, may_create=allow_auto_topic_creation)
     options = {"acks": acks, "partitioner": partitioner, "compression.type": compression}
     run = ProducerRun(session, topic, extra, options, limit_bytes)
-    records = _complete(read(sys.stdin.buffer), None if key is None else key.encode(), partition, common, tombstone)
-    _send(run, records, by_line=template is None and delimiter == "\\n")
+    common = Common(None if key is None else key.encode(), partition, given, tombstone)
+    source = sys.stdin.buffer
+    typed = sys.stdin.isatty()
+    if lines is not None and not typed:
+        _send(run, lambda: run.send_lines(lines.batches(source), lines, common), typed=False)
+        return
+    if typed and on_terminal():
+        by_line = template is None and delimiter == "\\n"
+        where = "" if session.profile is None else f" for profile {printable(session.profile)}"
+        click.echo(f"type records{where}{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
+    _send(run, lambda: run.send_all(common.complete(read(source)), typed=typed), typed=typed)
 
 
-def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
+def _send(run: ProducerRun, send: Callable[[], None], *, typed: bool) -> None:
     """Send the records, wait for the acknowledgements, and report.
 
     Raises:
         Failure: the input does not fit the format, or records were not produced.
         Exit: of Ctrl-C, SIGTERM or SIGHUP, after the report.
     """
-    typed = sys.stdin.isatty()
-    if typed and on_terminal():
-        click.echo(f"type records{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
     source = InputFile(None if typed else _descriptor())
     ended: int | None = None
     with shown(lambda: run.measure(source), wanted=not typed):
         try:
             with ends_cleanly():
-                run.send_all(records, typed=typed)
+                send()
                 run.finish()
         except ValueError as error:
             run.finish()
@@ -189,15 +200,3 @@ def _check_topic(session: Session, topic: str, partition: int | None, *, may_cre
             return topic_limit(admin, topic)
         except KafkaError:  # this user may write the topic, and not see its settings
             return None
-
-
-def _complete(
-    records: Iterator[Given], key: bytes | None, partition: int | None, common: Headers, tombstone: bool
-) -> Iterator[Given]:
-    for record in records:
-        yield record._replace(
-            value=None if tombstone and not record.value else record.value,
-            key=record.key if key is None else key,
-            partition=record.partition if partition is None else partition,
-            headers=[*common, *(record.headers or ())],
-        )

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import click
@@ -15,16 +15,20 @@ from confluent_kafka import KafkaException, Message, Producer
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected, library_failure
+from barnabas.cli.lines import Lines
 from barnabas.cli.output import Table
 from barnabas.cli.progress import InputFile, Measured, rate
+from barnabas.cli.record_format import Headers
 from barnabas.cli.record_limit import DEFAULT_BYTES, batch_settings, too_large, topic_limit
-from barnabas.cli.record_reader import Given
+from barnabas.cli.record_reader import Common, Given, Pair
 from barnabas.cli.session import Session
 from barnabas.cli.wording import were
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _TYPED_S = 2.0
 """How long to wait for the acknowledgement of a typed record; the next one may be typed meanwhile."""
+
+_COUNTED_RECORDS = 1000
 
 
 class _Refused(NamedTuple):
@@ -71,6 +75,8 @@ class ProducerRun:
         self._numbered_bytes = 0 if limit_bytes is None else min(limit_bytes, DEFAULT_BYTES) // 2
         self._partitions: Counter[tuple[str, int]] = Counter()
         self._bytes = 0
+        self._acknowledged: list[Message] = []
+        """Records that are not yet counted."""
         self._refused: _Refused | None = None
         self._failed = 0
         self._read = 0
@@ -80,6 +86,7 @@ class ProducerRun:
 
     @property
     def delivered(self) -> int:
+        self._count()
         return self._partitions.total()
 
     def measure(self, source: InputFile) -> Measured:
@@ -103,7 +110,11 @@ class ProducerRun:
             topic = self._topic or record.topic
             if topic is None:
                 raise ValueError("a record names no topic")
+            self._read_bytes += len(record.key or b"") + len(record.value or b"")
             self._produce(topic, record)
+            self._producer.poll(0)
+            if len(self._acknowledged) >= _COUNTED_RECORDS:
+                self._count()
             self._read += 1
             if typed:
                 self._producer.flush(_TYPED_S)
@@ -111,33 +122,66 @@ class ProducerRun:
                     break
         self._ended = True
 
+    def send_lines(self, batches: Iterable[list[bytes]], lines: Lines, common: Common) -> None:
+        """Pass lines to the library, by batch, until the input ends or an error occurs."""
+        topic = self._topic
+        assert topic is not None, "a line names none"
+        headers = list(common.headers) or None
+        for batch in batches:
+            if self._refused is not None:
+                return
+            self._read_bytes += sum(map(len, batch))
+            is_small = max(map(len, batch)) < self._numbered_bytes
+            pairs = common.pairs(lines.pairs(batch))
+            while True:
+                left = self._pass_small(topic, pairs, common.partition, headers) if is_small else next(pairs, None)
+                if left is None:
+                    break
+                self._produce(topic, Given(*left, headers, None, common.partition))
+                self._read += 1
+                if self._refused is not None:
+                    return
+            self._producer.poll(0)
+            self._count()
+        self._ended = True
+
+    def _pass_small(
+        self, topic: str, pairs: Iterator[Pair], partition: int | None, headers: Headers | None
+    ) -> Pair | None:
+        """Pass values and keys to the library; return the first pair that it has no place for, or None after the last."""
+        produce, done = self._producer.produce, self._done_unnumbered
+        to = -1 if partition is None else partition
+        same: Any = headers
+        for pair in pairs:
+            try:
+                produce(topic, *pair, to, done, None, 0, same)
+            except (BufferError, OverflowError, KafkaException):
+                return pair
+            self._read += 1
+        return None
+
     def _produce(self, topic: str, record: Given) -> None:
+        """Pass a record to the library; wait for a place in its queue."""
         size = len(record.key or b"") + len(record.value or b"")
-        self._read_bytes += size
         numbered = size >= self._numbered_bytes
         if numbered:
             size += sum(len(name) + len(value or b"") for name, value in record.headers or ())
-        arguments: dict[str, Any] = {
-            "key": record.key,
-            "headers": record.headers or None,
-            "on_delivery": functools.partial(self._done, self._read + 1, size) if numbered else self._done_unnumbered,
-        }
-        if record.partition is not None:
-            arguments["partition"] = record.partition
-        if record.timestamp is not None:
-            arguments["timestamp"] = record.timestamp
+        done = functools.partial(self._done, self._read + 1, size) if numbered else self._done_unnumbered
+        partition = -1 if record.partition is None else record.partition
+        headers: Any = record.headers or None
         while True:
             try:
-                self._producer.produce(topic, record.value, **arguments)
+                self._producer.produce(
+                    topic, record.value, record.key, partition, done, None, record.timestamp or 0, headers
+                )
             except BufferError:  # the library's queue is full: wait for acknowledgements
                 self._producer.poll(0.1)
+                self._count()
                 continue
             except OverflowError:
                 raise ValueError(f"record {self._read + 1}: the partition or timestamp is out of range") from None
             except KafkaException as error:
-                partition = -1 if record.partition is None else record.partition
                 self._refuse(_Refused(error.args[0], topic, partition, self._read + 1, size, local=True))
-            self._producer.poll(0)
             return
 
     def _refuse(self, refused: _Refused) -> None:
@@ -145,15 +189,29 @@ class ProducerRun:
         self._failed += 1
 
     def _done_unnumbered(self, error: LibraryError | None, message: Message) -> None:
-        self._done(0, 0, error, message)
+        if error is None:
+            self._acknowledged.append(message)
+        else:
+            self._done(0, 0, error, message)
 
     def _done(self, number: int, size: int, error: LibraryError | None, message: Message) -> None:
-        if error is not None:
-            partition = int(message.partition() or 0)
-            self._refuse(_Refused(error, str(message.topic()), partition, number, size, local=False))
+        if error is None:
+            self._acknowledged.append(message)
             return
-        self._partitions[str(message.topic()), int(message.partition() or 0)] += 1
-        self._bytes += len(message)
+        partition = int(message.partition() or 0)
+        self._refuse(_Refused(error, str(message.topic()), partition, number, size, local=False))
+
+    def _count(self) -> None:
+        """Count the acknowledged records, by batch."""
+        if not self._acknowledged:
+            return
+        acknowledged, self._acknowledged = self._acknowledged, []
+        self._bytes += sum(map(len, acknowledged))
+        if self._topic is None:
+            self._partitions.update((str(each.topic()), int(each.partition() or 0)) for each in acknowledged)
+            return
+        for partition, count in Counter(map(Message.partition, acknowledged)).items():
+            self._partitions[self._topic, int(partition or 0)] += count
 
     def finish(self) -> None:
         """Wait for the last acknowledgements; Ctrl-C ends the wait.
@@ -162,6 +220,12 @@ class ProducerRun:
             KeyboardInterrupt: of Ctrl-C.
         """
         self._producer.flush()
+        self._count()
+
+    def end(self) -> None:
+        """Want no more records, and wait for the last acknowledgements."""
+        self._ended = True
+        self.finish()
 
     def report(self, *, is_interrupted: bool = False) -> None:
         """Print the counts of produced and failed records.
@@ -172,6 +236,7 @@ class ProducerRun:
         Raises:
             Failure: some records were not produced.
         """
+        self._count()
         left = ", and ".join(self._left(is_interrupted=is_interrupted))
         if self._refused is not None:
             what, hint = self._why(self._refused, may_ask=not is_interrupted)

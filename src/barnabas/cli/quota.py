@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 
 import click
 
+from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.output import Found, found_rows
 from barnabas.cli.session import Session, parse_pairs, session_options
-from barnabas.client.admin import Quota
+from barnabas.client.admin import Admin, Quota
 from barnabas.client.quotas import Entity
 from barnabas.words.nearest import did_you_mean
 
@@ -31,7 +33,7 @@ def _entity(command: Callable[..., None]) -> Callable[..., None]:
     def with_entity(
         user: str | None, client_id: str | None, ip: str | None, defaults: tuple[str, ...], **others: object
     ) -> None:
-        command(entity=_named(user, client_id, ip, defaults), **others)
+        command(entity=entity_of(user, client_id, ip, defaults), **others)
 
     decorated = click.option(
         "--default", "defaults", type=click.Choice(_TYPES), multiple=True,
@@ -42,7 +44,7 @@ def _entity(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--user", metavar="NAME", help="The clients of this user.")(decorated)
 
 
-def _named(user: str | None, client_id: str | None, ip: str | None, defaults: tuple[str, ...]) -> Entity:
+def entity_of(user: str | None, client_id: str | None, ip: str | None, defaults: tuple[str, ...]) -> Entity:
     """Return the entity that the options name.
 
     Raises:
@@ -82,9 +84,14 @@ def label(entity: Entity) -> str:
 def list_(session: Session) -> None:
     """List quotas."""
     with session.admin() as admin:
-        quotas = admin.list_quotas()
+        session.output.show_found(listed_quotas(admin))
+
+
+def listed_quotas(admin: Admin) -> Found:
+    """Return every quota."""
+    quotas = admin.list_quotas()
     rows = [(*_cells(each), name, _number(value)) for each in quotas for name, value in each.values.items()]
-    session.output.table(("USER", "CLIENT-ID", "IP", "QUOTA", "VALUE"), rows, hidden_first=("IP",))
+    return found_rows(("USER", "CLIENT-ID", "IP", "QUOTA", "VALUE"), rows, hidden_first=("IP",))
 
 
 def _cells(found: Quota) -> list[str | None]:
@@ -115,9 +122,20 @@ def set_(session: Session, entity: Entity, pairs: tuple[str, ...], dry_run: bool
     barnabas quota set --default user controller_mutation_rate=5
     barnabas quota set --ip 10.0.0.9 connection_creation_rate=20
     """
-    texts = parse_pairs(pairs, "QUOTA=NUMBER")
+    wanted = wanted_quotas(entity, parse_pairs(pairs, "QUOTA=NUMBER"))
+    with session.admin() as admin:
+        done = altered_quotas(admin, entity, wanted, dry_run=dry_run)
+    done.show(session.output)
+
+
+def wanted_quotas(entity: Entity, texts: Mapping[str, str]) -> dict[str, float | None]:
+    """Parse quotas to set.
+
+    Raises:
+        UsageError: the entity has no such quota, or a text is not a number above 0.
+    """
     _check_names(list(texts), entity)
-    _alter(session, entity, {name: _parsed(name, text) for name, text in texts.items()}, dry_run)
+    return {name: _parsed(name, text) for name, text in texts.items()}
 
 
 def _parsed(name: str, text: str) -> float:
@@ -141,11 +159,22 @@ def delete(session: Session, entity: Entity, names: tuple[str, ...], dry_run: bo
     \b
     barnabas quota delete --client-id reporting
     """
-    _check_names(list(names), entity)
     with session.admin() as admin:
-        quotas = {each.entity: each.values for each in admin.list_quotas()}
+        done = altered_quotas(admin, entity, unwanted_quotas(admin, entity, names), dry_run=dry_run)
+    done.show(session.output)
+
+
+def unwanted_quotas(admin: Admin, entity: Entity, names: tuple[str, ...]) -> dict[str, float | None]:
+    """Return the quotas to delete: those of the names, or all that the entity has.
+
+    Raises:
+        UsageError: the entity has no such quota.
+        Failure: it is not set.
+    """
+    _check_names(list(names), entity)
+    quotas = {each.entity: each.values for each in admin.list_quotas()}
     _check_there(quotas, entity, names)
-    _alter(session, entity, dict.fromkeys(names or quotas[entity]), dry_run)
+    return dict.fromkeys(names or quotas[entity])
 
 
 def _check_there(quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, names: tuple[str, ...]) -> None:
@@ -163,16 +192,20 @@ def _check_there(quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, n
             raise Failure(f"{label(entity)} has no {name} to delete", f"it has {', '.join(there)}")
 
 
-def _alter(session: Session, entity: Entity, values: dict[str, float | None], dry_run: bool) -> None:
-    with session.admin() as admin:
-        error = admin.alter_quotas(entity, values, validate_only=dry_run)
+def altered_quotas(admin: Admin, entity: Entity, values: Mapping[str, float | None], *, dry_run: bool) -> Done:
+    """Set quotas, and delete those whose value is None, or check whether that is possible.
+
+    Raises:
+        Failure: the broker rejects it.
+    """
+    error = admin.alter_quotas(entity, values, validate_only=dry_run)
     if error is not None:
         raise failure_of(error, label(entity))
     rows = [
         (label(entity), name, None if value is None else _number(value), _status(value, dry_run))
         for name, value in values.items()
     ]
-    session.output.table(("OF", "QUOTA", "VALUE", "STATUS"), rows)
+    return Done(found_rows(("OF", "QUOTA", "VALUE", "STATUS"), rows))
 
 
 def _status(value: float | None, dry_run: bool) -> str:

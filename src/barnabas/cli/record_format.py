@@ -29,13 +29,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.cli.output import printable_json
 from barnabas.words.printable import printable
-from barnabas.words.times import format_time_ms
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -113,7 +111,8 @@ def split_format(text: str) -> list[bytes | Verb]:
     return parts
 
 
-def _encoded(data: bytes | None, modifier: str) -> bytes:
+def encoded(data: bytes | None, modifier: str) -> bytes:
+    """Return a key or a value in one of `ENCODINGS`; null is nothing."""
     if data is None:
         return b""
     if modifier == "hex":
@@ -126,64 +125,6 @@ def _encoded(data: bytes | None, modifier: str) -> bytes:
 def format_headers(headers: Headers) -> bytes:
     """Return headers as kcat prints them; a null value is `NULL`."""
     return b",".join(name.encode() + b"=" + (b"NULL" if value is None else value) for name, value in headers)
-
-
-def _length(data: bytes | None) -> int:
-    return -1 if data is None else len(data)
-
-
-_PRINTERS: dict[str, tuple[tuple[str, ...], Callable[[Shown, str], bytes]]] = {
-    "t": (("",), lambda record, _: record.topic.encode()),
-    "p": (("",), lambda record, _: b"%d" % record.partition),
-    "o": (("",), lambda record, _: b"%d" % record.offset),
-    "k": (ENCODINGS, lambda record, modifier: _encoded(record.key, modifier)),
-    "s": (ENCODINGS, lambda record, modifier: _encoded(record.value, modifier)),
-    "h": (("",), lambda record, _: format_headers(record.headers)),
-    "T": (
-        ("", "iso"),
-        lambda record, modifier: format_time_ms(record.timestamp).encode() if modifier else b"%d" % record.timestamp,
-    ),
-    "K": (("",), lambda record, _: b"%d" % _length(record.key)),
-    "S": (("",), lambda record, _: b"%d" % _length(record.value)),
-    "R": (("",), lambda record, _: struct.pack(">i", _length(record.value))),
-    "H": (("",), lambda record, _: b"%d" % len(record.headers)),
-    "e": (("",), lambda record, _: b"%d" % record.leader_epoch),
-}
-_PRINTERS |= {"v": _PRINTERS["s"], "V": _PRINTERS["S"], "d": _PRINTERS["T"]}
-
-
-_LETTERS_SHOWN = " ".join(f"%{letter}" for letter in sorted(_PRINTERS, key=lambda letter: (letter.lower(), letter)))
-
-
-def printer(text: str) -> Callable[[Shown], bytes]:
-    """Compile a format into a function that prints a record.
-
-    Raises:
-        ValueError: a verb, modifier or escape is unknown.
-    """
-    if text == "json":
-        return to_json
-    steps: list[Callable[[Shown], bytes]] = []
-    for part in split_format(text):
-        if isinstance(part, bytes):
-            steps.append(_constant(part))
-            continue
-        if part.letter not in _PRINTERS:
-            raise ValueError(f"%{printable(part.letter)} is not a valid field of a format: use one of {_LETTERS_SHOWN}")
-        modifiers, step = _PRINTERS[part.letter]
-        if part.modifier not in modifiers:
-            allowed = ", ".join(filter(None, modifiers)) or "none"
-            raise ValueError(f"%{part.letter} does not take {{{part.modifier}}}, only {allowed}")
-        steps.append(_field(step, part.modifier))
-    return lambda record: b"".join(step(record) for step in steps)
-
-
-def _constant(literal: bytes) -> Callable[[Shown], bytes]:
-    return lambda record: literal
-
-
-def _field(step: Callable[[Shown, str], bytes], modifier: str) -> Callable[[Shown], bytes]:
-    return lambda record: step(record, modifier)
 
 
 def json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:

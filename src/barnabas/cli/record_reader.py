@@ -1,4 +1,4 @@
-"""Reads records for `produce`: lines, a format of `record_format`, or JSON.
+"""Reads records for `produce`: a format of `record_format`, or JSON. Lines have a module of their own, `lines`.
 
 When reading, a field takes everything up to the text that follows it in the format; a record ends with the format. Errors name the
 record or line by its number in the input.
@@ -18,6 +18,9 @@ from barnabas.words.times import parse_time_ms
 
 _T = TypeVar("_T")
 
+Pair = tuple[bytes | None, bytes | None]
+"""The value and the key of a record."""
+
 
 class Given(NamedTuple):
     """A record to produce, as it was read; the command line or the producer decides the fields that are None."""
@@ -28,6 +31,44 @@ class Given(NamedTuple):
     topic: str | None = None
     partition: int | None = None
     timestamp: int | None = None
+
+
+class Common(NamedTuple):
+    """The command line's part of every record; None says nothing.
+
+    Attributes:
+        tombstone: an empty value is null.
+    """
+
+    key: bytes | None = None
+    partition: int | None = None
+    headers: Headers = ()
+    tombstone: bool = False
+
+    def complete(self, records: Iterator[Given]) -> Iterator[Given]:
+        """Yield the records with what is said of all of them."""
+        if self == Common():
+            return records
+        return map(self._completed, records)
+
+    def pairs(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+        """Yield the values and keys with what is said of all of them."""
+        if self.key is None and not self.tombstone:
+            return pairs
+        return (
+            (value or None if self.tombstone else value, key if self.key is None else self.key) for value, key in pairs
+        )
+
+    def _completed(self, record: Given) -> Given:
+        value, key, headers, topic, partition, timestamp = record
+        return Given(
+            None if self.tombstone and not value else value,
+            key if self.key is None else self.key,
+            [*self.headers, *(headers or ())],
+            topic,
+            partition if self.partition is None else self.partition,
+            timestamp,
+        )
 
 
 _READABLE = {"t", "p", "k", "v", "h", "T"}
@@ -74,23 +115,6 @@ def reader(text: str, note: Callable[[str], None] = lambda sentence: None) -> Ca
     if not any(isinstance(part, Verb) for part in parts):
         raise ValueError("the format has no field: use %v for the value")
     return lambda stream: _read(stream, parts)
-
-
-def line_reader(delimiter: bytes, key_delimiter: bytes | None) -> Callable[[BinaryIO], Iterator[Given]]:
-    """Return a reader of records that end with `delimiter`; a record has a key if it contains `key_delimiter` (as in kcat)."""
-    if not delimiter or key_delimiter == b"":
-        raise ValueError("a delimiter needs at least one character")
-
-    def read(stream: BinaryIO) -> Iterator[Given]:
-        source = _Delimited(stream)
-        number = 0
-        while not source.at_end():
-            number += 1
-            line = source.until(delimiter, may_end=True, number=number)
-            key, found, value = line.partition(key_delimiter) if key_delimiter else (b"", b"", line)
-            yield Given(value, key) if found else Given(line)
-
-    return read
 
 
 def _read(stream: BinaryIO, parts: list[bytes | Verb]) -> Iterator[Given]:

@@ -1,7 +1,8 @@
 """The common options of every command: the cluster, the connection, the output.
 
 Precedence of the address: `-b`, `BARNABAS_BOOTSTRAP_SERVERS`, `bootstrap.servers` in the `--command-config`
-file, `localhost:9092`. One that is given and empty is an error: a script with an unset variable must not reach localhost.
+file, `localhost:9092`. One that is given and empty is an error: a script with an unset variable must not reach localhost. A profile
+(`profiles`) is an address and its file in one, and never mixes with these.
 
 A `--command-config` file may hold every name that the Java client or librdkafka knows; a command uses what it can. Any other name is a
 warning, in every command.
@@ -20,6 +21,7 @@ from barnabas.cli.client_settings import client_settings, is_client_setting
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
 from barnabas.cli.patience import patience
+from barnabas.cli.profiles import PROFILE_VARIABLE, Profile, complete_profiles, profile_in_use
 from barnabas.cli.usage import check_utf8, not_utf8
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import parse_bootstrap
@@ -62,6 +64,8 @@ class Session:
         self.timeout_ms = timeout_ms or _milliseconds(properties, "request.timeout.ms", 30_000)
         self.client_id = properties.get("client.id", CLIENT_ID)
         self.output = output
+        self.profile: str | None = None
+        """The profile that names the cluster, if one does."""
         self.security = client_security_of(properties)
         self._names: dict[str, list[str]] = {}
 
@@ -167,6 +171,13 @@ bootstrap_option = click.option(
 )
 """Adds the addresses of the cluster; the command gets them as `bootstrap`, None if they are not given."""
 
+_profile_option = click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=complete_profiles,
+    help=f"A named cluster of `barnabas profile`; also {PROFILE_VARIABLE}.",
+)
+
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the common options; the command gets them as one `session`, and its errors get hints."""
@@ -224,14 +235,32 @@ def _two_sessions(
 def _one_session(
     options: dict[str, Any], properties: dict[str, str], timeout_ms: int | None, output: Output
 ) -> tuple[Session, ...]:
-    session = options["session"] = Session(options.pop("bootstrap"), properties, timeout_ms, output)
+    bootstrap, name = options.pop("bootstrap"), options.pop("profile")
+    profile = _profile(name, bootstrap, click.get_current_context().params["command_config"])
+    if profile is None:
+        session = Session(bootstrap, properties, timeout_ms, output)
+    else:
+        properties = profile.properties(read_command_config)
+        session = Session(profile.bootstrap(properties), properties, timeout_ms, output, f"profile {profile.name}")
+        session.profile = profile.name
+    options["session"] = session
     return (session,)
+
+
+def _profile(name: str | None, bootstrap: str | None, command_config: str | None) -> Profile | None:
+    is_chosen = bootstrap is not None or command_config is not None
+    if name is not None and is_chosen:
+        raise click.UsageError(
+            "--profile names an address and its settings: leave out --bootstrap-server and --command-config."
+        )
+    return None if is_chosen else profile_in_use(name, os.environ, BOOTSTRAP_VARIABLE)
 
 
 def _with_session(
     function: Callable[..., None], *output: str, tables: bool, outputs: Mapping[str, type[Output]] = OUTPUTS
 ) -> Callable[..., None]:
-    command = bootstrap_option(_with_connection(function, *output, outputs=outputs, session_of=_one_session))
+    command = _with_connection(function, *output, outputs=outputs, session_of=_one_session)
+    command = bootstrap_option(_profile_option(command))
     return _with_wide(command) if tables else command
 
 
@@ -377,11 +406,16 @@ def complete_topic_pairs(context: click.Context, parameter: click.Parameter, inc
 
 def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
     try:
-        path = context.params.get("command_config")
-        properties = read_properties(path) if path else {}
-        address = _address(context.params.get("bootstrap"), properties)
+        bootstrap, path = context.params.get("bootstrap"), context.params.get("command_config")
+        profile = _profile(context.params.get("profile"), bootstrap, path)
+        if profile is None:
+            properties = read_properties(path) if path else {}
+        else:
+            properties = profile.properties(read_properties)
+            bootstrap = profile.bootstrap(properties)
+        address = _address(bootstrap, properties)
         with Admin(address, timeout_ms=1000, security=client_security(java_settings(properties), fetch_token)) as admin:
             # A name with an escape code or a newline would drive the terminal, or forge other names.
             return [name for name in names(admin) if name.startswith(incomplete) and name.isprintable()]
-    except (KafkaError, OSError, ValueError, click.UsageError):
+    except (KafkaError, OSError, ValueError, click.ClickException):
         return []

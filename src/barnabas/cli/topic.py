@@ -12,10 +12,11 @@ import click
 
 from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
+from barnabas.cli.done import Done
 from barnabas.cli.failure import report_failures
 from barnabas.cli.growth_words import growth_of, growth_words
 from barnabas.cli.log_bounds import Bounds, log_bounds
-from barnabas.cli.output import Found, Table
+from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.session import (
     Session,
     complete_topic_pairs,
@@ -106,8 +107,18 @@ def create(
     chosen = parse_pairs(configs, "--config")
     wanted = [NewTopic(name, partitions or -1, replicas or -1, chosen) for name in required(names, more)]
     with session.admin() as admin:
-        outcomes = admin.create_topics(wanted, validate_only=dry_run)
-    rows = []
+        done = created_topics(admin, wanted, if_not_exists=if_not_exists, dry_run=dry_run)
+    done.show(session.output)
+
+
+def created_topics(admin: Admin, wanted: list[NewTopic], *, if_not_exists: bool = False, dry_run: bool) -> Done:
+    """Create topics, or check whether that is possible.
+
+    Args:
+        if_not_exists: a topic that exists is no failure.
+    """
+    outcomes = admin.create_topics(wanted, validate_only=dry_run)
+    rows: list[tuple[object, ...]] = []
     failures = []
     for name, outcome in outcomes.items():
         if isinstance(outcome, CreatedTopic):
@@ -120,7 +131,9 @@ def create(
                 failures.append((f"topic {name}", outcome))
     columns = ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS")
     created = [outcome for outcome in outcomes.values() if isinstance(outcome, CreatedTopic)]
-    _finish(session, Table(columns, rows, hidden_first=("REPLICAS", "PARTITIONS")), failures, _warn_of_few(created))
+    warning = _warn_of_few(created)
+    found = found_rows(columns, rows, hidden_first=("REPLICAS", "PARTITIONS"))
+    return Done(found, failures, [] if warning is None else [warning])
 
 
 def _warn_of_few(created: list[CreatedTopic]) -> str | None:
@@ -130,14 +143,6 @@ def _warn_of_few(created: list[CreatedTopic]) -> str | None:
         return None
     which = f"topic {names[0]} has" if len(names) == 1 else f"topics {listed(names)} have"
     return f"warning: {which} no more replicas than {MIN_ISR}: acks=all is rejected while one of the brokers is down"
-
-
-def _finish(session: Session, table: Table, failures: list[tuple[str, KafkaError]], note: str | None = None) -> None:
-    if table.rows:
-        session.output.show(table.objects(), table)
-    if note is not None:
-        click.echo(note, err=True)
-    report_failures(failures)
 
 
 @topic.command(name="list")
@@ -427,7 +432,9 @@ def alter(
                 if not dry_run:
                     admin.set_owner(outcome, owner, now_ms=time.time_ns() // 1_000_000)
                 rows.append((name, f"{verb}owned by {printable(owner)}" if owner else f"{verb}without an owner"))
-    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, KEYS_MOVE if grew else None)
+    Done(found_rows(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, [KEYS_MOVE] if grew else []).show(
+        session.output
+    )
 
 
 for command in (audit, configs, delete, export, grow, import_, skew, trim, which_partition):

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 import click
 
-from barnabas.cli.failure import Failure, Failures, report_failures
+from barnabas.cli.done import Done
+from barnabas.cli.failure import Failure, Failures
+from barnabas.cli.output import found_rows
 from barnabas.cli.session import Session, session_options
 from barnabas.cli.topic_arguments import required, topic_names, whole_name
 from barnabas.client.admin import Admin, TopicMetadata
@@ -50,12 +52,28 @@ def delete(
             wanted = _matching(admin, wanted, internal)
             if not wanted and not if_exists:
                 raise Failure("no topic matches", "`barnabas topic list` shows which exist")
-        found = admin.describe_topics(wanted) if wanted else {}
-        if not internal:
-            _spare_internal(found)
-        outcomes: dict[str, object] = {**found}
-        if wanted and not dry_run:
-            outcomes = {**admin.delete_topics(wanted)}
+        done = deleted_topics(admin, wanted, internal=internal, if_exists=if_exists, dry_run=dry_run)
+    done.show(session.output)
+
+
+def deleted_topics(
+    admin: Admin, names: list[str], *, internal: bool = False, if_exists: bool = False, dry_run: bool
+) -> Done:
+    """Delete topics, or check whether they exist.
+
+    Args:
+        internal: also those that hold what the cluster keeps for its clients.
+        if_exists: a topic that does not exist is no failure.
+
+    Raises:
+        Failures: one is internal; nothing was deleted.
+    """
+    found = admin.describe_topics(names) if names else {}
+    if not internal:
+        _spare_internal(found)
+    outcomes: dict[str, object] = {**found}
+    if names and not dry_run:
+        outcomes = {**admin.delete_topics(names)}
     rows, failures = [], []
     for name, outcome in outcomes.items():
         if not isinstance(outcome, KafkaError):
@@ -64,9 +82,7 @@ def delete(
             rows.append((name, "does not exist"))
         else:
             failures.append((f"topic {name}", outcome))
-    if rows:
-        session.output.table(("TOPIC", "STATUS"), rows)
-    report_failures(failures)
+    return Done(found_rows(("TOPIC", "STATUS"), rows), failures)
 
 
 def _matching(admin: Admin, texts: list[str], internal: bool) -> list[str]:

@@ -18,7 +18,9 @@ from typing import NamedTuple
 
 import click
 
+from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.output import Found, found_rows
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.txn import Duration
@@ -59,14 +61,26 @@ def grow(session: Session, name: str, partitions: int, ordered: bool, settle: in
         topic = result(admin.describe_topics([name])[name])
         if ordered:
             status = OrderedGrowth(admin, topic, partitions).run(settle, dry_run=dry_run)
+            done = Done(_grown(name, status))
         else:
-            grown = grow_plainly(admin, topic, partitions, dry_run=dry_run)
-            if isinstance(grown, KafkaError):
-                raise failure_of(grown, f"topic {name}")
-            status = grown
-    session.output.table(("TOPIC", "STATUS"), [(name, status)], below=("STATUS",))
-    if not ordered:
-        click.echo(KEYS_MOVE, err=True)
+            done = grown_plainly(admin, topic, partitions, dry_run=dry_run)
+    done.show(session.output)
+
+
+def grown_plainly(admin: Admin, topic: TopicMetadata, total: int, *, dry_run: bool) -> Done:
+    """Give a topic more partitions, without an order of keys.
+
+    Raises:
+        Failure: the broker rejects the number.
+    """
+    grown = grow_plainly(admin, topic, total, dry_run=dry_run)
+    if isinstance(grown, KafkaError):
+        raise failure_of(grown, f"topic {topic.name}")
+    return Done(_grown(topic.name, grown), notes=[KEYS_MOVE])
+
+
+def _grown(name: str, status: str) -> Found:
+    return found_rows(("TOPIC", "STATUS"), [(name, status)], below=("STATUS",))
 
 
 def grow_plainly(admin: Admin, topic: TopicMetadata, total: int, *, dry_run: bool) -> str | KafkaError:

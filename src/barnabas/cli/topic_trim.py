@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import click
 
-from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.done import Done, failed
+from barnabas.cli.failure import Failure
 from barnabas.cli.log_bounds import Bounds, log_bounds, offsets_of
 from barnabas.cli.offset_grammar import parse_offsets
+from barnabas.cli.output import found_rows
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin, TopicPartition
@@ -35,24 +38,38 @@ def trim(session: Session, topics: tuple[str, ...], before: str, dry_run: bool) 
     barnabas topic trim orders --before @-7d --dry-run
     barnabas topic trim orders:0,3 --before 1000
     """
-    point = _point(before)
+    try:
+        point = place_of(before, time.time_ns() // 1_000_000)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     with session.admin() as admin:
         try:
             partitions = partitions_of(admin, topics)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         bounds = log_bounds(admin, partitions)
-        wanted = _offsets(admin, point, bounds)
-        outcomes: dict[TopicPartition, int | KafkaError] = {**(wanted if dry_run else admin.delete_records(wanted))}
+        done = trimmed(admin, bounds, new_starts(admin, point, bounds), dry_run=dry_run)
+    done.show(session.output)
+
+
+def trimmed(
+    admin: Admin, bounds: Mapping[TopicPartition, Bounds], wanted: Mapping[TopicPartition, int], *, dry_run: bool
+) -> Done:
+    """Delete the records before an offset of each partition.
+
+    Args:
+        bounds: where each log begins and ends.
+        wanted: the new start of each log, from `new_starts`.
+    """
+    outcomes: dict[TopicPartition, int | KafkaError] = {**(wanted if dry_run else admin.delete_records(wanted))}
     rows = []
     for where, outcome in outcomes.items():
         if not isinstance(outcome, KafkaError):
             start = bounds[where][0] or 0
             rows.append((*where, start, outcome, outcome - start, _status(outcome - start, dry_run)))
     columns = ("TOPIC", "PARTITION", "LOG-START-OFFSET", "NEW-START-OFFSET", "OFFSETS", "STATUS")
-    if rows:
-        session.output.table(columns, rows, hidden_first=("LOG-START-OFFSET",))
-    report_failures((f"partition {where}", outcome) for where, outcome in outcomes.items())
+    failures = failed([(f"partition {where}", outcome) for where, outcome in outcomes.items()])
+    return Done(found_rows(columns, rows, hidden_first=("LOG-START-OFFSET",)), failures)
 
 
 def _status(offsets: int, dry_run: bool) -> str:
@@ -61,17 +78,19 @@ def _status(offsets: int, dry_run: bool) -> str:
     return "would be deleted" if dry_run else "deleted"
 
 
-def _point(text: str) -> Point:
-    try:
-        begin, end = parse_offsets((text,), time.time_ns() // 1_000_000)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+def place_of(text: str, now_ms: int) -> Point:
+    """Parse the place before which records are deleted.
+
+    Raises:
+        ValueError: it is not one place.
+    """
+    begin, end = parse_offsets((text,), now_ms)
     if end is not None:
-        raise click.UsageError("--before takes one place, not a range")
+        raise ValueError("--before takes one place, not a range")
     return begin
 
 
-def _offsets(admin: Admin, point: Point, bounds: dict[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
+def new_starts(admin: Admin, point: Point, bounds: dict[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
     """Return the new start of each partition's log.
 
     Raises:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import click
 
+from barnabas.cli.done import Done, failed
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.session import Session, complete_topics, complete_transactional_ids, parse_words, session_options
@@ -146,12 +147,18 @@ def abort(
         raise click.UsageError("Missing argument 'TRANSACTIONAL-ID…' (or --topic TOPIC:PARTITION with --start-offset).")
     with session.admin() as admin:
         if hanging is not None and start_offset is not None:
-            _abort_hanging(session, admin, hanging, start_offset, dry_run)
+            try:
+                partition = partition_of(hanging)
+            except ValueError as error:
+                raise click.BadParameter(str(error), param_hint="--topic") from None
+            done = aborted_hanging(admin, partition, start_offset, dry_run=dry_run)
         else:
-            _fence(session, admin, transactional_ids, dry_run)
+            done = aborted(admin, transactional_ids, dry_run=dry_run)
+    done.show(session.output)
 
 
-def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry_run: bool) -> None:
+def aborted(admin: Admin, transactional_ids: Iterable[str], *, dry_run: bool) -> Done:
+    """Abort the open transactions of transactional ids and fence their producers, or only show them."""
     described = admin.describe_transactions(dict.fromkeys(transactional_ids))
     rows: list[tuple[object, ...]] = []
     outcomes: dict[str, KafkaError | None] = {}
@@ -167,17 +174,32 @@ def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry
         if outcomes[name] is None:
             did = "aborted" if found.state == "Ongoing" else "fenced"
             rows.append((name, f"would be {did}" if dry_run else did, found.state, found.producer_id))
-    if rows:
-        columns = ("TRANSACTIONAL-ID", "STATUS", "STATE-BEFORE", "PRODUCER-ID")
-        session.output.table(columns, rows, hidden_first=("PRODUCER-ID", "STATE-BEFORE"))
-    report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items())
+    columns = ("TRANSACTIONAL-ID", "STATUS", "STATE-BEFORE", "PRODUCER-ID")
+    return Done(
+        found_rows(columns, rows, hidden_first=("PRODUCER-ID", "STATE-BEFORE")),
+        failed([(f"transactional id {name}", outcome) for name, outcome in outcomes.items()]),
+    )
 
 
-def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int, dry_run: bool) -> None:
-    named = _PARTITION.fullmatch(where)
+def partition_of(text: str) -> TopicPartition:
+    """Parse TOPIC:PARTITION.
+
+    Raises:
+        ValueError: it is not that.
+    """
+    named = _PARTITION.fullmatch(text)
     if named is None:
-        raise click.BadParameter(f"{where!r} is not TOPIC:PARTITION", param_hint="--topic")
-    partition = TopicPartition(named["topic"], int(named["partition"]))
+        raise ValueError(f"{text!r} is not TOPIC:PARTITION")
+    return TopicPartition(named["topic"], int(named["partition"]))
+
+
+def aborted_hanging(admin: Admin, partition: TopicPartition, start_offset: int, *, dry_run: bool) -> Done:
+    """Write an abort marker for a transaction that no coordinator knows, or only show it.
+
+    Raises:
+        Failure: no transaction begins there.
+        KafkaError: the partition does not exist, or its leader rejects the marker.
+    """
     producers = result(admin.describe_producers([partition])[partition])
     found = [each for each in producers if each.transaction_start_offset == start_offset]
     if not found:
@@ -191,19 +213,9 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
     error = None if dry_run else admin.abort_transaction(partition, found[0])
     if error is not None:
         raise error
-    session.output.table(
-        ("TOPIC", "PARTITION", "START-OFFSET", "PRODUCER-ID", "STATUS"),
-        [
-            (
-                partition.topic,
-                partition.partition,
-                start_offset,
-                found[0].producer_id,
-                "would be aborted" if dry_run else "aborted",
-            )
-        ],
-        hidden_first=("PRODUCER-ID", "START-OFFSET"),
-    )
+    row = (*partition, start_offset, found[0].producer_id, "would be aborted" if dry_run else "aborted")
+    columns = ("TOPIC", "PARTITION", "START-OFFSET", "PRODUCER-ID", "STATUS")
+    return Done(found_rows(columns, [row], hidden_first=("PRODUCER-ID", "START-OFFSET")))
 
 
 @txn.command()

@@ -32,6 +32,7 @@ _OF_COMMANDS = frozenset(
         "--bootstrap-servers",
         "--brokers",
         "--command-config",
+        "--profile",
         "--timeout-ms",
         "-o",
         "--output",

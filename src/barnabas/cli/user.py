@@ -7,11 +7,13 @@ other users of the machine could read it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 
+from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.output import Found, found_rows
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import Admin
 from barnabas.given_secret import given_secret
@@ -43,7 +45,12 @@ def user() -> None:
 def list_(session: Session) -> None:
     """List users, a line for each mechanism."""
     with session.admin() as admin:
-        session.output.table(("USER", "MECHANISM", "ITERATIONS"), admin.list_users())
+        session.output.show_found(listed_users(admin))
+
+
+def listed_users(admin: Admin) -> Found:
+    """Return users, a row for each mechanism."""
+    return found_rows(("USER", "MECHANISM", "ITERATIONS"), admin.list_users())
 
 
 @user.command()
@@ -62,17 +69,29 @@ def create(session: Session, name: str, mechanisms: tuple[str, ...], iterations:
     barnabas user create alice
     barnabas user create alice --mechanism SCRAM-SHA-256 < password.txt
     """
+    with session.admin() as admin:
+        wanted = new_mechanisms(admin, name, mechanisms, iterations)
+        secret = None if dry_run else _password()
+        done = with_password(admin, name, wanted, "created", secret)
+    done.show(session.output)
+
+
+def new_mechanisms(admin: Admin, name: str, mechanisms: Sequence[str], iterations: int) -> dict[str, int]:
+    """Return the iterations of each mechanism that a user is to get.
+
+    Raises:
+        UsageError: SCRAM does not allow such a name.
+        Failure: the user has one of them.
+    """
     if not name or not name.isascii() or "\0" in name:
         raise click.UsageError("a user of SCRAM has a name of ASCII characters")
-    with session.admin() as admin:
-        there = _of(admin, name)
-        for mechanism in mechanisms:
-            if mechanism in there:
-                raise Failure(
-                    f"user {name} exists with {mechanism}", f"`barnabas user password {name}` changes the password"
-                )
-        wanted = dict.fromkeys(mechanisms, iterations)
-        _set(session, admin, name, wanted, "created", dry_run)
+    there = _of(admin, name)
+    for mechanism in mechanisms:
+        if mechanism in there:
+            raise Failure(
+                f"user {name} exists with {mechanism}", f"`barnabas user password {name}` changes the password"
+            )
+    return dict.fromkeys(mechanisms, iterations)
 
 
 @user.command()
@@ -87,9 +106,10 @@ def password(session: Session, name: str, iterations: int | None, dry_run: bool)
     barnabas user password alice
     """
     with session.admin() as admin:
-        there = _existing(admin, name)
-        wanted = {mechanism: iterations or kept for mechanism, kept in there.items()}
-        _set(session, admin, name, wanted, "changed", dry_run)
+        wanted = {mechanism: iterations or kept for mechanism, kept in mechanisms_of(admin, name).items()}
+        secret = None if dry_run else _password()
+        done = with_password(admin, name, wanted, "changed", secret)
+    done.show(session.output)
 
 
 @user.command()
@@ -103,12 +123,22 @@ def delete(session: Session, name: str, dry_run: bool) -> None:
     barnabas user delete alice
     """
     with session.admin() as admin:
-        there = _existing(admin, name)
-        for mechanism in _mechanisms(there) if not dry_run else ():
-            error = admin.delete_password(name, mechanism)
-            if error is not None:
-                raise failure_of(error, f"user {name}")
-    session.output.table(_HEADER, [(name, *pair, _status("deleted", dry_run)) for pair in there.items()])
+        done = deleted_user(admin, name, dry_run=dry_run)
+    done.show(session.output)
+
+
+def deleted_user(admin: Admin, name: str, *, dry_run: bool) -> Done:
+    """Delete a user with all its mechanisms, or only show them.
+
+    Raises:
+        Failure: the user does not exist, or the broker rejects it.
+    """
+    there = mechanisms_of(admin, name)
+    for mechanism in _mechanisms(there) if not dry_run else ():
+        error = admin.delete_password(name, mechanism)
+        if error is not None:
+            raise failure_of(error, f"user {name}")
+    return Done(found_rows(_HEADER, [(name, *pair, _status("deleted", dry_run)) for pair in there.items()]))
 
 
 def _of(admin: Admin, name: str) -> dict[str, int]:
@@ -116,7 +146,12 @@ def _of(admin: Admin, name: str) -> dict[str, int]:
     return {each.mechanism: each.iterations for each in admin.list_users() if each.name == name}
 
 
-def _existing(admin: Admin, name: str) -> dict[str, int]:
+def mechanisms_of(admin: Admin, name: str) -> dict[str, int]:
+    """Return the mechanisms of a user with their iterations.
+
+    Raises:
+        Failure: the user does not exist.
+    """
     users = admin.list_users()
     there = {each.mechanism: each.iterations for each in users if each.name == name}
     if not there:
@@ -125,18 +160,27 @@ def _existing(admin: Admin, name: str) -> dict[str, int]:
     return there
 
 
-def _mechanisms(names: dict[str, int]) -> list[ScramMechanism]:
+def _mechanisms(names: Mapping[str, int]) -> list[ScramMechanism]:
     return [mechanism for mechanism in ScramMechanism if mechanism.label in names]
 
 
-def _set(session: Session, admin: Admin, name: str, wanted: dict[str, int], done: str, dry_run: bool) -> None:
-    if not dry_run:
-        secret = _password()
-        for mechanism in _mechanisms(wanted):
+def with_password(admin: Admin, name: str, wanted: Mapping[str, int], done: str, secret: str | None) -> Done:
+    """Set a user's password for mechanisms.
+
+    Args:
+        wanted: the iterations by mechanism.
+        done: the word for it.
+        secret: the password; None only shows what would be set.
+
+    Raises:
+        Failure: the broker rejects it.
+    """
+    for mechanism in _mechanisms(wanted):
+        if secret is not None:
             error = admin.set_password(name, mechanism, secret, new_salt(os.urandom), wanted[mechanism.label])
             if error is not None:
                 raise failure_of(error, f"user {name}")
-    session.output.table(_HEADER, [(name, *pair, _status(done, dry_run)) for pair in wanted.items()])
+    return Done(found_rows(_HEADER, [(name, *pair, _status(done, secret is None)) for pair in wanted.items()]))
 
 
 def _status(done: str, dry_run: bool) -> str:

@@ -98,8 +98,8 @@ def produce_request(
     )
 
 
-def append_batch(cluster: Cluster, partition: TopicPartition, batch: bytes | bytearray) -> None:
-    """Append a batch and return when all replicas in sync have it.
+def append_batch(cluster: Cluster, partition: TopicPartition, batch: bytes | bytearray) -> int:
+    """Append a batch, and return its offset when all replicas in sync have it.
 
     Raises:
         KafkaError: the leader does not append it. After ConnectionLost or RequestTimedOut it may have.
@@ -109,6 +109,7 @@ def append_batch(cluster: Cluster, partition: TopicPartition, batch: bytes | byt
     (answer,) = response.responses[0].partition_responses
     if error := outcome_of(answer.error_code, answer.error_message):
         raise error
+    return int(answer.base_offset)
 
 
 def _leader(cluster: Cluster, partition: TopicPartition) -> BlockingConnection:

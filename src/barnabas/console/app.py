@@ -3,6 +3,7 @@
     /                          the clusters, or the first page of the only one
     /clusters/NAME/            its overview; `PAGES` has the others
     /clusters/NAME/events      the overview again and again, as server-sent events
+    /clusters/NAME/change/…    a form of `CHANGES`; POST previews the change, and carries it out
     /clusters/NAME/messages/…  a search again and again as events, and its records as a file
     /clusters/NAME/record/raw  the bytes of a key or a value
     /login  /logout  /static/  the only ones that need no login are the first and the last
@@ -32,11 +33,15 @@ from starlette.types import ASGIApp
 from barnabas.cli.output import printable_json
 from barnabas.console.asked import Asked
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.audit_log import AuditLog
+from barnabas.console.changes.change import Change
+from barnabas.console.changes.table import CHANGES
+from barnabas.console.changing import READ_ONLY, Answer, Changing, Visitor
 from barnabas.console.export import EXPORT_FORMATS, exported
 from barnabas.console.guard import COOKIE, Guard, cookie_of, is_here
 from barnabas.console.links import Links
 from barnabas.console.logins import SESSION_S, Logins
-from barnabas.console.page import Page, Section
+from barnabas.console.page import Link, Page, Section
 from barnabas.console.pages import PAGES, PageOfCluster
 from barnabas.console.pages.messages import bad_section
 from barnabas.console.pages.overview import overview_sections
@@ -61,6 +66,7 @@ class Console:
         base_path: before every address, such as `/console`.
         host: that the console listens on.
         names: other hosts by which it is reached.
+        audit: the log of changes; None for a console that changes nothing.
     """
 
     def __init__(
@@ -71,10 +77,12 @@ class Console:
         base_path: str = "",
         host: str = "127.0.0.1",
         names: Collection[str] = (),
+        audit: AuditLog | None = None,
     ) -> None:
         self.clusters = {each.name: each for each in clusters}
         self.samplers = {each.name: Sampler(each) for each in clusters}
         self.logins = logins or Logins()
+        self._changing = None if audit is None else Changing(audit)
         self._links = Links(base_path)
         self._templates = Templates(
             links=self._links,
@@ -83,6 +91,7 @@ class Console:
             version=VERSION,
             iso=format_time_ms,
             logins_are_needed=self.logins.are_needed,
+            writes=audit is not None,
         )
         self._host = host
         self._names = names
@@ -101,6 +110,14 @@ class Console:
             Route("/clusters/{cluster}/messages/events", self._tail),
             Route("/clusters/{cluster}/messages/export.{format}", self._export),
             Route("/clusters/{cluster}/record/raw", self._raw),
+            *(
+                Route(
+                    f"/clusters/{{cluster}}/change/{each.path}",
+                    partial(self._change, change=each),
+                    methods=["GET", "POST"],
+                )
+                for each in CHANGES
+            ),
             *(Route(f"/clusters/{{cluster}}/{each.path}", partial(self._page, page=each)) for each in PAGES),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
@@ -140,9 +157,56 @@ class Console:
     def _html(self, made: Page, asked: Asked, page: PageOfCluster, status: int) -> Response:
         json_link = asked.link(page.path, **{**asked.query, "format": "json"})
         html = self._templates.html(
-            "page", page=made, cluster=asked.cluster.name, path=page.path, asked=asked, json_link=json_link
+            "page",
+            page=made,
+            cluster=asked.cluster.name,
+            path=page.path,
+            asked=asked,
+            json_link=json_link,
+            changes=[] if made.is_missing else self._offered(asked, page.path),
         )
         return HTMLResponse(html, status)
+
+    def _offered(self, asked: Asked, path: str) -> list[Link]:
+        """Return the changes to which a page leads."""
+        offered = [] if self._changing is None else [each for each in CHANGES if each.page == path]
+        found = []
+        for each in offered:
+            parameter, field = each.subject or ("", "")
+            query = {field: asked.query.get(parameter)} if field else {}
+            found.append(Link(each.title, asked.link(f"change/{each.path}", **query)))
+        return found
+
+    async def _change(self, request: Request, change: Change) -> Response:
+        asked = self._asked(request)
+        if asked is None:
+            return await self._not_found(request, None)
+        if self._changing is None:
+            answer = Answer(change.title, 403, {"cluster": asked.cluster.name, "error": READ_ONLY}, READ_ONLY)
+        elif request.method == "POST":
+            body = (await request.body()).decode("utf-8", "replace")
+            texts = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
+            answer = await self._changing.answer(asked, change, self._visitor(request), texts)
+        else:
+            answer = self._changing.form(asked, change, self._visitor(request))
+        if wants_json(request):
+            return _json(answer.data, answer.status)
+        # A group may have offsets in thousands of partitions.
+        html = await asyncio.to_thread(
+            self._templates.html,
+            "change",
+            answer=answer,
+            cluster=asked.cluster.name,
+            path=change.page,
+            asked=asked,
+            action=asked.link(f"change/{change.path}"),
+        )
+        return HTMLResponse(html, answer.status)
+
+    def _visitor(self, request: Request) -> Visitor:
+        authorization, cookie = request.headers.get("authorization"), cookie_of(request.headers)
+        name = self.logins.name_of(authorization, cookie)
+        return Visitor(name, request.client.host if request.client else None, cookie or "" if name else "")
 
     async def _events(self, request: Request) -> Response:
         asked = self._asked(request)

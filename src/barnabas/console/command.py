@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import secrets
 import socket
@@ -18,6 +19,7 @@ from barnabas.cli.session import Session, bootstrap_option, read_command_config
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import format_address, parse_bootstrap
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.audit_log import AuditLog, BadAuditLog
 from barnabas.console.cluster_file import BadClusterFile, ClusterEntry, read_cluster_file
 from barnabas.console.logins import Logins
 from barnabas.console.password_file import SALT_BYTES, BadPasswordFile, line_of
@@ -66,6 +68,12 @@ _PASSWORD_CHARACTERS_MIN = 8
 )
 @click.option("--token-file", type=click.Path(dir_okay=False), help="A file with a token that visitors must show.")
 @click.option("--password-file", type=click.Path(dir_okay=False), help="A file of users who may log in.")
+@click.option("--write", is_flag=True, help="Pages may change clusters.  [default: read-only]")
+@click.option(
+    "--audit-log",
+    type=click.Path(dir_okay=False),
+    help="A file for a line of JSON about each change.  [default: stderr]",
+)
 @click.option("--add-user", metavar="NAME", help="Ask for a password, add the user to the --password-file, and end.")
 def console(
     bootstrap: str | None,
@@ -78,9 +86,11 @@ def console(
     names: tuple[str, ...],
     token_file: str | None,
     password_file: str | None,
+    write: bool,
+    audit_log: str | None,
     add_user: str | None,
 ) -> None:
-    """Show clusters in a browser: health, topics, records, groups, transactions. No page changes anything.
+    """Show clusters in a browser: health, topics, records, groups, transactions. With --write it also changes them.
 
     Beyond loopback it needs a --token-file or a --password-file.
 
@@ -94,6 +104,9 @@ def console(
         return
     if cluster_file is not None and (bootstrap is not None or command_config is not None or schemas is not None):
         raise click.UsageError("--config names its clusters: leave out -b, --command-config and --schemas.")
+    if audit_log is not None and not write:
+        raise click.UsageError("--audit-log needs --write: a console without it changes nothing.")
+    audit = _audit(audit_log) if write else None
     host, port = _address(listen)
     logins = Logins(token_file, password_file)
     _check(logins, host)
@@ -114,8 +127,23 @@ def console(
         logins=logins,
         base_path=path,
         names=names,
+        audit=audit,
         is_ready=lambda: click.echo(f"console of {', '.join(printable(each.name) for each in clusters)} on {where}"),
     )
+
+
+def _audit(path: str | None) -> AuditLog:
+    """Return the log of changes; without a file its lines go to the standard error."""
+    if path is None:
+        logger = logging.getLogger("barnabas.console.audit_log")
+        logger.addHandler(logging.StreamHandler())
+        logger.setLevel(logging.INFO)
+    found = AuditLog(path)
+    try:
+        found.check()
+    except BadAuditLog as error:
+        raise Failure(str(error)) from None
+    return found
 
 
 def _address(listen: str) -> tuple[str, int]:

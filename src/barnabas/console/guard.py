@@ -8,7 +8,9 @@
 | `Cache-Control: no-store` | pages that stay in a shared cache after a log-out |
 
 A request that changes something (POST) must come from a page of the console itself: its `Origin` is compared with its `Host`, and the
-cookie is `SameSite=Strict`. Sources: RFC 9110 section 7.2, CSP level 3, the Fetch standard.
+cookie is `SameSite=Strict`. A form that changes a cluster has a token, too (`form_tokens`).
+
+Sources: RFC 9110 section 7.2, CSP level 3, the Fetch standard.
 """
 
 from __future__ import annotations

@@ -73,6 +73,12 @@ class Logins:
         name, until_s = self._sessions.get(_key(cookie), (None, 0.0))
         return name if self._clock() < until_s else None
 
+    def name_of(self, authorization: str | None, cookie: str | None) -> str | None:
+        """Return the user of a request that was let in; None on a console without logins."""
+        if authorization is not None and self.token_file is not None:
+            return "token"
+        return None if cookie is None else self.who(cookie)
+
     async def log_in(self, name: str, secret: str) -> str | None:
         """Return a new cookie if the password, or the token, is right; None if not.
 

@@ -89,20 +89,24 @@ class Field(NamedTuple):
     """A field of a form.
 
     Attributes:
-        kind: `text`, `choice` or `box`.
+        kind: `text`, `choice`, `box`, `lines` or `secret`.
         value: what is filled in; of a box `1` if it is ticked.
         choices: values and their words.
         hint: an example.
         suggestions: values to choose from, or another one.
+        is_required: it may not stay empty.
+        is_private: the audit log has its length alone.
     """
 
     name: str
     label: str
-    value: str
+    value: str = ""
     kind: str = "text"
     choices: Sequence[tuple[str, str]] = ()
     hint: str = ""
     suggestions: Sequence[str] = ()
+    is_required: bool = False
+    is_private: bool = False
 
 
 class Form(NamedTuple):

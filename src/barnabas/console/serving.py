@@ -9,6 +9,7 @@ import uvicorn
 
 from barnabas.console.app import Console
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.audit_log import AuditLog
 from barnabas.console.logins import Logins
 
 STOP_S = 1
@@ -54,14 +55,16 @@ def serve(
     logins: Logins,
     base_path: str,
     names: Collection[str],
+    audit: AuditLog | None,
     is_ready: Callable[[], None],
 ) -> None:
     """Serve the console until a signal ends it; it closes the socket and the clients.
 
     Args:
+        audit: the log of changes; None if the console changes nothing.
         is_ready: called when the pages can be read.
     """
-    app = Console(clusters, logins, base_path=base_path, host=host, names=names).app()
+    app = Console(clusters, logins, base_path=base_path, host=host, names=names, audit=audit).app()
     config = uvicorn.Config(
         app,
         log_level="warning",

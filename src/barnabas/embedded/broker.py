@@ -7,7 +7,8 @@ It is the node that `barnabas start` runs, on its own loop in its own thread; `d
 process. It listens on a free port of the loopback address, keeps its data in a temporary folder that `stop` deletes, creates topics
 on first use, does not sync its metadata to disk, and does not delay the first rebalance of a group.
 
-- `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`); `heal` and `reset` end them.
+- `fail`, `drop_response_after_write` and others are faults in the answers to clients (`request_faults`); `heal` and `reset` end them.
+- `requests` returns what clients have asked, for assertions.
 - `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
   open connections stay.
 - `security`, `users` and `acls` give it TLS, logins and ACLs, made when it is made (`development_security`); `client_settings` and
@@ -45,9 +46,13 @@ from barnabas.embedded.broker_arguments import (
     setting_texts,
     topic_request,
 )
-from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
-from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
+from barnabas.embedded.fault_arguments import api_key, checked_ahead, checked_where
+from barnabas.embedded.fault_plan import EVERY_API, NO_CLOCK_FAULT, ClockFault, RequestFault
+from barnabas.embedded.fault_tickets import UNLIMITED, InjectedFault, OwnTickets
+from barnabas.embedded.faults_in_answers import FaultsInAnswers, request_settings
+from barnabas.embedded.moved_clock import MovedClock
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.request_log import ObservedRequest, RequestLog
 from barnabas.embedded.secured_clients import SecuredClients, make_security
 from barnabas.embedded.users_and_acls import UsersAndAcls
 from barnabas.embedded.with_statement import StartedByWith
@@ -71,7 +76,7 @@ T = TypeVar("T")
 _CREATE_TOPICS_VERSION = 7
 
 
-class Broker(SecuredClients, StartedByWith):
+class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
     """A broker in this process.
 
     Args:
@@ -114,7 +119,9 @@ class Broker(SecuredClients, StartedByWith):
         self._remove_folder: Callable[[], object] | None = None
         self._remove_clients: Callable[[], object] | None = None
         self._request_faults: RequestFaults | None = None
-        self._faults: list[OrderedFault] = []
+        self._faults: dict[int, tuple[InjectedFault, OrderedFault | ClockFault]] = {}
+        self._clock = MovedClock(epoch_ms)
+        self._fault_numbers = 0
 
     def __repr__(self) -> str:
         state = self.bootstrap_servers if self.is_running else "stopped"
@@ -167,12 +174,12 @@ class Broker(SecuredClients, StartedByWith):
             one_budget_per_thread()
             config = self._config(folder)
             loop = self._loop = new_event_loop()
-            node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+            node = Node(config, loop=loop, disk=OsDisk(), now_ms=self._clock.now_ms, random=random.Random())
             self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
             self._thread.start()
             self._call(node.start)
             try:
-                self._call(lambda: self._make_users(node))
+                self._call(lambda: self._make_ready(node))
             except BaseException:
                 self._call(node.stop)
                 raise
@@ -189,6 +196,11 @@ class Broker(SecuredClients, StartedByWith):
             return broker_config(folder, self._port, self._settings)
         secured = self._security.node_settings(1, 1, is_alone=True)
         return broker_config(folder, self._port, self._settings, self._security.protocol, secured)
+
+    async def _make_ready(self, node: Node) -> None:
+        log = RequestLog(node.config.node_id)
+        self._request_faults = RequestFaults(node.broker.dispatcher, node.broker.services.loop, log)
+        await self._make_users(node)
 
     async def _make_users(self, node: Node) -> None:
         if self._security is not None:
@@ -209,7 +221,8 @@ class Broker(SecuredClients, StartedByWith):
             if node is None:
                 return
             self._has_stopped = True
-            self._request_faults, self._faults = None, []
+            self._request_faults, self._faults = None, {}
+            self._clock.apply(NO_CLOCK_FAULT)
             try:
                 self._call(node.stop)
             finally:
@@ -268,45 +281,93 @@ class Broker(SecuredClients, StartedByWith):
         async def reset() -> None:
             _warn_of_members(node)
             await node.broker.reset()
+            self._observed().log.clear()
             await self._make_users(node)
 
         self._call(reset)
 
-    def fail(self, api: str | int, error: str | int, times: int | None = 1) -> InjectedFault:
-        """Let the next requests of an API fail: the broker answers with the error, and carries nothing out.
+    def requests(
+        self,
+        api: str | int | None = None,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        group: str | None = None,
+    ) -> list[ObservedRequest]:
+        """Return what clients have asked since the start or the last reset, the oldest first; the last 10,000 requests are kept.
 
         Args:
-            api: Kafka's name, such as `Produce`, `Fetch`, `OffsetCommit`, or its key.
-            error: Kafka's name, such as `NOT_LEADER_OR_FOLLOWER`, or its code.
-            times: how many requests; None for all, until `heal` or `reset`.
+            api: Kafka's name, such as `Produce`, or its key; None for every API.
+            topic, partition, client_id, group: only requests that name these.
         """
-        return self._inject(api_key(api), error_code(error), checked_times(times))
+        self._running()
+        key = EVERY_API if api is None else api_key(api)
+        where = checked_where(topic, partition, client_id, group)
 
-    def drop_response_after_write(self, api: str | int = "Produce", times: int | None = 1) -> InjectedFault:
-        """Let the answers to the next successful requests of an API be lost: each is carried out, and its connection closes.
+        async def find() -> list[ObservedRequest]:
+            return self._observed().log.found(key, where)
 
-        Args:
-            api, times: as for `fail`.
-        """
-        return self._inject(api_key(api), None, checked_times(times))
+        return self._call(find)
+
+    def forget_requests(self) -> None:
+        """Let `requests` return only what clients ask from now on."""
+        self._running()
+
+        async def forget() -> None:
+            self._observed().log.clear()
+
+        self._call(forget)
+
+    @property
+    def faults(self) -> tuple[InjectedFault, ...]:
+        """The faults that were ordered and not removed, also those that have struck as often as they should."""
+        return tuple(injected for injected, _ in self._faults.values())
 
     def heal(self) -> None:
-        """End every fault that `fail` and `drop_response_after_write` have ordered."""
+        """Remove every fault."""
         if self._faults:
-            self._set_faults([])
+            self._set_faults({})
 
-    def _inject(self, key: int, code: int | None, times: int) -> InjectedFault:
-        tickets = OwnTickets(times)
-        self._set_faults([*self._faults, OrderedFault(key, code, tickets)])
-        return InjectedFault(tickets)
+    def _observed(self) -> RequestFaults:
+        assert self._request_faults is not None, "the broker runs"
+        return self._request_faults
 
-    def _set_faults(self, faults: list[OrderedFault]) -> None:
-        node = self._running()
+    def _inject(self, fault: RequestFault, node: int | None) -> InjectedFault:
+        own = self._running().config.node_id
+        if node not in (None, own):
+            raise ValueError(f"there is no node {node!r}: this broker is node {own}, or leave node out")
+        self._fault_numbers += 1
+        number, tickets = self._fault_numbers, OwnTickets(fault.times, fault.nth)
+        injected = InjectedFault(number, request_settings(fault, node), tickets, lambda: self._remove(number))
+        ordered = OrderedFault(fault._replace(number=number), tickets)
+        self._set_faults({**self._faults, number: (injected, ordered)})
+        return injected
+
+    def move_clock(self, seconds: float) -> InjectedFault:
+        """Set the broker's wall clock ahead, or back if negative: timestamps and retention, but no timers, such as session timeouts.
+
+        Retention looks each `log.retention.check.interval.ms`, five minutes unless the test sets it. Several orders add up.
+        """
+        checked_ahead(seconds)
+        self._fault_numbers += 1
+        number, tickets = self._fault_numbers, OwnTickets(UNLIMITED)
+        injected = InjectedFault(number, {"kind": "clock", "seconds": seconds}, tickets, lambda: self._remove(number))
+        self._set_faults({**self._faults, number: (injected, ClockFault(seconds))})
+        tickets.take()
+        return injected
+
+    def _remove(self, number: int) -> None:
+        if number in self._faults:
+            self._set_faults({each: kept for each, kept in self._faults.items() if each != number})
+
+    def _set_faults(self, faults: dict[int, tuple[InjectedFault, OrderedFault | ClockFault]]) -> None:
+        self._running()
+        ordered = [each for _, each in faults.values()]
 
         async def apply() -> None:
-            if self._request_faults is None:
-                self._request_faults = RequestFaults(node.broker.dispatcher, node.broker.services.loop)
-            self._request_faults.apply(faults)
+            self._observed().apply(each for each in ordered if isinstance(each, OrderedFault))
+            self._clock.apply(ClockFault(sum(each.seconds for each in ordered if isinstance(each, ClockFault))))
 
         self._call(apply)
         self._faults = faults

@@ -9,7 +9,9 @@ free ports of the loopback address and keep their data in a temporary folder tha
 
 - `kill`, `stop` and `pause` send a signal to a node's process; `restart` and `resume` undo them.
 - `partition`, `cut` and `delay` are faults in the network between nodes (`link_faults`). Clients reach every node.
-- `fail` and `drop_response_after_write` are faults in the answers to clients (`request_faults`). `heal` ends these and the network's.
+- `fail`, `drop_response_after_write` and others are faults in the answers to clients (`request_faults`); there are faults of disks
+  (`faulty_disk`) and clocks (`moved_clock`) too. `heal` ends all of these, and the method `remove` of a fault that one.
+- `requests` returns what clients have asked.
 - A cluster sends faults to its nodes over sockets that they inherit (`cluster_node`). Nodes that were started otherwise have none.
 - `security`, `users` and `acls` are as for `barnabas.Broker`; links between nodes, controllers' too, have the same protocol.
 - Methods return when the fault is in effect, and may be called from any thread. A method that waits for a condition raises
@@ -23,29 +25,23 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from barnabas.config.cannot_start import CannotStart, check_system
-from barnabas.embedded.broker_arguments import checked_path, topic_request
-from barnabas.embedded.cluster_arguments import (
-    both_ways,
-    checked_brokers,
-    checked_seconds,
-    cluster_settings,
-    ordered_pairs,
-)
-from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, open_held, secured_listeners
+from barnabas.embedded.broker_arguments import checked_path, checked_port, topic_request
+from barnabas.embedded.cluster_arguments import checked_brokers, cluster_settings
+from barnabas.embedded.cluster_faults import ClusterFaults, Nodes
+from barnabas.embedded.cluster_folder import PORT_TAKEN, Held, empty_disk, open_held, secured_listeners
 from barnabas.embedded.cluster_process import ClusterProcess
-from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
-from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan, RequestFault
-from barnabas.embedded.fault_tickets import FaultTickets, InjectedFault
+from barnabas.embedded.fault_arguments import api_key, checked_where
+from barnabas.embedded.fault_plan import EVERY_API, FaultPlan
+from barnabas.embedded.request_log import ObservedRequest
 from barnabas.embedded.secured_clients import SecuredClients, make_security
 from barnabas.embedded.users_and_acls import UsersAndAcls
 from barnabas.embedded.with_statement import StartedByWith
@@ -62,17 +58,17 @@ _LOOK_S = 0.01
 _COPIES_MAX = 3
 _ATTEMPTS = 3
 
-_Nodes = int | Iterable[int]
 T = TypeVar("T")
 
 
-class Cluster(SecuredClients, StartedByWith):
+class Cluster(SecuredClients, ClusterFaults, StartedByWith):
     """A cluster of processes on this machine.
 
     Args:
         brokers: how many nodes; they are 1, 2, 3, …
         data_dir: the cluster's folder; None for a temporary one that `stop` deletes.
         config: settings of every node, by Kafka's names, over the defaults of such a cluster.
+        port: the first port; others that are in use are passed over. 0 for free ones, or those that the folder's cluster has.
         security, users, acls: as for `barnabas.Broker`.
 
     `start` raises `barnabas.CannotStart` if a node cannot start; the text has the last lines of its log. `Cluster()` itself raises
@@ -86,22 +82,21 @@ class Cluster(SecuredClients, StartedByWith):
         data_dir: str | PathLike[str] | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        port: int = 0,
         security: str | None = None,
         users: Mapping[str, str] | None = None,
         acls: Iterable[str] | None = None,
     ) -> None:
         check_system()
+        super().__init__()
+        self._port = checked_port(port)
         self._security = made = make_security("barnabas.Cluster", security, users, acls)
         self._size = checked_brokers(brokers)
         self._data_dir = checked_path(data_dir)
         listener = None if made is None else {"listeners": f"{made.protocol}://{HOST}:0"}
         secured = None if made is None or listener is None else listener | made.node_settings(1, 1, is_alone=True)
         self._settings = cluster_settings(config, secured)
-        self._lock = threading.RLock()
         self._processes: dict[int, ClusterProcess] = {}
-        self._plan = NO_FAULTS
-        self._faults = 0
-        self._folder = Path()
         self._pid = 0
         self._release: Callable[[], object] | None = None
 
@@ -146,6 +141,11 @@ class Cluster(SecuredClients, StartedByWith):
         """Return `host:port` of one node."""
         return self._process(node).address
 
+    def state(self, node: int) -> str:
+        """Return whether a node is `running`, `paused` or `down`."""
+        process = self._process(node)
+        return "down" if not process.is_up else "paused" if process.is_paused else "running"
+
     def start(self) -> Self:
         """Start every node, and return when each of them serves and knows the others."""
         with self._lock:
@@ -173,8 +173,8 @@ class Cluster(SecuredClients, StartedByWith):
         held = Held(folder if is_temporary else None)
         # Without a call of `stop`, the cluster is released when the interpreter exits.
         self._release = weakref.finalize(self, held.release, os.getpid())
-        cluster = open_held(folder, self._size, held)
-        self._plan = NO_FAULTS
+        cluster = open_held(folder, self._size, held, self._port)
+        self._forget_faults(folder)
         self._pid = os.getpid()
         self._processes = held.processes = {node.node_id: ClusterProcess(node) for node in cluster.nodes}
         self._launch(self._processes.values())
@@ -345,77 +345,51 @@ class Cluster(SecuredClients, StartedByWith):
             process.resume()
             process.ask("plan", self._plan.to_json(process.node.node_id), _COMMAND_S)
 
-    # Faults of the network
-
-    def partition(self, left: _Nodes, right: _Nodes) -> None:
-        """Cut the network between two sets of nodes, both ways; no node may be in both."""
-        self._cut(both_ways(*self._apart(left, right)))
-
-    def cut(self, source: _Nodes, target: _Nodes) -> None:
-        """Cut one way: nothing that the first nodes send reaches the second ones."""
-        self._cut(ordered_pairs(*self._apart(source, target)))
-
-    def _cut(self, pairs: set[tuple[int, int]]) -> None:
+    def wipe(self, node: int) -> None:
+        """Kill a node and take its disk away: the next `restart` begins with an empty one, as after a repair."""
         with self._lock:
-            self._change(self._plan._replace(cuts=self._plan.cuts | pairs))
+            process = self._process(node)
+            process.kill()
+            empty_disk(process.node, process.cluster_id)
 
-    def delay(self, between: int | tuple[int, int], seconds: float) -> None:
-        """Slow the network down: everything that two nodes send each other takes so much longer.
+    # Requests
+
+    def requests(
+        self,
+        api: str | int | None = None,
+        *,
+        node: int | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        group: str | None = None,
+    ) -> list[ObservedRequest]:
+        """Return what clients have asked the running nodes since their start or the last reset, the oldest first.
+
+        A node keeps its last 10,000 requests, and forgets them when it ends.
 
         Args:
-            between: two nodes. One node means everything between it and all others, and each request of a client to it.
-            seconds: 0 ends the delay.
+            api: Kafka's name, such as `Produce`, or its key; None for every API.
+            node, topic, partition, client_id, group: only requests to this node, and that name these.
         """
-        checked_seconds(seconds)
-        if isinstance(between, int):
-            (one,) = self._set(between)
-            pairs, slow = both_ways({one}, self.nodes), {one: seconds}
-        else:
-            first, second = between
-            pairs, slow = both_ways(*self._apart(first, second)), {}
+        wanted = [EVERY_API if api is None else api_key(api), checked_where(topic, partition, client_id, group)]
+        nodes = self._all() if node is None else self._set(node)
+        found: list[ObservedRequest] = []
         with self._lock:
-            delays = {**self._plan.delays, **dict.fromkeys(pairs, seconds)}
-            self._change(self._plan._replace(delays=delays, slow={**self._plan.slow, **slow}))
+            for process in (self._processes[each] for each in nodes):
+                if process.answers:
+                    with suppress(OSError):
+                        answer = process.ask("requests", wanted, _COMMAND_S)
+                        found += (ObservedRequest(*each) for each in answer["requests"])
+        return sorted(found, key=lambda request: request.time_ms)
 
-    def heal(self) -> None:
-        """End every cut, delay and fault in answers. Nodes that are down or paused stay so."""
+    def forget_requests(self) -> None:
+        """Let `requests` return only what clients ask from now on."""
         with self._lock:
-            self._change(NO_FAULTS)
-
-    # Faults in the answers to clients
-
-    def fail(
-        self, api: str | int, error: str | int, times: int | None = 1, *, node: int | None = None
-    ) -> InjectedFault:
-        """Let the next requests of an API fail: the node answers with the error, and carries nothing out.
-
-        Args:
-            api: Kafka's name, such as `Produce`, `Fetch`, `OffsetCommit`, or its key.
-            error: Kafka's name, such as `NOT_LEADER_OR_FOLLOWER`, or its code.
-            times: how many requests of clients, whichever nodes get them; None for all.
-            node: only requests to this node.
-        """
-        return self._inject(api_key(api), error_code(error), times, node)
-
-    def drop_response_after_write(
-        self, api: str | int = "Produce", times: int | None = 1, *, node: int | None = None
-    ) -> InjectedFault:
-        """Let the answers to the next successful requests of an API be lost: each is carried out, and its connection closes.
-
-        Args:
-            api, times, node: as for `fail`.
-        """
-        return self._inject(api_key(api), None, times, node)
-
-    def _inject(self, key: int, code: int | None, times: int | None, node: int | None) -> InjectedFault:
-        where = self.nodes if node is None else tuple(self._set(node))
-        with self._lock:
-            self._all()
-            self._faults += 1
-            fault = RequestFault(key, code, checked_times(times), str(self._folder / f"fault-{self._faults}"))
-            ordered = {each: (*self._plan.requests.get(each, ()), fault) for each in where}
-            self._change(self._plan._replace(requests={**self._plan.requests, **ordered}))
-            return InjectedFault(FaultTickets(fault.tickets, fault.times))
+            for process in self._all().values():
+                if process.answers:
+                    with suppress(OSError):
+                        process.ask("forget_requests", None, _COMMAND_S)
 
     # Leaders
 
@@ -449,6 +423,10 @@ class Cluster(SecuredClients, StartedByWith):
         return to
 
     # Helpers
+
+    def _node_ids(self) -> Collection[int]:
+        return self._all().keys()
+
     def _all(self) -> dict[int, ClusterProcess]:
         if not self._processes:
             raise RuntimeError("this cluster does not run: call start(), or use it in a with statement")
@@ -464,20 +442,11 @@ class Cluster(SecuredClients, StartedByWith):
             raise ValueError(f"there is no node {node!r}: the nodes are 1 to {self._size}")
         return found
 
-    def _set(self, nodes: _Nodes) -> set[int]:
+    def _set(self, nodes: Nodes) -> set[int]:
         found = {nodes} if isinstance(nodes, int) else set(nodes)
         for node in found:
             self._process(node)
         return found
-
-    def _apart(self, left: _Nodes, right: _Nodes) -> tuple[set[int], set[int]]:
-        """Return two sets of nodes that a fault can lie between."""
-        one, other = self._set(left), self._set(right)
-        if not one or not other:
-            raise ValueError("one side has no node: name nodes on both sides")
-        if both := one & other:
-            raise ValueError(f"node {min(both)} is on both sides: a node always reaches itself")
-        return one, other
 
     def _launch(self, processes: Iterable[ClusterProcess]) -> None:
         """Start nodes together, and wait until all serve."""

@@ -12,7 +12,6 @@ __all__ = [
     "CLUSTER_DEFAULTS",
     "both_ways",
     "checked_brokers",
-    "checked_seconds",
     "checked_settings",
     "cluster_settings",
     "ordered_pairs",
@@ -69,12 +68,6 @@ def checked_settings(config: Mapping[str, object] | None, secured: Mapping[str, 
             raise ConfigError(f"{name} is not a setting of a cluster: each node has its own")
     checked_config({**(secured or {}), **settings, "log.dirs": "/"})
     return settings
-
-
-def checked_seconds(seconds: float) -> float:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
-        raise ValueError(f"seconds={seconds!r}: pass 0 or more")
-    return float(seconds)
 
 
 def ordered_pairs(sources: Iterable[int], targets: Iterable[int]) -> set[tuple[int, int]]:

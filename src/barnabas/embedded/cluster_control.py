@@ -8,6 +8,8 @@
     {"secure": [USERS, ACLS]}                (`users_and_acls`)                         {"offset"}
     {"clear": null}                          delete what clients created                {"offset"}
     {"forget": OFFSET}                       once the metadata is there, clear memory   {}
+    {"requests": [API KEY, WHERE]}           what clients have asked                    {"requests": [REQUEST, …]}
+    {"forget_requests": null}                                                           {}
 
 An answer to a command that fails is {"error": CODE, "message": TEXT}, with Kafka's code.
 
@@ -21,10 +23,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from barnabas.embedded.fault_plan import FaultPlan
+from barnabas.embedded.fault_plan import NO_CLOCK_FAULT, NO_DISK_FAULT, FaultPlan, Where
 from barnabas.embedded.fault_tickets import FaultTickets
+from barnabas.embedded.faulty_disk import FaultyDisk
 from barnabas.embedded.link_faults import LinkFaults
+from barnabas.embedded.moved_clock import MovedClock
 from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.request_log import RequestLog
 from barnabas.embedded.users_and_acls import UsersAndAcls
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.as_new import make_as_new
@@ -45,15 +50,27 @@ _SHOWN = 5
 
 
 class ClusterControl:
-    """The commands of one node that serves."""
+    """The commands of one node that serves.
 
-    def __init__(self, node: Node, links: LinkFaults) -> None:
+    Args:
+        disk, clock: the node's own; None if no plan has faults of them.
+
+    Attributes:
+        requests: the faults in its answers.
+    """
+
+    def __init__(
+        self, node: Node, links: LinkFaults, disk: FaultyDisk | None = None, clock: MovedClock | None = None
+    ) -> None:
         self._node = node
         self._links = links
-        self._requests = RequestFaults(node.broker.dispatcher, node.broker.services.loop)
+        self._disk = disk
+        self._clock = clock
+        services = node.broker.services
+        self.requests = RequestFaults(node.broker.dispatcher, services.loop, RequestLog(services.node_id))
 
     def __repr__(self) -> str:
-        return f"<ClusterControl {self._links!r} {self._requests!r}>"
+        return f"<ClusterControl {self._links!r} {self.requests!r}>"
 
     async def answer(self, command: dict[str, Any]) -> dict[str, Any]:
         """Carry out a command and return the answer."""
@@ -63,6 +80,11 @@ class ClusterControl:
                 return self._look(argument)
             if verb == "plan":
                 self.apply(FaultPlan.from_json(self._node.config.node_id, argument))
+            elif verb == "requests":
+                key, where = argument
+                return {"requests": self.requests.log.found(key, Where(*where))}
+            elif verb == "forget_requests":
+                self.requests.log.clear()
             elif verb == "create":
                 await self._create(*argument)
             elif verb == "move":
@@ -82,13 +104,16 @@ class ClusterControl:
 
     def apply(self, plan: FaultPlan) -> None:
         """Let these faults happen, and no others."""
-        self._links.apply(plan)
         node_id = self._node.config.node_id
-        ordered = [
-            OrderedFault(fault.api_key, fault.error_code, FaultTickets(fault.tickets, fault.times))
+        self._links.apply(plan)
+        if self._disk is not None:
+            self._disk.apply(plan.disks.get(node_id, NO_DISK_FAULT))
+        if self._clock is not None:
+            self._clock.apply(plan.clocks.get(node_id, NO_CLOCK_FAULT))
+        self.requests.apply(
+            OrderedFault(fault, FaultTickets(fault.tickets, fault.times, fault.nth))
             for fault in plan.requests.get(node_id, ())
-        ]
-        self._requests.apply(ordered, plan.slow.get(node_id, 0.0))
+        )
 
     @property
     def _image(self) -> MetadataImage:
@@ -144,6 +169,7 @@ class ClusterControl:
         while self._image.provenance.offset < offset:
             await asyncio.sleep(_LOOK_S)
         self._node.broker.forget_sessions()
+        self.requests.log.clear()
 
 
 def _check(result: Any) -> None:

@@ -20,7 +20,7 @@ from barnabas.process.commands import epoch_ms
 from barnabas.process.local_cluster import HOST, LocalCluster, LocalNode, check_folder, open_cluster
 from barnabas.security.dev_settings import CONTROLLER
 
-__all__ = ["PORT_TAKEN", "Held", "open_held", "secured_listeners"]
+__all__ = ["PORT_TAKEN", "Held", "empty_disk", "open_held", "secured_listeners"]
 
 PORT_TAKEN = "Address already in use"
 
@@ -52,8 +52,11 @@ class Held:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
 
-def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
+def open_held(folder: Path, nodes: int, held: Held, port: int = 0) -> LocalCluster:
     """Return the cluster of a folder, made if the folder is empty, with its ports and the folder's lock held.
+
+    Args:
+        port: the first port; 0 for those that the cluster has, or free ones.
 
     Raises:
         CannotStart: the folder cannot be used.
@@ -62,7 +65,7 @@ def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
         check_folder(folder, nodes)
         OsDisk().mkdir(str(folder))
         held.lock = OsDisk().lock(f"{folder}/.lock")
-        cluster = open_cluster(folder, nodes, None if any(folder.glob("*.properties")) else 0, _format)
+        cluster = open_cluster(folder, nodes, port or (None if any(folder.glob("*.properties")) else 0), _format)
         if sys.platform == "linux":
             # Elsewhere a port that is held cannot be bound.
             for node in cluster.nodes:
@@ -73,6 +76,12 @@ def open_held(folder: Path, nodes: int, held: Held) -> LocalCluster:
     except OSError as error:
         raise CannotStart(f"cannot use data_dir={folder}: {error.strerror or error}") from None
     return cluster
+
+
+def empty_disk(node: LocalNode, cluster_id: str) -> None:
+    """Delete the data of a node that is down, and format its directory."""
+    shutil.rmtree(node.data)
+    _format(LocalCluster((node,)), cluster_id)
 
 
 def secured_listeners(node: LocalNode, protocol: str) -> str:

@@ -31,8 +31,9 @@ from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.embedded.cluster_control import ClusterControl
 from barnabas.embedded.fault_plan import FaultPlan
+from barnabas.embedded.faulty_disk import FaultyDisk
 from barnabas.embedded.link_faults import FaultyLoop, LinkFaults
-from barnabas.log.disk import OsDisk
+from barnabas.embedded.moved_clock import MovedClock
 from barnabas.net.log_lines import LineFormatter
 from barnabas.node.node import Node
 from barnabas.process.arguments import print_error
@@ -80,8 +81,11 @@ async def _run(properties: str, loop: FaultyLoop) -> int:
     plan = FaultPlan.from_json(config.node_id, first["plan"])
     links = loop.faults = LinkFaults(config.node_id, peers, loop)
     links.apply(plan)
+    disk, clock = FaultyDisk(), MovedClock(epoch_ms)
+    disk.apply(plan.disks[config.node_id])
+    clock.apply(plan.clocks[config.node_id])
     signals = StopSignals(loop)
-    node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+    node = Node(config, loop=loop, disk=disk, now_ms=clock.now_ms, random=random.Random())
     orphaned = loop.create_task(_orphaned(parent))
     tasks = [orphaned]
     try:
@@ -92,7 +96,7 @@ async def _run(properties: str, loop: FaultyLoop) -> int:
             await asyncio.wait((start,))
             return 0
         start.result()
-        control = ClusterControl(node, links)
+        control = ClusterControl(node, links, disk, clock)
         control.apply(plan)
         _send(writer, {"address": node.addresses[0], "cluster_id": node.cluster_id})
         tasks += (loop.create_task(_serve(control, reader, writer)), loop.create_task(node.wait_failed()))

@@ -12,6 +12,7 @@ Source: POSIX `write` with O_APPEND.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 
 __all__ = ["FaultTickets", "InjectedFault", "OwnTickets", "Tickets"]
 
@@ -23,14 +24,21 @@ class OwnTickets:
 
     Args:
         limit: how many are valid; -1 for all.
+        nth: the first valid one, counted from 1.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, nth: int = 1) -> None:
         self._limit = limit
-        self.taken = 0
+        self._passed_over = nth - 1
+        self._given = 0
 
     def __repr__(self) -> str:
         return f"<OwnTickets {self.taken} of {'all' if self._limit == UNLIMITED else self._limit}>"
+
+    @property
+    def taken(self) -> int:
+        """How many valid tickets were taken."""
+        return _valid(self._given, self._passed_over, self._limit)
 
     @property
     def is_used_up(self) -> bool:
@@ -41,8 +49,8 @@ class OwnTickets:
         """Take a ticket; return whether it is valid."""
         if self.is_used_up:
             return False
-        self.taken += 1
-        return True
+        self._given += 1
+        return self._given > self._passed_over
 
 
 class FaultTickets:
@@ -51,11 +59,13 @@ class FaultTickets:
     Args:
         path: the file; it is made when the first ticket is taken.
         limit: how many are valid; -1 for all.
+        nth: the first valid one, counted from 1.
     """
 
-    def __init__(self, path: str, limit: int) -> None:
+    def __init__(self, path: str, limit: int = UNLIMITED, nth: int = 1) -> None:
         self._path = path
         self._limit = limit
+        self._passed_over = nth - 1
         self.is_used_up = False
 
     def __repr__(self) -> str:
@@ -73,11 +83,11 @@ class FaultTickets:
             return False
         try:
             os.write(file, b".")
-            number = os.lseek(file, 0, os.SEEK_CUR)
+            number = os.lseek(file, 0, os.SEEK_CUR) - self._passed_over
         finally:
             os.close(file)
         self.is_used_up = self._limit != UNLIMITED and number >= self._limit
-        return self._limit == UNLIMITED or number <= self._limit
+        return number > 0 and (self._limit == UNLIMITED or number <= self._limit)
 
     @property
     def taken(self) -> int:
@@ -86,7 +96,12 @@ class FaultTickets:
             size = os.stat(self._path).st_size
         except FileNotFoundError:
             return 0
-        return size if self._limit == UNLIMITED else min(size, self._limit)
+        return _valid(size, self._passed_over, self._limit)
+
+
+def _valid(given: int, passed_over: int, limit: int) -> int:
+    valid = max(0, given - passed_over)
+    return valid if limit == UNLIMITED else min(valid, limit)
 
 
 Tickets = OwnTickets | FaultTickets
@@ -94,15 +109,29 @@ Tickets = OwnTickets | FaultTickets
 
 
 class InjectedFault:
-    """A fault in the answers to clients, as `fail` and `drop_response_after_write` return it."""
+    """A fault that a test has ordered, as the methods that order one return it.
 
-    def __init__(self, tickets: Tickets) -> None:
+    Attributes:
+        id: its number, from 1 on in the order of the orders.
+        settings: what was ordered: `kind`, and what belongs to the kind.
+    """
+
+    def __init__(
+        self, number: int, settings: Mapping[str, object], tickets: Tickets, remove: Callable[[], None] = lambda: None
+    ) -> None:
+        self.id = number
+        self.settings = dict(settings)
         self._tickets = tickets
+        self._remove = remove
 
     def __repr__(self) -> str:
-        return f"<barnabas.InjectedFault hits={self.hits}>"
+        return f"<barnabas.InjectedFault id={self.id} kind={self.settings.get('kind')} hits={self.hits}>"
 
     @property
     def hits(self) -> int:
-        """How many requests it has met."""
+        """How often it has struck: requests, messages between nodes, calls of a disk; a clock counts each start of its node with it."""
         return self._tickets.taken
+
+    def remove(self) -> None:
+        """End this fault and no other one; nothing happens if it has ended."""
+        self._remove()

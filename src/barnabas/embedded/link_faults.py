@@ -11,6 +11,7 @@
 - The end of a connection travels like bytes: node 2 does not learn that node 1 has closed one before the cut is healed.
 - A delay holds each piece back, in order.
 - TLS is above the pipes: a cut holds handshakes and alerts back like other bytes.
+- Each piece that a fault holds back is a strike of it, and so is each connection that waits to be made.
 - `FaultyLoop` knows the peers by their addresses; connections of clients, and those to other addresses, are not touched.
 
 Limits: a process that is killed during a cut closes its sockets all the same, and the node at the other end sees that
@@ -21,11 +22,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 from barnabas.embedded.fault_plan import NO_FAULTS, FaultPlan
+from barnabas.embedded.fault_tickets import FaultTickets
 
 __all__ = ["FaultyLoop", "LinkFaults", "Pipe"]
 
@@ -39,19 +41,27 @@ class Pipe:
         self._timer: asyncio.TimerHandle | None = None
         self._is_cut = False
         self._delay_s = 0.0
+        self._tickets: Sequence[FaultTickets] = ()
 
     def __repr__(self) -> str:
         return f"<Pipe cut={self._is_cut} delay={self._delay_s} waiting={len(self._waiting)}>"
 
     def put(self, work: Callable[[], object]) -> None:
         if self._waiting or self._is_cut or self._delay_s:
+            for each in self._tickets:
+                each.take()
             self._waiting.append((self._loop.time() + self._delay_s, work))
             self._run()
         else:
             work()
 
-    def change(self, *, is_cut: bool, delay_s: float) -> None:
-        self._is_cut, self._delay_s = is_cut, delay_s
+    def change(self, *, is_cut: bool, delay_s: float, tickets: Sequence[FaultTickets] = ()) -> None:
+        """Be as the faults of this way say.
+
+        Args:
+            tickets: count what waits from now on.
+        """
+        self._is_cut, self._delay_s, self._tickets = is_cut, delay_s, tickets
         self._run()
 
     def close(self) -> None:
@@ -85,6 +95,7 @@ class LinkFaults:
         self._peers = peers
         self._loop = loop
         self._plan = NO_FAULTS
+        self._tickets: dict[tuple[int, int], tuple[FaultTickets, ...]] = {}
         # Dicts, for their order: the pipes of each connection, and the connections that wait to be made.
         self._pipes: dict[tuple[int, Pipe, Pipe], None] = {}
         self._dialling: dict[asyncio.Future[None], None] = {}
@@ -104,6 +115,7 @@ class LinkFaults:
     def apply(self, plan: FaultPlan) -> None:
         """Let these faults happen, and no others."""
         self._plan = plan
+        self._tickets = {pair: tuple(map(FaultTickets, files)) for pair, files in plan.tickets.items()}
         for peer, out, back in tuple(self._pipes):
             self._set(peer, out, back)
         for waiting in tuple(self._dialling):
@@ -113,7 +125,11 @@ class LinkFaults:
     async def dial(self, peer: int) -> None:
         """Wait as long as a handshake takes: for ever while a direction is cut."""
         here = self._node_id
-        while {(here, peer), (peer, here)} & self._plan.cuts:
+        ways = ((here, peer), (peer, here))
+        held = [tickets for way in ways for tickets in self._tickets.get(way, ())]
+        for each in held:
+            each.take()
+        while self._plan.cuts.intersection(ways):
             healed = self._loop.create_future()
             self._dialling[healed] = None
             try:
@@ -135,7 +151,11 @@ class LinkFaults:
 
     def _set(self, peer: int, out: Pipe, back: Pipe) -> None:
         for pipe, way in ((out, (self._node_id, peer)), (back, (peer, self._node_id))):
-            pipe.change(is_cut=way in self._plan.cuts, delay_s=self._plan.delays.get(way, 0.0))
+            pipe.change(
+                is_cut=way in self._plan.cuts,
+                delay_s=self._plan.delays.get(way, 0.0),
+                tickets=self._tickets.get(way, ()),
+            )
 
 
 class FaultyTransport(asyncio.Transport):

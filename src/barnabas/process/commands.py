@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import logging
 import os
 import random
@@ -68,6 +69,8 @@ def _start(arguments: Sequence[str]) -> int:
     try:
         if options.nodes is not None:
             return _start_cluster(options)
+        if options.faults is not None:
+            raise UsageMistake("--faults is for a cluster: pass --nodes N too, such as --nodes 3")
         if options.port is not None or options.restart:
             raise UsageMistake("--port and --restart are for --nodes N; one node has --listen HOST:PORT")
         sources = _sources(options)
@@ -86,7 +89,15 @@ def _start_cluster(options: argparse.Namespace) -> int:
         if getattr(options, name):
             word = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
             raise UsageMistake(f"{word} is for one node; a cluster has --data-dir, --port and --set")
-    if not options.data_dir:
+    if options.faults is not None:
+        for name, is_given in (
+            ("--secure-dev", options.secure_dev),
+            ("--restart", options.restart),
+            ("--log-level", options.log_level != "info"),
+        ):
+            if is_given:
+                raise UsageMistake(f"--faults and {name} exclude each other: remove one of the two")
+    elif not options.data_dir:
         raise UsageMistake("no data directory (pass --data-dir DIR)")
     is_number = options.nodes.isascii() and options.nodes.isdigit() and len(options.nodes) < 9
     if not is_number or not 1 <= int(options.nodes) <= NODES_MAX:
@@ -101,6 +112,11 @@ def _start_cluster(options: argparse.Namespace) -> int:
             raise UsageMistake(f"--set {name}: each node of a cluster has its own")
     # What is wrong with a setting is said once, before anything is made.
     BrokerConfig.from_properties(checked.properties)
+    if options.faults is not None:
+        # A start without faults loads none of it, and the room of embedded brokers stands above this one.
+        module = importlib.import_module("barnabas.embedded.start_with_faults")
+        code: int = module.run(options.faults, int(options.nodes), options.data_dir or None, port, checked.properties)
+        return code
     arguments = [word for setting in options.settings for word in ("--set", setting)]
     return run_cluster(
         options.data_dir,
@@ -179,6 +195,9 @@ def _start_parser() -> Parser:
     )
     parser.add_argument("--nodes", metavar="N", help="Start a cluster of N nodes on this machine, below --data-dir.")
     parser.add_argument("--port", metavar="PORT", help="The first port of that cluster.  [default: 9092]")
+    parser.add_argument(
+        "--faults", metavar="HOST:PORT", help="Faults for tests of that cluster by HTTP, from this machine alone."
+    )
     parser.add_argument("--restart", action="store_true", help="Start a node of that cluster again if it ends.")
     parser.add_argument(
         "--secure-dev", action="store_true", help="TLS, a login and ACLs, made below --data-dir for development."

@@ -4,7 +4,8 @@ A scenario is a coroutine of a process of its own, `scenario`. It calls the meth
 
 - `kill`, `stop`, `restart`, `pause`, `resume`, `lose_power` and `move_clock` act on machines.
 - `partition`, `cut` and `delay` act on the network. They name nodes by their ids, and clients' processes by their names.
-- `fail` and `drop_response_after_write` act on the answers to clients (`embedded.request_faults`). `heal` ends these and the network's.
+- `fail`, `drop_response_after_write` and others act on the answers to clients (`embedded.faults_in_answers`). `heal` ends these and the
+  network's.
 
 What differs from `barnabas.Cluster`: methods that wait are coroutines, and their seconds are virtual. Timeouts are Kafka's own, because
 they take no real time. Clients are in the network too, so that it can be cut for them.
@@ -21,12 +22,14 @@ from typing import Any, TypeVar
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.embedded.broker_arguments import topic_request
-from barnabas.embedded.cluster_arguments import checked_seconds
 from barnabas.embedded.cluster_control import ClusterControl
-from barnabas.embedded.fault_arguments import api_key, checked_times, error_code
+from barnabas.embedded.fault_arguments import api_key, checked_seconds, checked_where
+from barnabas.embedded.fault_plan import EVERY_API, RequestFault
 from barnabas.embedded.fault_tickets import InjectedFault, OwnTickets
+from barnabas.embedded.faults_in_answers import FaultsInAnswers, request_settings
 from barnabas.embedded.link_faults import LinkFaults
-from barnabas.embedded.request_faults import OrderedFault, RequestFaults
+from barnabas.embedded.request_faults import OrderedFault
+from barnabas.embedded.request_log import ObservedRequest
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import KafkaError
@@ -52,7 +55,7 @@ _Several = _Who | Iterable[_Who]
 T = TypeVar("T")
 
 
-class Cluster:
+class Cluster(FaultsInAnswers):
     """A cluster in virtual time; `run` makes it, starts it, and passes it to the scenario.
 
     Attributes:
@@ -71,8 +74,8 @@ class Cluster:
             node.format()
         self._processes: dict[str, Process] = {}
         self._controls: dict[int, ClusterControl] = {}
-        self._requests: dict[int, RequestFaults] = {}
-        self._ordered: list[tuple[frozenset[int], OrderedFault]] = []
+        self._ordered: dict[int, tuple[frozenset[int], OrderedFault]] = {}
+        self._numbers = 0
         self._slow: dict[int, float] = {}
         self._over: asyncio.Future[Any] = world.loop.create_future()
 
@@ -104,6 +107,11 @@ class Cluster:
     def address(self, node: int) -> str:
         """Return `host:port` of one node."""
         return f"{self._node(node).host}:{PORT}"
+
+    def state(self, node: int) -> str:
+        """Return whether a node is `running`, `paused` or `down`."""
+        machine = self._node(node)
+        return "down" if not machine.is_up else "paused" if machine.loop.is_paused else "running"
 
     def process(self, name: str) -> Process:
         """Return a client's process on a machine of its own, which is made when it is first named."""
@@ -286,39 +294,50 @@ class Cluster:
 
     # Faults in the answers to clients
 
-    def fail(
-        self, api: str | int, error: str | int, times: int | None = 1, *, node: int | None = None
-    ) -> InjectedFault:
-        """Let the next requests of an API fail: the node answers with the error, and carries nothing out.
-
-        Args:
-            api: Kafka's name, such as `Produce`, `Fetch`, `OffsetCommit`, or its key.
-            error: Kafka's name, such as `NOT_LEADER_OR_FOLLOWER`, or its code.
-            times: how many requests of clients, whichever nodes get them; None for all.
-            node: only requests to this node.
-        """
-        return self._inject(api_key(api), error_code(error), times, node)
-
-    def drop_response_after_write(
-        self, api: str | int = "Produce", times: int | None = 1, *, node: int | None = None
-    ) -> InjectedFault:
-        """Let the answers to the next successful requests of an API be lost: each is carried out, and its connection closes.
-
-        Args:
-            api, times, node: as for `fail`.
-        """
-        return self._inject(api_key(api), None, times, node)
-
-    def _inject(self, key: int, code: int | None, times: int | None, node: int | None) -> InjectedFault:
+    def _inject(self, fault: RequestFault, node: int | None) -> InjectedFault:
         where = frozenset(self._nodes if node is None else [self._node(node).node_id])
-        tickets = OwnTickets(checked_times(times))
-        self._ordered.append((where, OrderedFault(key, code, tickets)))
+        self._numbers += 1
+        number, tickets = self._numbers, OwnTickets(fault.times, fault.nth)
+        self._ordered[number] = (where, OrderedFault(fault._replace(number=number), tickets))
         self._apply_ordered()
-        return InjectedFault(tickets)
+        return InjectedFault(number, request_settings(fault, node), tickets, lambda: self._remove(number))
+
+    def _remove(self, number: int) -> None:
+        if self._ordered.pop(number, None) is not None:
+            self._apply_ordered()
 
     def _apply_ordered(self) -> None:
-        for node_id, requests in self._requests.items():
-            requests.apply([fault for where, fault in self._ordered if node_id in where])
+        for node_id, control in self._controls.items():
+            control.requests.apply(fault for where, fault in self._ordered.values() if node_id in where)
+
+    # Requests
+
+    def requests(
+        self,
+        api: str | int | None = None,
+        *,
+        node: int | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        group: str | None = None,
+    ) -> list[ObservedRequest]:
+        """Return what clients have asked each node since its start, the oldest first; the last 10,000 requests of a node are kept.
+
+        Args:
+            api: Kafka's name, such as `Produce`, or its key; None for every API.
+            node, topic, partition, client_id, group: only requests to this node, and that name these.
+        """
+        key = EVERY_API if api is None else api_key(api)
+        where = checked_where(topic, partition, client_id, group)
+        nodes = self._controls if node is None else [self._node(node).node_id]
+        asked = [each for node_id in nodes for each in self._controls[node_id].requests.log.found(key, where)]
+        return sorted(asked, key=lambda request: request.time_ms)
+
+    def forget_requests(self) -> None:
+        """Let `requests` return only what clients ask from now on."""
+        for control in self._controls.values():
+            control.requests.log.clear()
 
     # Leaders
 
@@ -382,7 +401,6 @@ class Cluster:
             raise
         server = node.server
         self._controls[node.node_id] = ClusterControl(server, LinkFaults(node.node_id, {}, node.loop))
-        self._requests[node.node_id] = RequestFaults(server.broker.dispatcher, node.loop)
         self._apply_ordered()
 
     def _node(self, node: int) -> ClusterNode:

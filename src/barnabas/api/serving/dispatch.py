@@ -55,7 +55,7 @@ from barnabas.repeated_lines import RepeatedLines
 from barnabas.steps import run
 from barnabas.turns import ELEMENT, REQUEST, TURN, is_long, next_turn, spend
 
-__all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
+__all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest", "Route"]
 
 logger = logging.getLogger(__name__)
 
@@ -195,6 +195,13 @@ class Dispatcher:
         self._observer = observer
         self._lines = lines or RepeatedLines(services.loop)
         self._routes: dict[int, Route] = {}
+        self._around: Callable[[Route], object] | None = None
+
+    def around(self, put: Callable[[Route], object]) -> None:
+        """Call `put` with each route, once: those that are made already, and others when they are made. It may replace their handlers."""
+        self._around = put
+        for route in self._routes.values():
+            put(route)
 
     def route(self, key: int) -> Route:
         """Return an API's route.
@@ -205,6 +212,8 @@ class Dispatcher:
         route = self._routes.get(key)
         if route is None:
             route = self._routes[key] = _resolve(key, self._services)
+            if self._around is not None:
+                self._around(route)
         return route
 
     def dispatch(

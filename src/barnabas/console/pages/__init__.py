@@ -11,15 +11,18 @@ from typing import NamedTuple
 
 from barnabas.console.asked import Asked
 from barnabas.console.page import Page
+from barnabas.console.pages.acls import acls
 from barnabas.console.pages.cluster import cluster
 from barnabas.console.pages.group import group
 from barnabas.console.pages.groups import groups
 from barnabas.console.pages.messages import messages
 from barnabas.console.pages.overview import overview
+from barnabas.console.pages.quotas import quotas
 from barnabas.console.pages.record import record
 from barnabas.console.pages.topic import topic
 from barnabas.console.pages.topics import topics
 from barnabas.console.pages.transactions import transactions
+from barnabas.console.pages.users import users
 
 
 class PageOfCluster(NamedTuple):
@@ -45,4 +48,7 @@ PAGES = (
     PageOfCluster("group", None, group),
     PageOfCluster("transactions", "Transactions", transactions),
     PageOfCluster("cluster", "Cluster", cluster),
+    PageOfCluster("quotas", "Quotas", quotas),
+    PageOfCluster("users", "Users", users),
+    PageOfCluster("acls", "ACLs", acls),
 )

@@ -1,0 +1,147 @@
+"""`consume --format`: a batch of consumed messages as the bytes to print.
+
+A format is compiled once. Each of its verbs is a conversion of Python's `%` and a field of the message, so that printing a record is one
+formatting of bytes; the default, a value and a literal after it, is one `join` for the whole batch. `json` prints an object per line,
+the same as `record_format.to_json`, without an object in between.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from confluent_kafka import Message
+
+from barnabas.cli.output import printable_json
+from barnabas.cli.record_format import ENCODINGS, encoded, format_headers, split_format
+from barnabas.words.printable import printable
+from barnabas.words.times import format_time_ms
+
+Printer = Callable[[Sequence[Message]], bytes]
+"""Returns what messages without an error look like, one after the other."""
+
+_Field = Callable[[Message], Any]
+
+
+def _value(message: Message) -> bytes:
+    return message.value() or b""
+
+
+def _timestamp(message: Message) -> int:
+    kind, timestamp = message.timestamp()
+    return timestamp if kind else -1
+
+
+def _headers(message: Message) -> Any:
+    return message.headers() or ()
+
+
+def _length(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
+
+
+def _leader_epoch(message: Message) -> int:
+    epoch = message.leader_epoch()
+    return -1 if epoch is None else epoch
+
+
+def _encodings(field: Callable[[Message], bytes | None], plain: _Field) -> dict[str, tuple[bytes, _Field]]:
+    def in_form(modifier: str) -> _Field:
+        return lambda message: encoded(field(message), modifier)
+
+    return {"": (b"%b", plain)} | {name: (b"%b", in_form(name)) for name in ENCODINGS if name}
+
+
+_FIELDS: dict[str, dict[str, tuple[bytes, _Field]]] = {
+    "t": {"": (b"%b", lambda message: str(message.topic()).encode())},
+    "p": {"": (b"%d", Message.partition)},
+    "o": {"": (b"%d", Message.offset)},
+    "k": _encodings(Message.key, lambda message: message.key() or b""),
+    "s": _encodings(Message.value, _value),
+    "h": {"": (b"%b", lambda message: format_headers(_headers(message)))},
+    "T": {
+        "": (b"%d", _timestamp),
+        "iso": (b"%b", lambda message: format_time_ms(_timestamp(message)).encode()),
+    },
+    "K": {"": (b"%d", lambda message: _length(message.key()))},
+    "S": {"": (b"%d", lambda message: _length(message.value()))},
+    "R": {"": (b"%b", lambda message: struct.pack(">i", _length(message.value())))},
+    "H": {"": (b"%d", lambda message: len(_headers(message)))},
+    "e": {"": (b"%d", _leader_epoch)},
+}
+_FIELDS |= {"v": _FIELDS["s"], "V": _FIELDS["S"], "d": _FIELDS["T"]}
+
+_LETTERS_SHOWN = " ".join(f"%{letter}" for letter in sorted(_FIELDS, key=lambda letter: (letter.lower(), letter)))
+
+
+def printer(text: str) -> Printer:
+    """Compile a format into a function that prints a batch.
+
+    Raises:
+        ValueError: a verb, modifier or escape is unknown.
+    """
+    if text == "json":
+        return json_lines
+    template = b""
+    fields: list[_Field] = []
+    for part in split_format(text):
+        if isinstance(part, bytes):
+            template += part.replace(b"%", b"%%")
+            continue
+        if part.letter not in _FIELDS:
+            raise ValueError(f"%{printable(part.letter)} is not a valid field of a format: use one of {_LETTERS_SHOWN}")
+        forms = _FIELDS[part.letter]
+        if part.modifier not in forms:
+            allowed = ", ".join(filter(None, forms)) or "none"
+            raise ValueError(f"%{part.letter} does not take {{{part.modifier}}}, only {allowed}")
+        conversion, field = forms[part.modifier]
+        template += conversion
+        fields.append(field)
+    if fields == [_value] and template.startswith(b"%b"):
+        return _values_with(template[2:] % ())
+    if not fields:
+        literal = template % ()
+        return lambda messages: literal * len(messages)
+    return lambda messages: b"".join(
+        [template % row for row in zip(*[map(field, messages) for field in fields], strict=True)]
+    )
+
+
+def _values_with(end: bytes) -> Printer:
+    def show(messages: Sequence[Message]) -> bytes:
+        values = [message.value() or b"" for message in messages]
+        values.append(b"")  # so that the last record has its end, too
+        return end.join(values)
+
+    return show
+
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def json_lines(messages: Sequence[Message]) -> bytes:
+    """Return messages as lines of JSON that a terminal prints and does not obey."""
+    return "".join([printable_json(_json_object(message)) + "\n" for message in messages]).encode()
+
+
+def _json_object(message: Message) -> str:
+    headers = ", ".join(
+        [f'{{"key": {_quoted(name)}, {_json_field("value", value)}}}' for name, value in _headers(message)]
+    )
+    return (
+        f'{{"topic": {_quoted(message.topic())}, "partition": {message.partition()}, "offset": {message.offset()},'
+        f' "timestamp": {_timestamp(message)}, {_json_field("key", message.key())},'
+        f' {_json_field("value", message.value())}, "headers": [{headers}]}}'
+    )
+
+
+def _json_field(name: str, data: bytes | None) -> str:
+    if data is None:
+        return f'"{name}": null'
+    try:
+        return f'"{name}": {_quoted(data.decode())}'
+    except UnicodeDecodeError:
+        return f'"{name}_base64": "{base64.b64encode(data).decode()}"'

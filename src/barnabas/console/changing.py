@@ -1,0 +1,368 @@
+"""From a form to a change: preview, name to type, audit log, result. One mechanism for everything in `changes.table`.
+
+GET                                      the form, with a token
+POST fields + token                      the preview: a dry run that the cluster has checked, and a form with an id
+POST fields + token + id + name typed    planned again, compared with the preview, logged, carried out, logged
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import click
+
+from barnabas.cli.done import Done
+from barnabas.cli.failure import Failure, Failures, failure_of
+from barnabas.client.admin import Admin
+from barnabas.client.errors import ClientError
+from barnabas.console.asked import Asked
+from barnabas.console.audit_log import AuditLog, BadAuditLog, Entry
+from barnabas.console.changes.change import Change, Planned
+from barnabas.console.changes.given import BadForm, Given
+from barnabas.console.form_tokens import FormTokens, Previews, Taken, hash_of
+from barnabas.console.page import Field, Link, Section, section, sentence_of
+from barnabas.protocol.errors import KafkaError
+from barnabas.words.printable import printable
+
+R = TypeVar("R")
+
+TOKEN, PREVIEW, TYPED = "token", "preview", "typed"
+"""The names of the fields that are not of a change itself."""
+READ_ONLY = "This console is read-only: `barnabas console --write` lets it change clusters."
+_FORGED = (
+    "The form has no token of this console, or an old one: the console was started again, or a login has ended."
+    " Nothing was changed."
+)
+_GONE = "This preview was carried out before, or is older than an hour. Nothing was changed now; this is a new one."
+_OTHER = "The cluster has changed since the preview. Nothing was changed now; this is a new one."
+
+
+class Visitor(NamedTuple):
+    """Who sends a form.
+
+    Attributes:
+        name: of the login; None on a console without logins.
+        address: where the request comes from.
+        secret: what other sites cannot know: the cookie of the login; empty without one.
+    """
+
+    name: str | None
+    address: str | None
+    secret: str
+
+
+class Answer(NamedTuple):
+    """The page that answers a form.
+
+    Attributes:
+        data: for programs.
+        problem: a sentence above everything else.
+        sections: preview or result.
+        fields: to fill in.
+        hidden: fields that the form sends again.
+        button: None if there is no form.
+        is_dangerous: the button destroys something.
+        notes: sentences under the problem.
+        links: below.
+    """
+
+    title: str
+    status: int
+    data: Mapping[str, object]
+    problem: str | None = None
+    sections: Sequence[Section] = ()
+    fields: Sequence[Field] = ()
+    hidden: Mapping[str, str] = {}
+    button: str | None = None
+    is_dangerous: bool = False
+    notes: Sequence[str] = ()
+    links: Sequence[Link] = ()
+
+
+class _Refused(Exception):
+    """A change that is not made, with the sentence and the status of HTTP."""
+
+    def __init__(self, sentence: str, status: int) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.status = status
+
+
+class Changing:
+    """Answers forms that change clusters, and writes the audit log."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+        self._tokens = FormTokens()
+        self._previews = Previews()
+
+    def __repr__(self) -> str:
+        return f"<Changing {self._audit!r} {self._previews!r}>"
+
+    def form(
+        self, asked: Asked, change: Change, visitor: Visitor, problem: str | None = None, status: int = 200
+    ) -> Answer:
+        """Return the form of a change, filled in from the address."""
+        return self._form(asked, change, visitor, asked.query, problem, status)
+
+    def _form(
+        self,
+        asked: Asked,
+        change: Change,
+        visitor: Visitor,
+        texts: Mapping[str, str],
+        problem: str | None = None,
+        status: int = 200,
+    ) -> Answer:
+        shown = [each for each in change.fields if each.kind != "hidden"]
+        fields = [each._replace(value=texts.get(each.name, each.value)) for each in shown]
+        token = self._tokens.of(visitor.secret)
+        described = [
+            {
+                "name": each.name,
+                "label": each.label,
+                "kind": each.kind,
+                "value": each.value,
+                "required": each.is_required,
+                **({"choices": [value for value, _ in each.choices]} if each.choices else {}),
+            }
+            for each in fields
+        ]
+        failure = {} if problem is None else {"error": problem}
+        data = {"cluster": asked.cluster.name, "change": change.path, **failure, "fields": described, TOKEN: token}
+        return Answer(
+            change.title, status, data, problem, fields=fields, hidden={TOKEN: token}, button="Preview",
+            links=[_back(asked, change, texts)],
+        )  # fmt: skip
+
+    async def answer(self, asked: Asked, change: Change, visitor: Visitor, texts: Mapping[str, str]) -> Answer:
+        """Return the preview of a form, or carry it out if it is the form of a preview."""
+        # A browser ends each line of a form with CRLF, whatever the page has.
+        texts = {name: text.replace("\r\n", "\n").replace("\r", "\n") for name, text in texts.items()}
+        if not self._tokens.is_valid(visitor.secret, texts.get(TOKEN, "")):
+            return self.form(asked, change, visitor, _FORGED, 403)
+        given = Given({each.name: texts[each.name] for each in change.fields if each.name in texts})
+        try:
+            if PREVIEW in texts:
+                return await asked.cluster.ask(
+                    lambda admin: self._carried_out(admin, asked, change, visitor, given, texts)
+                )
+            return await asked.cluster.ask(
+                lambda admin: self._preview(asked, change, visitor, given, _plan(admin, change, given, asked.now_ms))
+            )
+        except _Refused as refused:
+            return self._form(asked, change, visitor, given.texts, refused.sentence, refused.status)
+        except ClientError as error:
+            return self._form(asked, change, visitor, given.texts, sentence_of(error), 503)
+
+    def _preview(
+        self,
+        asked: Asked,
+        change: Change,
+        visitor: Visitor,
+        given: Given,
+        planned: Planned,
+        problem: str | None = None,
+        status: int = 200,
+    ) -> Answer:
+        fixed = Given({**given.texts, **planned.fixed})
+        about = _about(asked, change, visitor, fixed, planned)
+        hidden = {**fixed.texts, TOKEN: self._tokens.of(visitor.secret), PREVIEW: self._previews.show(about)}
+        asks = list(planned.asks)
+        if planned.destroys is not None:
+            asks.append(Field(TYPED, f"Type {printable(planned.destroys)} to go on", is_required=True))
+        failure = {} if problem is None else {"error": problem}
+        before = {key: done.found.data for key, _, done in planned.before}
+        data = {
+            **_head(asked, change, planned),
+            **failure,
+            "destroys": planned.destroys,
+            "asks": [each.name for each in asks],
+            "notes": list(planned.preview.notes),
+            **before,
+            PREVIEW: planned.preview.found.data,
+            "send": hidden,
+        }
+        sections = [section(key, caption, done.found) for key, caption, done in planned.before]
+        sections.append(
+            section(PREVIEW, "What would be done", planned.preview.found, empty="Nothing would be changed.")
+        )
+        again = Link("Another one", asked.link(f"change/{change.path}", **_for_address(change, given)))
+        return Answer(
+            f"{planned.does}?",
+            status,
+            data,
+            problem,
+            sections,
+            asks,
+            hidden,
+            planned.does,
+            planned.destroys is not None,
+            _sentences(planned.preview.notes),
+            [again, _back(asked, change, given.texts)],
+        )
+
+    def _carried_out(
+        self, admin: Admin, asked: Asked, change: Change, visitor: Visitor, given: Given, texts: Mapping[str, str]
+    ) -> Answer:
+        """Carry out what a preview showed.
+
+        Raises:
+            _Refused: it cannot be planned any more; nothing was changed.
+        """
+        planned = _plan(admin, change, given, asked.now_ms)
+        fixed = Given({**given.texts, **planned.fixed})
+        taken = self._previews.take(texts[PREVIEW], _about(asked, change, visitor, fixed, planned))
+        if taken is not Taken.SAME:
+            sentence = _GONE if taken is Taken.GONE else _OTHER
+            return self._preview(asked, change, visitor, given, planned, sentence, 409)
+        if planned.destroys is not None and texts.get(TYPED) not in (planned.destroys, printable(planned.destroys)):
+            sentence = f"The name that was typed is not {printable(planned.destroys)}. Nothing was changed."
+            return self._preview(asked, change, visitor, given, planned, sentence, 400)
+        entry = Entry(
+            visitor.name,
+            visitor.address,
+            asked.cluster.name,
+            change.path,
+            planned.on,
+            given.for_audit(change.fields),
+            {key: done.found.data for key, _, done in planned.before},
+        )
+        asks = Given({**given.texts, **{each.name: texts.get(each.name, "") for each in planned.asks}})
+        try:
+            identity = self._audit.begin(entry)
+        except BadAuditLog as error:
+            raise _Refused(f"{_capital(str(error))}. Nothing was changed.", 503) from None
+        outcome = _tried(lambda: planned.carry_out(admin, asks))
+        if isinstance(outcome, _Refused) and outcome.status == 400:
+            self._end(identity, entry, [], outcome.sentence)
+            return self._preview(
+                asked, change, visitor, given, planned, f"{outcome.sentence} Nothing was changed.", 400
+            )
+        return self._result(asked, change, planned, outcome, self._ended(identity, entry, change, outcome))
+
+    def _ended(self, identity: str, entry: Entry, change: Change, outcome: Done | _Refused) -> str | None:
+        if isinstance(outcome, _Refused):
+            return self._end(identity, entry, [], outcome.sentence)
+        private = {each.name for each in change.fields if each.is_private}
+        rows = [
+            {key: value for key, value in row.items() if key.removesuffix("_base64") not in private}
+            for row in outcome.found.data
+        ]
+        errors = [_said(failure_of(error, subject)) for subject, error in outcome.failures]
+        return self._end(identity, entry, rows, " ".join(errors) or None)
+
+    def _end(self, identity: str, entry: Entry, rows: object, error: str | None) -> str | None:
+        """Write how a change ended; return a sentence if that failed."""
+        try:
+            self._audit.end(identity, entry, rows, error)
+        except BadAuditLog as problem:
+            return f"{_capital(str(problem))}: it does not say how this change ended."
+        return None
+
+    def _result(
+        self, asked: Asked, change: Change, planned: Planned, outcome: Done | _Refused, unlogged: str | None
+    ) -> Answer:
+        path, query = planned.after
+        links = [Link("Go on", asked.link(path, **query))]
+        head = _head(asked, change, planned)
+        if isinstance(outcome, _Refused):
+            problems = [outcome.sentence, unlogged]
+            sentence = " ".join(each for each in problems if each)
+            return Answer(
+                f"Not done: {planned.does}", outcome.status, {**head, "error": sentence}, sentence, links=links
+            )
+        errors = [_said(failure_of(error, subject)) for subject, error in outcome.failures]
+        sentence = " ".join([*errors, *([] if unlogged is None else [unlogged])])
+        data = {
+            **head,
+            "notes": list(outcome.notes),
+            "result": outcome.found.data,
+            **({"error": sentence} if sentence else {}),
+        }
+        sections = [section("result", "What was done", outcome.found, empty="Nothing was changed.")]
+        verb = "Not wholly done" if errors and outcome.found.data else "Not done" if errors else "Done"
+        return Answer(
+            f"{verb}: {planned.does}",
+            409 if errors else 200,
+            data,
+            sentence or None,
+            sections,
+            notes=_sentences(outcome.notes),
+            links=links,
+        )
+
+
+def _plan(admin: Admin, change: Change, given: Given, now_ms: int) -> Planned:
+    """Plan a change.
+
+    Raises:
+        _Refused: the form or the cluster does not allow it.
+        ClientError: no broker answers.
+    """
+    planned = _tried(lambda: change.plan(admin, given, now_ms), unknown=False)
+    if isinstance(planned, _Refused):
+        raise planned
+    return planned
+
+
+def _tried(ask: Callable[[], R], *, unknown: bool = True) -> R | _Refused:
+    """Return what a function returns, or why it failed.
+
+    Args:
+        unknown: whether a change may have been made when no answer came.
+    """
+    try:
+        return ask()
+    except BadForm as error:
+        return _Refused(f"{_capital(str(error))}.", 400)
+    except Failures as several:
+        return _Refused(" ".join(map(_said, several.failures)), 409)
+    except Failure as failure:
+        return _Refused(_said(failure), 409)
+    except click.UsageError as error:
+        return _Refused(f"{_capital(error.message.rstrip('.'))}.", 400)
+    except ClientError as error:
+        if not unknown:
+            raise
+        return _Refused(f"{sentence_of(error)} It is not known whether the change was made.", 503)
+    except KafkaError as error:
+        return _Refused(_said(failure_of(error)), 409)
+
+
+def _said(failure: Failure) -> str:
+    """Return a failure as a page says it: an option of the command would not help."""
+    is_option = failure.hint is not None and failure.hint.startswith("-")
+    return sentence_of(Failure(failure.message, None if is_option else failure.hint))
+
+
+def _about(asked: Asked, change: Change, visitor: Visitor, given: Given, planned: Planned) -> bytes:
+    basis = planned.preview.found.data if planned.basis is None else planned.basis
+    return hash_of(visitor.secret, asked.cluster.name, change.path, given.texts, [planned.destroys, basis])
+
+
+def _head(asked: Asked, change: Change, planned: Planned) -> dict[str, object]:
+    return {"cluster": asked.cluster.name, "change": change.path, "does": planned.does, "on": planned.on}
+
+
+def _for_address(change: Change, given: Given) -> dict[str, str]:
+    """Return the fields that an address may have, for a form that is filled in again: not what is private, or long."""
+    kept = [each for each in change.fields if not each.is_private and each.kind not in ("hidden", "secret", "lines")]
+    return {each.name: text for each in kept if (text := given.text(each.name))}
+
+
+def _back(asked: Asked, change: Change, texts: Mapping[str, str]) -> Link:
+    query = {}
+    if change.subject is not None:
+        parameter, field = change.subject
+        query = {parameter: texts.get(field) or None}
+    return Link("Back", asked.link(change.page, **query))
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _sentences(notes: Sequence[str]) -> list[str]:
+    return [f"{_capital(each.rstrip('.'))}." for each in notes]
