@@ -63,6 +63,7 @@ TOOLS = {
     "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "features": "org.apache.kafka.tools.FeatureCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "groups": "org.apache.kafka.tools.GroupsCommand",
@@ -237,6 +238,7 @@ class ApacheKafka:
     """One combined broker and controller node in a folder of its own, on a free port unless one is given."""
 
     format_options: tuple[str, ...] = ()
+    jvm_options: tuple[str, ...] = ()
 
     def __init__(
         self, folder: Path | str, port: int = 0, settings: dict[str, str] | None = None, heap: str = "1g"
@@ -286,6 +288,7 @@ class ApacheKafka:
             self.format()
         config = str(self.folder / "server.properties")
         command = java_command("kafka.Kafka", config, heap=self.heap, log4j="server-log4j2.properties")
+        command[1:1] = self.jvm_options
         with open(self.folder / "server.log", "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder)
         deadline = time.monotonic() + timeout

@@ -14,7 +14,7 @@ from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
 from tests.conform.card import secured_results
 from tests.conform.card.programs import program_of
 from tests.conform.card.results import OURS, THEIRS, Card, KeptCells
-from tests.conform.card.security import WAYS, Security, secured_broker
+from tests.conform.card.security import WAYS, SecuredBarnabas, SecuredKafka, Security, secured_broker
 from tests.conform.nodes import Nodes
 
 OUTCOME = pytest.StashKey[pytest.TestReport]()
@@ -56,10 +56,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Security | None:
+def security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Security | None]:
     """What the card's clients connect with, or None for plain text."""
     way = request.config.getoption("--security")
-    return Security(WAYS[way], tmp_path_factory.mktemp("security")) if way else None
+    if not way:
+        yield None
+        return
+    with Security(WAYS[way], tmp_path_factory.mktemp("security")) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +86,8 @@ def both_brokers(
         for one in brokers.values():
             one.start()
             if security is not None:
-                security.admit(one.bootstrap_servers)
+                assert isinstance(one, (SecuredBarnabas, SecuredKafka))
+                security.admit(one)
         yield brokers
     finally:
         for one in brokers.values():
@@ -107,10 +112,9 @@ def card(request: pytest.FixtureRequest) -> Iterator[Card]:
     found.keep()
     if way:
         print("", *found.lines(), sep="\n")
-        secured = secured_results.read()
         day = datetime.now(UTC).date().isoformat()
-        secured |= {(row.client, row.way): row for row in secured_results.of_card(found, way, day)}
-        secured_results.write(secured.values())
+        secured = secured_results.renewed(secured_results.read(), secured_results.of_card(found, way, day))
+        secured_results.write(secured)
         PAGE.write_text(secured_results.with_section(PAGE.read_text(), secured))
     elif nodes > 1:
         print("", *found.lines(), sep="\n")

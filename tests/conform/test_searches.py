@@ -26,5 +26,5 @@ def test_searches_equal_the_log_on_disk(name: str, tmp_path: Path) -> None:
         finally:
             shop.close()
     assert played.exact > 3 * played.changed
-    assert played.found > 5_000
+    assert played.found > 500
     assert min(played.removed, played.empty) > 0

@@ -19,15 +19,15 @@ pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
 PLAYERS = [client for client in CLIENTS if client.name in ("confluent-kafka", "kafka-python")]
 
 
-@pytest.fixture(scope="module", params=["SSL", "SASL_SSL/SCRAM-SHA-512"])
+@pytest.fixture(scope="module", params=["SSL", "SASL_SSL/SCRAM-SHA-512", "SASL_SSL/OAUTHBEARER"])
 def secured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Security, SecuredBarnabas]]:
-    security = Security(WAYS[request.param], tmp_path_factory.mktemp("security"))
-    broker = SecuredBarnabas(tmp_path_factory.mktemp("node") / "barnabas", security, SETTINGS)
-    with broker:
-        security.admit(broker.bootstrap_servers)
-        yield security, broker
+    with Security(WAYS[request.param], tmp_path_factory.mktemp("security")) as security:
+        broker = SecuredBarnabas(tmp_path_factory.mktemp("node") / "barnabas", security, SETTINGS)
+        with broker:
+            security.admit(broker)
+            yield security, broker
 
 
 def play(client: Client, command: list[str], broker: SecuredBarnabas, folder: Path) -> list[object]:
@@ -49,7 +49,7 @@ def play(client: Client, command: list[str], broker: SecuredBarnabas, folder: Pa
 @pytest.mark.parametrize("client", PLAYERS, ids=lambda client: client.name)
 def test_records_pass(client: Client, secured: tuple[Security, SecuredBarnabas], tmp_path: Path) -> None:
     security, broker = secured
-    assert play(client, security.driver(client.with_tls()), broker, tmp_path)
+    assert play(client, security.driver(client.with_tls(), broker.name), broker, tmp_path)
 
 
 def test_a_client_in_plain_text_gets_nowhere(secured: tuple[Security, SecuredBarnabas]) -> None:

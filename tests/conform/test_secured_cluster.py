@@ -150,6 +150,11 @@ def test_a_node_of_another_authority_gets_nowhere(cluster: barnabas.Cluster, tmp
         sender = Sender(cluster)
         sender.send()
         assert read(cluster, 50) == sender.acknowledged
+        reasons = stranger.lines("This node cannot talk to node")
+        assert "at its listener CONTROLLER (127.0.0.1:" in reasons[0]
+        assert "is not trusted" in reasons[0]
+        assert "put its issuer into ssl.truststore.location; a setting of this listener alone begins with" in reasons[0]
+        assert len(reasons) <= 6, "one line for each controller, and how often in a minute"
         assert len(stranger.lines("")) < 100
         assert stranger.process.poll() is None, "it goes on trying"
     finally:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 import barnabas
+from barnabas.cli.export_parquet import count_rows, read_rows
 from barnabas.client.admin import Admin, TopicPartition
 from barnabas.main import command_group
 from tests.console.writing import Given, create, numbered, write
@@ -60,6 +63,27 @@ def test_the_last_line_says_what_is_missing(filled: barnabas.Broker, records_bro
     assert "4 offsets that retention" in " ".join(json.loads(last)["not_read"])
     *_, last = records_browser.get(f"{ADDRESS}csv", params={"topic": "cut-off", "offset": "0"}).text.splitlines()
     assert last.startswith("# Read 10 of 10 offsets")
+
+
+def test_parquet_has_the_rows_of_an_export(
+    filled: barnabas.Broker, records_browser: TestClient, tmp_path: Path
+) -> None:
+    answer = records_browser.get(
+        f"{ADDRESS}parquet", params={"topic": "exported", "order": "oldest", "partitions": "0"}
+    )
+    (tmp_path / "exported.parquet").write_bytes(answer.content)
+    assert count_rows(tmp_path / "exported.parquet") == 700
+    rows = list(read_rows(tmp_path / "exported.parquet", "exported", 0))
+    assert [each.offset for each in rows] == list(range(700))
+    assert (rows[699].key, rows[699].value, rows[699].timestamp_ms) == (b"k4", b'{"n": 699}', 1_700_000_699_000)
+    assert answer.headers["content-disposition"] == 'attachment; filename="exported.parquet"'
+
+
+def test_parquet_says_in_its_metadata_what_is_missing(filled: barnabas.Broker, records_browser: TestClient) -> None:
+    answer = records_browser.get(f"{ADDRESS}parquet", params={"topic": "absent"})
+    with pq.ParquetFile(io.BytesIO(answer.content)) as file:
+        assert b"absent does not exist" in file.metadata.metadata[b"not_read"]
+        assert file.metadata.num_rows == 0
 
 
 def test_what_cannot_be_exported(filled: barnabas.Broker, records_browser: TestClient) -> None:

@@ -253,7 +253,7 @@ class HeldPeers:
         raise AssertionError("no snapshot is asked for")
 
     def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
-        return None
+        return VoterEndpoint("CONTROLLER", "two", 9093) if node_id == 2 else None
 
     def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
         self.learned[node_id] = tuple(endpoints)
@@ -541,22 +541,30 @@ def test_many_elections_are_few_lines(caplog: pytest.LogCaptureFixture) -> None:
     [
         (
             KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not for you."),
-            "Node 2 of the quorum does not let this node in: Not for you. (is this node in its super.users?)",
+            "This node cannot talk to node 2 of the quorum at its listener CONTROLLER (two:9093): Not for you."
+            " (is this node in its super.users?)",
         ),
         (
             KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, "Authentication failed."),
-            "Node 2 of the quorum does not let this node in: Authentication failed.",
+            "This node cannot talk to node 2 of the quorum at its listener CONTROLLER (two:9093): Authentication failed."
+            "; a setting of this listener alone begins with listener.name.controller.",
         ),
         (
-            KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "two:9093 has TLS"),
-            "Node 2 of the quorum does not let this node in: two:9093 has TLS",
+            KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "two:9093 is a listener with TLS: set security.protocol to SSL"),
+            "This node cannot talk to node 2 of the quorum at its listener CONTROLLER (two:9093): two:9093 is a listener with TLS:"
+            " set security.protocol to SSL; a node has the protocol of CONTROLLER in listener.security.protocol.map",
+        ),
+        (
+            KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the certificate of two:9093 is not trusted"),
+            "This node cannot talk to node 2 of the quorum at its listener CONTROLLER (two:9093): the certificate of two:9093 is"
+            " not trusted; a setting of this listener alone begins with listener.name.controller.",
         ),
         (NobodyListens("nobody"), ""),
         (RetriableError(ErrorCode.BROKER_NOT_AVAILABLE, "away"), ""),
     ],
-    ids=["not allowed", "wrong password", "other security", "down", "away"],
+    ids=["not allowed", "wrong password", "other security", "not trusted", "down", "away"],
 )
-def test_the_log_says_that_a_node_is_not_let_in(error: KafkaError, line: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_says_what_keeps_a_node_out(error: KafkaError, line: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING", "barnabas.raft")
     raft, peers, _ = follower_of_two(Tape())
     peers.answer(error)

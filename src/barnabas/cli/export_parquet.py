@@ -65,6 +65,10 @@ class ParquetRows(Writer):
         if self._bytes >= self._group_bytes or len(self._columns[0]) >= _GROUP_ROWS:
             self._write()
 
+    def note(self, name: str, text: str) -> None:
+        """Write a text into the file's metadata, where readers of Parquet find it by its name."""
+        self._writer.add_key_value_metadata({name: text})
+
     def end(self) -> None:
         if self._columns[0]:
             self._write()

@@ -52,6 +52,7 @@ from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.tail import Tail
 from barnabas.protocol.errors import KafkaError
 from barnabas.version import VERSION
+from barnabas.words.requirements import NotInstalled
 from barnabas.words.times import format_time_ms
 
 STATIC = Path(__file__).parent / "static"
@@ -169,10 +170,10 @@ class Console:
 
     def _offered(self, asked: Asked, path: str) -> list[Link]:
         """Return the changes to which a page leads."""
-        offered = [] if self._changing is None else [each for each in CHANGES if each.page == path]
+        offered = [] if self._changing is None else [each for each in CHANGES if path in (each.page, *each.also)]
         found = []
         for each in offered:
-            parameter, field = each.subject or ("", "")
+            parameter, field = each.subject_on(path) or ("", "")
             query = {field: asked.query.get(parameter)} if field else {}
             found.append(Link(each.title, asked.link(f"change/{each.path}", **query)))
         return found
@@ -245,15 +246,16 @@ class Console:
 
     async def _export(self, request: Request) -> Response:
         asked = self._asked(request)
-        format = EXPORT_FORMATS.get(request.path_params["format"])
-        if asked is None or format is None:
+        make = EXPORT_FORMATS.get(request.path_params["format"])
+        if asked is None or make is None:
             return await self._not_found(request, None)
         try:
             query = Query.of(asked.query)
-        except BadQuery as error:
+            writer = make(asked.cluster.decoder)
+        except (BadQuery, NotInstalled) as error:
             return _json({"error": str(error)}, 400)
         name = f"{query.topic}.{request.path_params['format']}"
-        return StreamingResponse(exported(asked, query, format), media_type=format.media_type, headers=attachment(name))
+        return StreamingResponse(exported(asked, query, writer), media_type=writer.media_type, headers=attachment(name))
 
     async def _raw(self, request: Request) -> Response:
         asked = self._asked(request)

@@ -14,6 +14,10 @@ def _reject(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number of JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_reject)
+"""Made a single time: `json.loads` makes another one for each value."""
+
+
 def from_json(data: bytes) -> Any:
     """Return the data of a JSON document.
 
@@ -21,7 +25,7 @@ def from_json(data: bytes) -> Any:
         BadValue: it is none, or nested too deeply.
     """
     try:
-        return json.loads(data.decode(), parse_constant=_reject)
+        return _DECODER.decode(data.decode())
     except UnicodeDecodeError:
         raise BadValue("it is not JSON: it is not UTF-8") from None
     except RecursionError:

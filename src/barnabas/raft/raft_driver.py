@@ -288,21 +288,29 @@ class RaftDriver:
             if not self.closed:
                 is_refused = isinstance(error, NobodyListens)
                 if not is_refused:
-                    self._say_why(message.to, error)
+                    self._say_why(message.to, peers.endpoint_of(message.to), error)
                 self._step(lambda: self.node.failed(message.request, is_refused=is_refused))
             return
         if not self.closed:
             self._step(lambda: self.node.answered(message.to, message.request, answer))
 
-    def _say_why(self, to: int, error: KafkaError) -> None:
-        """Log that a node does not let this one in: no retry helps, and its operator sees no leader and no reason."""
+    def _say_why(self, to: int, endpoint: VoterEndpoint | None, error: KafkaError) -> None:
+        """Log that security keeps this node from another one: no retry helps, and its operator sees no leader and no reason."""
         # Other security settings have this code too, and are no RetriableError.
         does_not_fit = error.code == ErrorCode.BROKER_NOT_AVAILABLE and not isinstance(error, RetriableError)
         if error.code not in _REFUSALS and not does_not_fit:
             return
-        node = f"Node {to}" if to >= 0 else "A bootstrap server"
-        remedy = " (is this node in its super.users?)" if error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else ""
-        line = f"{node} of the quorum does not let this node in: {error.message}{remedy}"
+        node = f"node {to} of the quorum" if to >= 0 else "a bootstrap server of the quorum"
+        where = f" at its listener {endpoint.name} ({endpoint.host}:{endpoint.port})" if endpoint else ""
+        remedy = ""
+        if error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            remedy = " (is this node in its super.users?)"
+        elif endpoint and "security.protocol" in error.message:
+            # The words are those for a client: a node has that setting in the map.
+            remedy = f"; a node has the protocol of {endpoint.name} in listener.security.protocol.map"
+        elif endpoint:
+            remedy = f"; a setting of this listener alone begins with listener.name.{endpoint.name.lower()}."
+        line = f"This node cannot talk to {node}{where}: {error.message}{remedy}"
         self._log(logging.WARNING, f"refusals of node {to}", line, at_most=1)
 
     # Time

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conform.card import toolchains
+from tests.conform.card.security import Way
 from tests.conform.card.stage import CODECS
 
 DRIVERS = Path(__file__).parents[1] / "drivers"
 NO_CONSUMER_PROTOCOL = "speaks the classic group protocol only"
 NO_SHARE_CONSUMER = "has no share consumer"
+NO_OIDC = "has a librdkafka that is built without OIDC, so that it asks no token server"
+NO_TOKENS = "sends no `tokenauth`, so that it cannot log in with a delegation token"
 TRAITS = {
     "null headers": "sends no header without a value",
     "delete offsets": "deletes no offsets of a group",
@@ -27,7 +30,8 @@ TRAITS = {
 @dataclass(frozen=True)
 class Client:
     """One row. `prepare` returns the driver's command without the address; `without` maps a scenario to why it is left out, `traits`
-    are what it leaves out of a scenario. `prepare_with_tls` is its own where a build without TLS is another one."""
+    are what it leaves out of a scenario. `prepare_with_tls` is its own where a build without TLS is another one. `takes_tokens`: it can
+    log in with a delegation token; `no_bearer`: why it cannot with OAUTHBEARER."""
 
     name: str
     language: str
@@ -36,6 +40,14 @@ class Client:
     traits: tuple[str, ...] = ()
     without: Mapping[str, str] = field(default_factory=dict)
     prepare_with_tls: Callable[[], list[str]] | None = None
+    takes_tokens: bool = False
+    no_bearer: str = ""
+
+    def why_not(self, way: Way) -> str:
+        """Return why the library cannot connect in this way; "" if it can."""
+        if way.mechanism == "OAUTHBEARER":
+            return self.no_bearer
+        return NO_TOKENS if way.by_token and not self.takes_tokens else ""
 
     def with_tls(self) -> list[str]:
         """Return the command of a driver that can speak TLS."""
@@ -51,8 +63,8 @@ def java(version: str, *sources: str) -> Callable[[], list[str]]:
 
 
 CLIENTS = (
-    Client("Java 4.4", "Java", java("4.4.0", "Sharing")),
-    Client("Java 3.9", "Java", java("3.9.2"), without={"share group": NO_SHARE_CONSUMER}),
+    Client("Java 4.4", "Java", java("4.4.0", "Sharing"), takes_tokens=True),
+    Client("Java 3.9", "Java", java("3.9.2"), without={"share group": NO_SHARE_CONSUMER}, takes_tokens=True),
     Client(
         "confluent-kafka",
         "Python, librdkafka",
@@ -73,7 +85,7 @@ CLIENTS = (
         traits=("delete offsets", "delete group"),
         without={"consumer group": NO_CONSUMER_PROTOCOL, "share group": NO_SHARE_CONSUMER},
     ),
-    Client("franz-go", "Go", lambda: toolchains.go_driver("franz")),
+    Client("franz-go", "Go", lambda: toolchains.go_driver("franz"), takes_tokens=True),
     Client(
         "sarama",
         "Go",
@@ -99,6 +111,7 @@ CLIENTS = (
         traits=("delete offsets", "config errors"),
         without={"share group": NO_SHARE_CONSUMER},
         prepare_with_tls=lambda: toolchains.rust_driver("rust", "tls"),
+        no_bearer=NO_OIDC,
     ),
     Client(
         "kcat",
@@ -116,5 +129,6 @@ CLIENTS = (
             **dict.fromkeys(("topics", "configs", "deleted records"), "administers nothing"),
             "quota": "does not wait for the broker between records",
         },
+        no_bearer=NO_OIDC,
     ),
 )

@@ -19,6 +19,8 @@ import apache_kafka
 DRIVERS = Path(__file__).parents[1] / "drivers"
 BUILD_SECONDS = 1200
 JACKSON = ("com.fasterxml.jackson.core", "jackson-databind", "2.18.2")
+# Kafka's clients need it for OAUTHBEARER, and leave it to the application.
+TOKENS = ("org.bitbucket.b_c", "jose4j", "0.9.6")
 SILENT = ("org.slf4j", "slf4j-nop", "1.7.36")
 
 
@@ -107,7 +109,7 @@ def java_classes(libraries: Path, *names: str) -> Path:
 
 def java_driver(version: str, *names: str) -> list[str]:
     """The driver on the clients of one release of Apache Kafka."""
-    libraries = java_libraries(("org.apache.kafka", "kafka-clients", version), JACKSON, SILENT)
+    libraries = java_libraries(("org.apache.kafka", "kafka-clients", version), JACKSON, TOKENS, SILENT)
     classes = java_classes(libraries, "JavaDriver", "Producing", "Consuming", "Administering", *names)
     flags = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8")
     return [tool("java"), *flags, "-cp", f"{classes}:{libraries}/*", "JavaDriver"]

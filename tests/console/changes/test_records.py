@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 import barnabas
 from tests.console.conftest import PATIENCE_SECONDS
 from tests.console.forms import Reply, carry_out, change, lines, preview
+from tests.console.reading import html
 
 
 def read(broker: barnabas.Broker, done: Reply) -> Message:
@@ -39,6 +40,8 @@ def test_a_record_with_everything(changed: barnabas.Broker, writer: TestClient, 
     shown = preview(writer, "record-produce", **fields)
     assert shown.rows[0]["status"] == "would be produced"
     assert (shown.rows[0]["key"], "offset" in shown.rows[0]) == ("clé", False)
+    for page, query in (("topic", {"name": "typed"}), ("messages", {"topic": "typed"})):
+        assert 'href="/clusters/local/change/record-produce?topic=typed"' in html(writer, page, **query)
     message = read(changed, carry_out(writer, shown))
     assert (message.key(), message.value()) == ("clé".encode(), b"first\nsecond")
     assert message.headers() == [("source", b"shop"), ("empty", None)]

@@ -16,7 +16,7 @@ EACH = pytest.mark.parametrize("change", CHANGES, ids=[each.path for each in CHA
 
 def test_each_has_an_address_of_its_own_and_a_page_that_leads_to_it() -> None:
     assert len({each.path for each in CHANGES}) == len(CHANGES)
-    assert {each.page for each in CHANGES} <= {each.path for each in PAGES}
+    assert {page for each in CHANGES for page in (each.page, *each.also)} <= {each.path for each in PAGES}
     for each in CHANGES:
         names = [field.name for field in each.fields]
         assert len(names) == len(set(names))

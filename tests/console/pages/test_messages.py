@@ -53,11 +53,19 @@ def test_a_search_and_its_next_page(shop: barnabas.Broker, records_browser: Test
 
 
 def test_the_command_that_reads_the_same(shop: barnabas.Broker, records_browser: TestClient) -> None:
-    found = twin(records_browser, "messages", topic="shop", offset="5:15", partitions="1", order="oldest")
+    query = {
+        "topic": "shop",
+        "offset": "5:25",
+        "partitions": "1",
+        "order": "oldest",
+        "key": "k2",
+        "filter": "value.n > 7",
+    }
+    found = twin(records_browser, "messages", **query)
     words = shlex.split(found["read"]["consume"])[1:]
     done = CliRunner().invoke(command_group(), [*words, "-b", shop.bootstrap_servers], prog_name="barnabas")
     printed = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(printed) == 10
+    assert [each["offset"] for each in printed] == [12, 17, 22]
     assert [{name: each[name] for name in printed[0]} for each in found["messages"]] == printed
 
 

@@ -59,9 +59,10 @@ def test_the_command_is_parsed_and_reads_the_same() -> None:
 
 
 def test_what_the_command_has_no_option_for() -> None:
-    query = Query("t", key="k", since="-1h", filter="true")
-    assert query.filters() == ["key", "since", "filter"]
-    assert Query("t", offset="5:7", partitions=(1,)).filters() == []
+    query = Query("t", key="00", key_encoding="hex", header="h\x1b", since="-1h", filter="true", control=True)
+    assert query.beyond_consume() == ["key", "header", "since", "control"]
+    assert shlex.split(query.consume_line())[4:6] == ["--filter", "true"]
+    assert Query("t", offset="5:7", partitions=(1,), key="k").beyond_consume() == []
 
 
 def test_times_that_do_not_move() -> None:

@@ -59,6 +59,7 @@ class Change(NamedTuple):
 
     Attributes:
         path: under `/clusters/NAME/change/`.
+        also: other pages that lead to it, each with its `subject`.
         page: the path of the page that leads to it.
         subject: the parameter of that page with the name of the thing, and the field that gets it; None if the page is about many.
     """
@@ -69,3 +70,8 @@ class Change(NamedTuple):
     subject: tuple[str, str] | None
     fields: Sequence[Field]
     plan: Plan
+    also: Mapping[str, tuple[str, str]] = {}
+
+    def subject_on(self, page: str) -> tuple[str, str] | None:
+        """Return the `subject` on a page that leads to the change."""
+        return self.subject if page == self.page else self.also.get(page)

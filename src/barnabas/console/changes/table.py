@@ -10,7 +10,15 @@ _OF_GROUP = ("id", "id")
 
 CHANGES = (
     Change("topic-create", "Create a topic", "topics", None, topics.CREATION_FIELDS, topics.creation),
-    Change("record-produce", "Produce a record", "topic", ("name", "topic"), records.FIELDS, records.production),
+    Change(
+        "record-produce",
+        "Produce a record",
+        "topic",
+        ("name", "topic"),
+        records.FIELDS,
+        records.production,
+        also={"messages": ("topic", "topic"), "record": ("topic", "topic")},
+    ),
     Change(
         "topic-settings", "Change settings", "topic", _OF_TOPIC, settings.fields_of("Topic"), settings.topic_settings
     ),

@@ -118,6 +118,7 @@ def _links(asked: Asked, query: Query, outcome: Outcome) -> list[Link]:
         links.append(Link("From the beginning", asked.link("messages", **query.parameters(), **kept)))
     links.append(Link("All as JSON lines", asked.link("messages/export.jsonl", **query.parameters())))
     links.append(Link("All as CSV", asked.link("messages/export.csv", **query.parameters())))
+    links.append(Link("All as Parquet", asked.link("messages/export.parquet", **query.parameters())))
     return links
 
 
@@ -149,8 +150,8 @@ def read_section(asked: Asked, query: Query, outcome: Outcome) -> Section:
     mask = asked.cluster.decoder.masks.of(query.topic)
     if mask is not None:
         notes.append(f"This console masks {', '.join(mask.fields)}; filters see the masked record.")
-    if without := query.filters():
-        notes.append(f"The command reads the same part of the log; it has no option for {listed(without)}.")
+    if without := query.beyond_consume():
+        notes.append(f"The command has no option for {listed(without)}, and prints more.")
     data = {
         **verdict.data(),
         "masked": [] if mask is None else list(mask.fields),

@@ -187,7 +187,7 @@ class Query:
         return self.key.encode("utf-8", "surrogatepass")
 
     def consume_line(self) -> str:
-        """Return the command that reads the same part of the log; it has no option for a filter."""
+        """Return the command that finds the same, but for what `beyond_consume` names."""
         words = ["barnabas", "consume", as_typed(printable(self.topic)), "-e"]
         for each in self.offset.split():
             words += ["-o", shlex.quote(each)]
@@ -195,15 +195,26 @@ class Query:
             words += ["-p", ",".join(map(str, self.partitions))]
         if self.isolation_level != "read_committed":
             words += ["--isolation-level", self.isolation_level]
+        for name, text in self._filters().items():
+            if name not in self.beyond_consume():
+                words += ["--filter", shlex.quote(text)]
         return " ".join([*words, "-f", "json"])
 
-    def filters(self) -> list[str]:
+    def beyond_consume(self) -> list[str]:
         """Return the names of the parameters that `barnabas consume` has no option for."""
-        named = {
-            "key": self.key, "header": self.header, "since": self.since, "until": self.until, "filter": self.filter,
-            "control": self.control,
-        }  # fmt: skip
-        return [name for name, value in named.items() if value]
+        named = {"since": self.since, "until": self.until, "control": self.control}
+        # A control character cannot be typed.
+        filters = [name for name, text in self._filters().items() if not text.isprintable()]
+        if self.key is not None and self.key_encoding:
+            filters = ["key", *(name for name in filters if name != "key")]
+        return [*filters, *(name for name, value in named.items() if value)]
+
+    def _filters(self) -> dict[str, str]:
+        """Return the values of `--filter` for those parameters that are given."""
+        found = {} if self.key is None else {"key": f"key={self.key}"}
+        if self.header:
+            found["header"] = f"header={self.header}"
+        return {**found, "filter": self.filter} if self.filter else found
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -160,6 +160,7 @@ class _Search:
         self._outcome = outcome
         self._filters = filters
         self._decoder = decoder
+        self._is_masked = decoder.masks.of(query.topic) is not None
         self._most_bytes = limits.bytes
         self._clock = clock
         self._deadline_s = clock() + limits.seconds
@@ -206,7 +207,7 @@ class _Search:
             self._queue(scan)
 
     def _masked(self, found: Found) -> Found:
-        if found.batch.is_control:
+        if not self._is_masked or found.batch.is_control:
             return found
         query = self._query
         return found._replace(record=self._decoder.masked(query.topic, found.record, query.key_as, query.value_as))

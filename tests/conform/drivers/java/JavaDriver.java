@@ -23,6 +23,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 
 public final class JavaDriver {
+    private static final String MODULES = "org.apache.kafka.common.security.";
     static final ObjectMapper JSON = new ObjectMapper();
 
     /** A group of commands: null when the command is not one of its own. */
@@ -110,12 +111,26 @@ public final class JavaDriver {
         }
         if (way.hasNonNull("mechanism")) {
             String mechanism = way.get("mechanism").asText();
-            String module = mechanism.equals("PLAIN") ? "plain.PlainLoginModule" : "scram.ScramLoginModule";
             settings.put("sasl.mechanism", mechanism);
+            String login = "username=\"%s\" password=\"%s\"";
+            String module = mechanism.equals("PLAIN") ? "plain.PlainLoginModule" : "scram.ScramLoginModule";
+            if (mechanism.equals("OAUTHBEARER")) {
+                module = "oauthbearer.OAuthBearerLoginModule";
+                login = "clientId=\"%s\" clientSecret=\"%s\"";
+                secureByBearer(settings, way.get("token_url").asText());
+            }
+            if (way.get("is_token").asBoolean()) {
+                login += " tokenauth=\"true\"";
+            }
             settings.put("sasl.jaas.config", String.format(
-                "org.apache.kafka.common.security.%s required username=\"%s\" password=\"%s\";",
-                module, way.get("user").asText(), way.get("password").asText()));
+                MODULES + module + " required " + login + ";", way.get("user").asText(), way.get("password").asText()));
         }
+    }
+
+    private static void secureByBearer(Properties settings, String url) {
+        System.setProperty("org.apache.kafka.sasl.oauthbearer.allowed.urls", url);
+        settings.put("sasl.oauthbearer.token.endpoint.url", url);
+        settings.put("sasl.login.callback.handler.class", MODULES + "oauthbearer.OAuthBearerLoginCallbackHandler");
     }
 
     static byte[] data(JsonNode value) {

@@ -38,7 +38,16 @@ function secured() {
   const ssl = { ca: readFileSync(way.ca) }
   if (way.certificate) Object.assign(ssl, { cert: readFileSync(way.certificate), key: readFileSync(way.key) })
   if (!way.mechanism) return { ssl }
+  if (way.token_url) return { ssl, sasl: { mechanism: 'oauthbearer', oauthBearerProvider: async () => ({ value: await tokenOf(way) }) } }
   return { ssl, sasl: { mechanism: way.mechanism.toLowerCase(), username: way.user, password: way.password } }
+}
+
+/** A token, which the token server gives for the client's id and secret. */
+async function tokenOf(way) {
+  const basic = Buffer.from(`${way.user}:${way.password}`).toString('base64')
+  const body = 'grant_type=client_credentials'
+  const answer = await fetch(way.token_url, { method: 'POST', headers: { Authorization: `Basic ${basic}` }, body })
+  return (await answer.json()).access_token
 }
 
 async function administrator() {

@@ -4,7 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"net/http"
 	"os"
+	"strings"
 )
 
 // Way is how a driver connects, from the file that CARD_SECURITY names.
@@ -13,6 +15,8 @@ type Way struct {
 	Mechanism   string `json:"mechanism"`
 	User        string `json:"user"`
 	Password    string `json:"password"`
+	IsToken     bool   `json:"is_token"`
+	TokenURL    string `json:"token_url"`
 	CA          string `json:"ca"`
 	Certificate string `json:"certificate"`
 	Key         string `json:"key"`
@@ -43,4 +47,23 @@ func (w *Way) TLS() *tls.Config {
 		found.Certificates = []tls.Certificate{pair}
 	}
 	return found
+}
+
+// Token asks the token server for one.
+func (w *Way) Token() (string, error) {
+	request, err := http.NewRequest("POST", w.TokenURL, strings.NewReader("grant_type=client_credentials"))
+	if err != nil {
+		return "", err
+	}
+	request.SetBasicAuth(w.User, w.Password)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	found := struct {
+		Token string `json:"access_token"`
+	}{}
+	err = json.NewDecoder(answer.Body).Decode(&found)
+	return found.Token, err
 }

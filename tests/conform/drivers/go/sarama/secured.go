@@ -28,6 +28,14 @@ func (e *exchange) Done() bool {
 	return e.conversation.Done()
 }
 
+// tokens are those of the token server.
+type tokens struct{ way *loop.Way }
+
+func (t tokens) Token() (*sarama.AccessToken, error) {
+	token, err := t.way.Token()
+	return &sarama.AccessToken{Token: token}, err
+}
+
 // secure sets TLS and the login; nothing where the listener is a plain one.
 func secure(found *sarama.Config) {
 	way := loop.Secured()
@@ -43,6 +51,9 @@ func secure(found *sarama.Config) {
 	found.Net.SASL.Enable = true
 	found.Net.SASL.Mechanism = sarama.SASLMechanism(way.Mechanism)
 	found.Net.SASL.User, found.Net.SASL.Password = way.User, way.Password
+	if way.TokenURL != "" {
+		found.Net.SASL.TokenProvider = tokens{way}
+	}
 	if hash, there := hashes[way.Mechanism]; there {
 		found.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &exchange{hash: hash} }
 	}
