@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from apache_kafka import free_port
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -278,13 +279,6 @@ def test_a_properties_file_and_what_overrides_it(tmp_path: Path) -> None:
         assert len(admin.list_topics("fresh", timeout=PATIENCE_SECONDS).topics["fresh"].partitions) == 5
         assert "no.such is ignored: there is no setting no.such" in node.log_path.read_text()
         assert node.signal(signal.SIGTERM) == 0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.mark.parametrize("formatted", [True, False])
