@@ -57,6 +57,7 @@ def test_the_client_and_the_command_line_are_imported() -> None:
         "ConfigError",
         "InjectedFault",
         "KafkaError",
+        "ObservedRequest",
         "read",
     ]
 

@@ -51,7 +51,7 @@ COMMANDS = {
     "verify": Command("barnabas.cli.verify:verify", "Check that no record is lost or doubled."),
     "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit, compact, vacuum."),
     "schemas": Command("barnabas.cli.schemas:schemas", "Schemas of a registry, in a folder: pull."),
-    "registry": Command("barnabas.cli.registry:registry", "A schema registry, with Confluent's routes."),
+    "registry": Command("barnabas.cli.registry:registry", "A schema registry with Confluent's routes."),
     "cert": Command("barnabas.cli.cert:cert", "Certificates for development."),
     "profile": Command("barnabas.cli.profile:profile", "Named clusters: add, list, use, remove."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
