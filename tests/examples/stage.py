@@ -19,8 +19,10 @@ PATIENCE_SECONDS = 120
 
 # A static member is known again at once; without it the group would wait out the dead member's session, which is longer than a busy
 # machine may keep a living member from its heartbeat.
+# A program that does not end says where it stands, before the test's patience ends.
 CHILD = """
-import os, signal, sys
+import faulthandler, os, signal, sys
+faulthandler.dump_traceback_later({stuck_seconds})
 sys.path.insert(0, {examples!r})
 import {example} as example
 
@@ -62,7 +64,12 @@ class Stage:
 
     def start(self, example: str, body: str) -> subprocess.Popen[bytes]:
         head = CHILD.format(
-            examples=str(EXAMPLES), example=example, book=str(self.book), enough=str(self.enough), group=self.name
+            examples=str(EXAMPLES),
+            example=example,
+            book=str(self.book),
+            enough=str(self.enough),
+            group=self.name,
+            stuck_seconds=PATIENCE_SECONDS - 20,
         )
         return subprocess.Popen([sys.executable, "-c", head + body])
 
