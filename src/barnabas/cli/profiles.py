@@ -193,7 +193,7 @@ def _escape(character: str) -> str:
 
 
 def profile_in_use(name: str | None, environment: Mapping[str, str], address_variable: str) -> Profile | None:
-    """Return the profile that a command without an address uses; None if there is none.
+    """Return the profile that a command without an address uses; None if the user has chosen no profile.
 
     Args:
         name: the value of `--profile`.

@@ -62,7 +62,7 @@ class Given(NamedTuple):
         """Return a whole number.
 
         Raises:
-            BadForm: there is none, or it is too small or too large.
+            BadForm: the field has no number, or the number is too small or too large.
         """
         found = self.number(name, noun, least=least, most=most)
         if found is None:

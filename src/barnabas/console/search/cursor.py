@@ -51,7 +51,7 @@ class Cursor(NamedTuple):
         """Return the cursor of an address.
 
         Raises:
-            BadQuery: it is none.
+            BadQuery: the text is not a cursor.
         """
         try:
             version, topic_id_text, counts, *spans = text.split(".", PARTITIONS_MAX + 3)

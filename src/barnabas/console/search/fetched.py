@@ -97,7 +97,7 @@ class Fetched(NamedTuple):
 def fetch(
     cluster: Cluster, where: TopicPartition, topic_id: bytes, offset: int, below: int, *, decided: bool, most_bytes: int
 ) -> Fetched:
-    """Fetch batches of a partition from an offset on: at least one, or none if there is none below an offset.
+    """Fetch batches of a partition from an offset on: at least one, unless no batch begins in front of `below`.
 
     Args:
         topic_id: of the topic that is meant, so that another one under its name is an error; zeros if it has none.
