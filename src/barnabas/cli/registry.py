@@ -12,7 +12,7 @@ import click
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.listen_address import listen_address, listening
 from barnabas.cli.output import OUTPUTS
-from barnabas.cli.session import Session, bootstrap_option, read_command_config
+from barnabas.cli.session import Session, bootstrap_option, command_config_option, read_command_config
 from barnabas.client.bootstrap import format_address
 from barnabas.client.cluster import Cluster
 from barnabas.http_access import BadTokenFile, is_loopback, read_token
@@ -28,11 +28,7 @@ TIMEOUT_MS = 10_000
 
 @click.command()
 @bootstrap_option
-@click.option(
-    "--command-config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A client's properties file, as for Kafka's tools.",
-)
+@command_config_option
 @click.option(
     "--timeout-ms",
     type=click.IntRange(min=1),

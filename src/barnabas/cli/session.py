@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -170,6 +171,13 @@ bootstrap_option = click.option(
     help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
 )
 """Adds the addresses of the cluster; the command gets them as `bootstrap`, None if they are not given."""
+
+command_config_option = click.option(
+    "--command-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A client's properties file, as for Kafka's tools.",
+)
+"""Adds the file of the client's settings, for a program that serves; the command gets its path, None if it is not given."""
 
 _profile_option = click.option(
     "--profile",

@@ -15,7 +15,7 @@ import click
 from barnabas.cli.failure import Failure
 from barnabas.cli.listen_address import listen_address, listening
 from barnabas.cli.output import OUTPUTS
-from barnabas.cli.session import Session, bootstrap_option, read_command_config
+from barnabas.cli.session import Session, bootstrap_option, command_config_option, read_command_config
 from barnabas.client.admin import Admin
 from barnabas.client.bootstrap import format_address
 from barnabas.console.asked_cluster import AskedCluster
@@ -39,11 +39,7 @@ _PASSWORD_CHARACTERS_MIN = 8
 
 @click.command()
 @bootstrap_option
-@click.option(
-    "--command-config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A client's properties file, as for Kafka's tools.",
-)
+@command_config_option
 @click.option(
     "--timeout-ms", type=click.IntRange(min=1), help=f"How long a page waits for a cluster.  [default: {TIMEOUT_MS}]"
 )
