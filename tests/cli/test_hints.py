@@ -63,6 +63,8 @@ TYPED = {
     "barnabas profile remove {}": "barnabas profile remove --help",
     "barnabas profile use NAME": "barnabas profile use --help",
     "barnabas replay {} {} --to {}": "barnabas replay orders --from start --to orders --help",
+    # It needs a registry.
+    "barnabas schemas list": "barnabas schemas list --help",
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic create {} -b {}": "barnabas topic create another",
     "barnabas topic delete {}": "barnabas topic delete orders",

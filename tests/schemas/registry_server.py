@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _MEDIA = "application/vnd.schemaregistry.v1+json"
-_QUERY = {"normalize", "deleted", "format", "subject", "fetchMaxId"}
+_QUERY = {"normalize", "deleted", "format", "subject", "fetchMaxId", "defaultToGlobal", "verbose", "permanent"}
 _BODY = {"schema", "schemaType", "references", "metadata", "ruleSet"}
 _KINDS = ("AVRO", "JSON", "PROTOBUF")
 

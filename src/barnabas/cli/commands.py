@@ -50,7 +50,7 @@ COMMANDS = {
     "plan": Command("barnabas.cli.plan:plan", "Partitions, brokers, disk of a workload."),
     "verify": Command("barnabas.cli.verify:verify", "Check that no record is lost or doubled."),
     "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit, compact, vacuum."),
-    "schemas": Command("barnabas.cli.schemas:schemas", "Schemas of a registry, in a folder: pull."),
+    "schemas": Command("barnabas.cli.schemas:schemas", "Schemas: list, get, put, check, delete, …"),
     "registry": Command("barnabas.cli.registry:registry", "A schema registry with Confluent's routes."),
     "cert": Command("barnabas.cli.cert:cert", "Certificates for development."),
     "profile": Command("barnabas.cli.profile:profile", "Named clusters: add, list, use, remove."),

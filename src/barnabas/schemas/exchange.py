@@ -64,8 +64,11 @@ class Exchange:
     def __repr__(self) -> str:
         return f"<Exchange urls={','.join(self._settings.urls)}>"
 
-    def ask(self, path: str, body: Any = None) -> Answer:
-        """Send a GET, or a POST if there is a body, and return the answer whose status is below 500.
+    def ask(self, path: str, body: Any = None, *, method: str | None = None) -> Answer:
+        """Send a request, and return the answer whose status is below 500.
+
+        Args:
+            method: None for a GET, or a POST if there is a body.
 
         Raises:
             RegistryNotAvailable: no registry answers any attempt.
@@ -80,7 +83,9 @@ class Exchange:
             reasons: list[str] = []
             for number in range(len(settings.urls)):
                 index = (self._first + number) % len(settings.urls)
-                answer, reason = self._try(settings.urls[index], path, body)
+                answer, reason = self._try(
+                    self._request(settings.urls[index], path, body, method), settings.urls[index]
+                )
                 if answer is not None:
                     self._first = index
                     return answer
@@ -89,10 +94,10 @@ class Exchange:
             f"the schema registry does not answer ({'; '.join(reasons)}): start it, correct its address, or use a folder of schemas"
         )
 
-    def _try(self, url: str, path: str, body: Any) -> tuple[Answer | None, str]:
+    def _try(self, request: urllib.request.Request, url: str) -> tuple[Answer | None, str]:
         """Return the answer, or the reason why the registry gave none."""
         try:
-            with self._opener.open(self._request(url, path, body), timeout=self._settings.timeout_s) as response:
+            with self._opener.open(request, timeout=self._settings.timeout_s) as response:
                 return self._answer(url, response.status, response), ""
         except urllib.error.HTTPError as error:
             with error:
@@ -107,8 +112,9 @@ class Exchange:
         except (OSError, http.client.HTTPException) as error:
             return None, _reason(error)
 
-    def _request(self, url: str, path: str, body: Any) -> urllib.request.Request:
-        request = urllib.request.Request(url + path, headers={"Accept": _ACCEPT, "User-Agent": "barnabas"})
+    def _request(self, url: str, path: str, body: Any, method: str | None) -> urllib.request.Request:
+        headers = {"Accept": _ACCEPT, "User-Agent": "barnabas"}
+        request = urllib.request.Request(url + path, headers=headers, method=method)
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", _CONTENT_TYPE)

@@ -31,7 +31,7 @@ from barnabas.schemas.schema import RegisteredSchema, Schema
 from barnabas.schemas.settings import RegistrySettings
 from barnabas.words.printable import on_one_line
 
-__all__ = ["SchemaRegistry"]
+__all__ = ["SchemaRegistry", "answered", "raise_error"]
 
 _SERIALIZED = "?format=serialized"
 _MISSING = (40401, 40402, 40403)
@@ -137,7 +137,7 @@ class SchemaRegistry:
         path = f"/subjects/{quote(subject, safe='')}"
 
         def ask() -> RegisteredSchema:
-            found = self._answered(self._exchange.ask(path, schema.to_json()), f"the schema in subject {subject}")
+            found = answered(self._exchange.ask(path, schema.to_json()), f"the schema in subject {subject}")
             return self._registered(found)
 
         return self._once(("lookup", subject, schema), ask)
@@ -154,7 +154,7 @@ class SchemaRegistry:
 
         def ask() -> int:
             answer = self._exchange.ask(path, schema.to_json())
-            found = self._answered(answer, f"a new version of subject {subject}")
+            found = answered(answer, f"a new version of subject {subject}")
             self._kept_until.pop(("latest", subject), None)
             self._kept_until.pop(("versions", subject), None)
             return int(self._read(lambda: found["id"]))
@@ -183,7 +183,7 @@ class SchemaRegistry:
         return found  # type: ignore[no-any-return]
 
     def _get(self, path: str, what: str) -> Any:
-        return self._answered(self._exchange.ask(path), what)
+        return answered(self._exchange.ask(path), what)
 
     def _schema(self, path: str, what: str) -> Schema:
         found = self._get(path, what)
@@ -207,13 +207,22 @@ class SchemaRegistry:
         except (KeyError, TypeError, ValueError):
             raise RegistryError(f"{self.name} answers with other fields than a registry's") from None
 
-    def _answered(self, answer: Answer, what: str) -> Any:
-        if 200 <= answer.status < 300 and answer.body is not None:
-            return answer.body
-        fields = answer.body if isinstance(answer.body, dict) else {}
-        raise_error(
-            what, answer, fields.get("error_code"), on_one_line(str(fields.get("message") or ""))[:_LONGEST_MESSAGE]
-        )
+
+def answered(answer: Answer, what: str) -> Any:
+    """Return the JSON of an answer.
+
+    Args:
+        what: was asked for.
+
+    Raises:
+        SchemaError: the answer is an error; the class says which.
+    """
+    if 200 <= answer.status < 300 and answer.body is not None:
+        return answer.body
+    fields = answer.body if isinstance(answer.body, dict) else {}
+    raise_error(
+        what, answer, fields.get("error_code"), on_one_line(str(fields.get("message") or ""))[:_LONGEST_MESSAGE]
+    )
 
 
 def raise_error(what: str, answer: Answer, code: Any, message: str) -> NoReturn:

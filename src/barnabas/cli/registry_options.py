@@ -1,0 +1,112 @@
+"""Where a command finds the schema registry: `-r URL`, and a file of options for credentials and TLS.
+
+The errors of a registry become one line each, with the subject that was probably meant.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import click
+
+from barnabas.cli.failure import Failure, explained
+from barnabas.cli.output import OUTPUTS
+from barnabas.client.properties import read_properties
+from barnabas.schemas.errors import SchemaError, SchemaNotFound
+from barnabas.schemas.settings import RegistrySettings
+from barnabas.schemas.subjects import Subjects
+from barnabas.words.nearest import did_you_mean
+
+_url_option = click.option(
+    "-r", "--registry", metavar="URL,…", help="Addresses of the registry, for example http://localhost:8081."
+)
+_config_option = click.option(
+    "--registry-config",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file of the registry's options, its credentials among them: key=value, a line each.",
+)
+_output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(list(OUTPUTS)),
+    default="table",
+    show_default=True,
+    help="For people or for programs.",
+)
+_wide_option = click.option("--wide", is_flag=True, help="Every column, also if the terminal is too narrow for it.")
+
+
+def registry_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a registry; the command gets them as `settings`, and its errors are one line each."""
+
+    @_url_option
+    @_config_option
+    @functools.wraps(function)
+    def command(registry: str | None, registry_config: str | None, **options: Any) -> None:
+        with explained():
+            with registry_failures():
+                settings = settings_of(registry, registry_config)
+            with registry_failures(Subjects(settings)):
+                function(settings=settings, **options)
+
+    return command
+
+
+def output_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add `--output` and `--wide`; the command gets them as one `output`."""
+
+    @_output_option
+    @_wide_option
+    @functools.wraps(function)
+    def command(output: str, wide: bool, **options: Any) -> None:
+        function(output=OUTPUTS[output](wide=wide), **options)
+
+    return command
+
+
+def settings_of(registry: str | None, registry_config: str | None) -> RegistrySettings:
+    """Return the settings of a registry; an address on the command line counts before that of the file.
+
+    Raises:
+        Failure: the file cannot be read.
+        SchemaError: an option is not valid, or there is no address.
+    """
+    try:
+        options = read_properties(registry_config) if registry_config else {}
+    except ValueError as error:
+        raise Failure(str(error), "write key=value, a line each") from None
+    return RegistrySettings.of(options if registry is None else {**options, "url": registry})
+
+
+@contextmanager
+def registry_failures(subjects: Subjects | None = None) -> Iterator[None]:
+    """Turn a registry's error into a failure.
+
+    Args:
+        subjects: of the registry, to find the subject that was probably meant.
+
+    Raises:
+        Failure: the registry gave an error.
+    """
+    try:
+        yield
+    except SchemaNotFound as error:
+        raise Failure(str(error), None if subjects is None else _nearest(subjects, str(error))) from None
+    except SchemaError as error:
+        raise Failure(str(error)) from None
+
+
+def _nearest(subjects: Subjects, message: str) -> str | None:
+    """Return the subject that a message probably means; None if there is none, or the registry does not list subjects."""
+    _, is_named, rest = message.partition(" subject ")
+    name = rest.partition(" (")[0]
+    if is_named and name:
+        with suppress(SchemaError):
+            existing = subjects.names()
+            if name not in existing:
+                return did_you_mean(name, existing).removeprefix("; ") or "`barnabas schemas list` shows which exist"
+    return None
