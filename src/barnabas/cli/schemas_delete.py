@@ -39,7 +39,7 @@ def delete(
     """Delete a subject with all its versions, or one VERSION. It asks for the subject's name first.
 
     \b
-    barnabas schemas delete orders-value 2 -r http://HOST:8081
+    barnabas schemas delete orders-value 2 --registry http://HOST:8081
     """
     subjects = Subjects(settings)
     if dry_run:

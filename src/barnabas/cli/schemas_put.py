@@ -24,8 +24,8 @@ def put(
     """Register the schema in FILE as the next version of a subject. A schema that the subject has stays as it is.
 
     \b
-    barnabas schemas put orders-value order.avsc -r http://HOST:8081
-    barnabas schemas put orders-value order.proto --reference money.proto=money:1 -r http://HOST:8081
+    barnabas schemas put orders-value order.avsc --registry http://HOST:8081
+    barnabas schemas put orders-value order.proto --reference money.proto=money:1
     """
     schema = schema_in(file, kind, references)
     found = Subjects(settings).put(subject, schema)
