@@ -124,3 +124,9 @@ def test_a_rule_of_several_lines_makes_an_error_of_one() -> None:
         str(caught.value)
         == "ssl.principal.mapping.rules: Invalid rule: RULE:a \\x1b/$1/: the expression has no group for $1"
     )
+
+
+def test_what_re2_quotes_of_a_rule_is_on_the_same_line() -> None:
+    with pytest.raises(SecuritySettingError) as caught:
+        PrincipalMapper("RULE:[a\n\x1b/x/")
+    assert str(caught.value) == r"ssl.principal.mapping.rules: Invalid rule: RULE:[a \x1b/x/: missing ]: [a \x1b"

@@ -233,4 +233,4 @@ def _replacement(rule: str, text: str, groups: int) -> list[str | int]:
 
 
 def _invalid(rule: str, why: str) -> SecuritySettingError:
-    return SecuritySettingError(SETTING, f"Invalid rule: {on_one_line(rule)}: {why}")
+    return SecuritySettingError(SETTING, f"Invalid rule: {on_one_line(rule)}: {on_one_line(why)}")
