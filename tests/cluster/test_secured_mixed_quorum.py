@@ -1,4 +1,5 @@
-"""One barnabas broker beside two brokers and three controllers of Apache Kafka, SASL_SSL everywhere, with an authorizer.
+"""One barnabas broker beside two brokers and three controllers of Apache Kafka, and the other way round: SASL_SSL everywhere, and an
+authorizer.
 
 Each broker leads and follows, dies and returns, and so do the active controllers. Rights and users of either side hold on both.
 Certificates and passwords are exchanged node by node under load, and no record is lost or doubled.
@@ -37,13 +38,16 @@ GUEST = 3
 SETTINGS = {"initial.broker.registration.timeout.ms": "300000"}
 
 
-@pytest.fixture(scope="module")
-def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three controllers and brokers 1 and 2 of Apache Kafka, and broker 3 of barnabas."""
+@pytest.fixture(
+    scope="module", params=[("apache-kafka", "barnabas"), ("barnabas", "apache-kafka")], ids="among-{0[0]}".format
+)
+def mixed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three controllers and brokers 1 and 2 of one kind, and broker 3 of the other."""
+    hosts, guest = request.param
     folder: Path = tmp_path_factory.mktemp("secured-quorum")
     secured = SecuredNodes(folder / "keys", users=("app", *users_of(MANY)), between=SCRAM)
     with way_in.by(secured.client), Cluster(
-        "apache-kafka", folder, has_own_controller=True, controllers=3, others={GUEST: "barnabas"}, settings=SETTINGS, secured=secured
+        hosts, folder, has_own_controller=True, controllers=3, others={GUEST: guest}, settings=SETTINGS, secured=secured
     ) as cluster:  # fmt: skip
         # A consumer of librdkafka looks for the coordinator of its group, even if it only assigns partitions.
         create_acls(cluster, cluster[GUEST], [acl_of_app("reads-", AclOperation.READ, ResourceType.GROUP)])
