@@ -9,6 +9,7 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 
 - `fail`, `drop_response_after_write` and others are faults in the answers to clients (`request_faults`); `heal` and `reset` end them.
 - `requests` returns what clients have asked, for assertions.
+- `virtual_time=True` lets `advance` pass the time that session timeouts and retention wait for (`virtual_loop`).
 - `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
   open connections stay.
 - `registry=True` gives it a schema registry (`registry_thread`), whose schemas end with `reset`.
@@ -57,6 +58,7 @@ from barnabas.embedded.request_faults import OrderedFault, RequestFaults
 from barnabas.embedded.request_log import ObservedRequest, RequestLog
 from barnabas.embedded.secured_clients import SecuredClients, make_security
 from barnabas.embedded.users_and_acls import UsersAndAcls
+from barnabas.embedded.virtual_loop import VirtualLoop
 from barnabas.embedded.with_statement import StartedByWith
 from barnabas.log.disk import OsDisk
 from barnabas.node.node import Node
@@ -94,6 +96,7 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
         acls: in the words of `barnabas acl create`, such as `--allow-principal User:alice --operation read --topic orders`; all
             else is denied to users but `admin`. None if everybody may do everything.
         registry: start a schema registry with it, at `schema_registry_url`; it needs the extra `registry`.
+        virtual_time: `advance` may move the broker's time. The broker then runs on asyncio's loop, which is slower than uvloop's.
 
     `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
     use, belongs to another node, holds other files or cannot be read, if the port is taken, or if the broker is already running.
@@ -111,6 +114,7 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
         users: Mapping[str, str] | None = None,
         acls: Iterable[str] | None = None,
         registry: bool = False,
+        virtual_time: bool = False,
     ) -> None:
         check_system()
         self._security = make_security("barnabas.Broker", security, users, acls)
@@ -128,6 +132,7 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
         self._request_faults: RequestFaults | None = None
         self._faults: dict[int, tuple[InjectedFault, OrderedFault | ClockFault]] = {}
         self._clock = MovedClock(epoch_ms)
+        self._has_virtual_time = virtual_time
         self._fault_numbers = 0
         self._has_registry = registry
         self._registry: RegistryThread | None = None
@@ -211,7 +216,7 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
         try:
             one_budget_per_thread()
             config = self._config(folder)
-            loop = self._loop = new_event_loop()
+            loop = self._loop = VirtualLoop() if self._has_virtual_time else new_event_loop()
             node = Node(config, loop=loop, disk=OsDisk(), now_ms=self._clock.now_ms, random=random.Random())
             self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
             self._thread.start()
@@ -397,6 +402,28 @@ class Broker(SecuredClients, FaultsInAnswers, StartedByWith):
         self._set_faults({**self._faults, number: (injected, ClockFault(seconds))})
         tickets.take()
         return injected
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass for the broker: session timeouts, retention, delays of transactions and groups, and the time of day.
+
+        Clients do not notice. They send no heartbeats in that time, so a member whose session is shorter than this is removed from
+        its group, and a connection that is idle for `connections.max.idle.ms` is closed. Returns when everything that became due
+        has been done; an hour takes one or two seconds.
+
+        Args:
+            seconds: at least 0.
+
+        Raises:
+            RuntimeError: the broker was made without `virtual_time=True`.
+            ValueError: the seconds are negative, or more than a hundred years.
+        """
+        self._running()
+        if not isinstance(loop := self._loop, VirtualLoop):
+            raise RuntimeError("this broker has the machine's time: make it with barnabas.Broker(virtual_time=True)")
+        if seconds < 0:
+            raise ValueError(f"seconds={seconds!r}: time does not go back; move_clock sets the wall clock alone")
+        checked_ahead(seconds)
+        self._call(lambda: loop.advance(seconds, self._clock.advance))
 
     def _remove(self, number: int) -> None:
         if number in self._faults:
