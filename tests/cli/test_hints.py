@@ -65,6 +65,7 @@ TYPED = {
     "barnabas replay {} {} --to {}": "barnabas replay orders --from start --to orders --help",
     # It needs a registry.
     "barnabas schemas list": "barnabas schemas list --help",
+    "barnabas schemas put {} FILE": "barnabas schemas put --help",
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic create {} -b {}": "barnabas topic create another",
     "barnabas topic delete {}": "barnabas topic delete orders",

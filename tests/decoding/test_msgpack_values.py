@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from barnabas.decoding.msgpack_values import from_msgpack
+from barnabas.decoding.msgpack_values import from_msgpack, to_msgpack
 from barnabas.spark.decoding.bad_value import BadValue
 
 
@@ -33,3 +33,11 @@ def test_an_object() -> None:
 def test_what_is_not_msgpack(data: bytes) -> None:
     with pytest.raises(BadValue, match="it is not MessagePack"):
         from_msgpack(data)
+
+
+def test_json_as_msgpack() -> None:
+    assert from_msgpack(to_msgpack(b'{"a": [1, null, "x"]}')) == {"a": [1, None, "x"]}
+    with pytest.raises(BadValue, match="it is not JSON"):
+        to_msgpack(b"{")
+    with pytest.raises(BadValue, match="64 bits"):
+        to_msgpack(b"18446744073709551616")

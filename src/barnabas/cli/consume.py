@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from barnabas.cli.isolation import ISOLATION_LEVELS, isolation_option
 from barnabas.cli.offset_grammar import END, START, Range, parse_offsets
 from barnabas.cli.progress import on_terminal, output_is_a_file, shown
+from barnabas.cli.serdes import Serdes, serdes_of, serdes_options
 from barnabas.cli.session import Session, complete_topics, session_options_of_consume
 from barnabas.cli.spans import partition_counts, spans_of
 from barnabas.cli.wording import as_typed, counted
@@ -94,6 +95,7 @@ Offsets (-o):
     metavar="FILTER",
     help="Only records with key=K, header=NAME[:VALUE], value=PART or partition=N, or CEL: 'value.amount > 100'; repeat.",
 )
+@serdes_options
 @click.option("-e", "--exit", "--exit-at-end", "exit_at_end", is_flag=True, help="Stop at the end of the partitions.")
 @isolation_option
 @click.option("--from-beginning", is_flag=True, hidden=True)
@@ -111,6 +113,9 @@ def consume(
     ack: str | None,
     template: str | None,
     filters: tuple[str, ...],
+    formats: tuple[str, ...],
+    registry: str | None,
+    registry_config: str | None,
     exit_at_end: bool,
     isolation_level: str,
     from_beginning: bool,
@@ -130,7 +135,8 @@ def consume(
     try:
         wanted = parse_offsets(offsets, time.time_ns() // 1_000_000)
         chosen = _numbers(partitions)
-        show = _printer(session, template, names)
+        serdes = serdes_of(formats, registry, registry_config)
+        show = _printer(session, template, names, serdes)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if share is not None:
@@ -166,16 +172,24 @@ def consume(
         # Where records go to a terminal, or through a pipe to one, a line of progress would lie between them.
         ends = exit_at_end or count is not None or wanted.end is not None
         with shown(run.progress(), wanted=ends and output_is_a_file()):
-            _read(run, show, count, exit_at_end, commit=group is not None, filters=filters)
+            _read(run, show, count, exit_at_end, commit=group is not None, filters=filters, serdes=serdes)
 
 
 def _read(
-    run: ConsumerRun, show: Printer, count: int | None, exit_at_end: bool, *, commit: bool, filters: tuple[str, ...]
+    run: ConsumerRun,
+    show: Printer,
+    count: int | None,
+    exit_at_end: bool,
+    *,
+    commit: bool,
+    filters: tuple[str, ...],
+    serdes: Serdes,
 ) -> None:
     if not filters:
         run.read(show, count, exit_at_end, commit=commit)
         return
-    kept = import_module("barnabas.cli.consumed_filter").ConsumedFilter(filters)
+    source = import_module("barnabas.cli.serialized").opened_source(serdes) if serdes else None
+    kept = import_module("barnabas.cli.consumed_filter").ConsumedFilter(filters, source)
     try:
         run.read(show, count, exit_at_end, commit=commit, passing=kept.passing)
     finally:
@@ -183,8 +197,8 @@ def _read(
             click.echo(f"{counted(kept.unjudged, 'record')} could not be filtered: {kept.why}", err=True)
 
 
-def _printer(session: Session, template: str | None, names: list[str]) -> Printer:
-    """Return what prints a batch.
+def _printer(session: Session, template: str | None, names: list[str], serdes: Serdes) -> Printer:
+    """Return the printer of a batch; if it decodes, the command says at its end what it could not decode.
 
     Raises:
         ValueError: the format is not valid.
@@ -195,7 +209,15 @@ def _printer(session: Session, template: str | None, names: list[str]) -> Printe
     is_internal = internal_records.are_decoded(names) and not session.output.is_json
     if template == "decoded" or (template is None and is_internal):
         return internal_records.decoded_lines
-    return record_printer.printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
+    template = ("json" if session.output.is_json else "%v\\n") if template is None else template
+    show = record_printer.printer(template)
+    if not serdes:
+        return show
+    serialized = import_module("barnabas.cli.serialized")
+    decoding = serialized.Decoding(serdes, serialized.opened_source(serdes))
+    click.get_current_context().call_on_close(decoding.report)
+    printing: Printer = decoding.json_lines if template == "json" else decoding.before(show)
+    return printing
 
 
 def _read_share(

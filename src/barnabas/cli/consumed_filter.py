@@ -20,12 +20,16 @@ from barnabas.decoding.decoder import Decoder
 from barnabas.decoding.expression import BadExpression, Expression, Unjudged
 from barnabas.decoding.record_variables import RecordVariables, UndecodedRecord
 from barnabas.retries.record import Record
+from barnabas.schemas.source import SchemaSource
 
 _PLAIN = re.compile(rf"({'|'.join(RECORD_FILTERS)})=(?!=)")
 
 
 class ConsumedFilter:
     """The filters of a command.
+
+    Args:
+        source: the schemas by which expressions see a record; None without a registry.
 
     Raises:
         Failure: an expression cannot be used.
@@ -36,11 +40,11 @@ class ConsumedFilter:
         why: the reason for the first of them.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], source: SchemaSource | None = None) -> None:
         self.unjudged = 0
         self.why = ""
         self._passes = parse_filter(tuple(each for each in texts if _PLAIN.match(each)), RECORD_FILTERS)
-        self._decoder = Decoder()
+        self._decoder = Decoder(source)
         try:
             self._expressions = [Expression(each) for each in texts if not _PLAIN.match(each)]
         except BadExpression as error:

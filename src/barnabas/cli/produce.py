@@ -10,6 +10,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -21,6 +22,7 @@ from barnabas.cli.progress import InputFile, on_terminal, shown
 from barnabas.cli.record_format import unescape
 from barnabas.cli.record_limit import topic_limit
 from barnabas.cli.record_reader import Common, Given, parse_header, reader
+from barnabas.cli.serdes import serdes_of, serdes_options
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.wording import as_typed, were
@@ -57,6 +59,7 @@ _INTERRUPTED = 130
 )
 @click.option("-D", "--delimiter", default="\\n", show_default=True, metavar="TEXT", help="What ends a record.")
 @click.option("-f", "--format", "template", metavar="FORMAT", help="How records look, such as '%k %v\\n', or json.")
+@serdes_options
 @click.option("-Z", "--tombstone", "--null-empty", "tombstone", is_flag=True, help="Empty values are null: deletions.")
 @click.option("-z", "--compression", type=click.Choice(_CODECS), help="Codec of the batches.")
 @click.option(
@@ -88,6 +91,9 @@ def produce(
     key_delimiter: str | None,
     delimiter: str,
     template: str | None,
+    formats: tuple[str, ...],
+    registry: str | None,
+    registry_config: str | None,
     tombstone: bool,
     compression: str | None,
     partitioner: str,
@@ -114,6 +120,7 @@ def produce(
         else:
             read = reader(template, functools.partial(click.echo, err=True))
         given = [parse_header(header) for header in headers]
+        serdes = serdes_of(formats, registry, registry_config)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
@@ -127,18 +134,26 @@ def produce(
     else:
         limit_bytes = _check_topic(session, topic, partition, may_create=allow_auto_topic_creation)
     options = {"acks": acks, "partitioner": partitioner, "compression.type": compression}
+    encoding = None
+    if serdes:
+        serialized = import_module("barnabas.cli.serialized")
+        encoding = serialized.Encoding(serdes, serialized.opened_source(serdes), topic)
     run = ProducerRun(session, topic, extra, options, limit_bytes)
     common = Common(None if key is None else key.encode(), partition, given, tombstone)
     source = sys.stdin.buffer
     typed = sys.stdin.isatty()
     if lines is not None and not typed:
-        _send(run, lambda: run.send_lines(lines.batches(source), lines, common), typed=False)
+        pairs = iter if encoding is None else encoding.pairs
+        _send(run, lambda: run.send_lines(lines.batches(source), lines, common, pairs), typed=False)
         return
     if typed and on_terminal():
         by_line = template is None and delimiter == "\\n"
         where = "" if session.profile is None else f" for profile {printable(session.profile)}"
         click.echo(f"type records{where}{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
-    _send(run, lambda: run.send_all(common.complete(read(source)), typed=typed), typed=typed)
+    records = common.complete(read(source))
+    if encoding is not None:
+        records = encoding.records(records)
+    _send(run, lambda: run.send_all(records, typed=typed), typed=typed)
 
 
 def _send(run: ProducerRun, send: Callable[[], None], *, typed: bool) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import click
@@ -122,8 +122,21 @@ class ProducerRun:
                     break
         self._ended = True
 
-    def send_lines(self, batches: Iterable[list[bytes]], lines: Lines, common: Common) -> None:
-        """Pass lines to the library, by batch, until the input ends or an error occurs."""
+    def send_lines(
+        self,
+        batches: Iterable[list[bytes]],
+        lines: Lines,
+        common: Common,
+        encoded: Callable[[Iterator[Pair]], Iterator[Pair]] = iter,
+    ) -> None:
+        """Pass lines to the library, by batch, until the input ends or an error occurs.
+
+        Args:
+            encoded: encodes values and keys.
+
+        Raises:
+            ValueError: a value or key cannot be encoded.
+        """
         topic = self._topic
         assert topic is not None, "a line names none"
         headers = list(common.headers) or None
@@ -132,7 +145,7 @@ class ProducerRun:
                 return
             self._read_bytes += sum(map(len, batch))
             is_small = max(map(len, batch)) < self._numbered_bytes
-            pairs = common.pairs(lines.pairs(batch))
+            pairs = encoded(common.pairs(lines.pairs(batch)))
             while True:
                 left = self._pass_small(topic, pairs, common.partition, headers) if is_small else next(pairs, None)
                 if left is None:

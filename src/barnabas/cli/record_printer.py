@@ -128,17 +128,22 @@ def json_lines(messages: Sequence[Message]) -> bytes:
 
 
 def _json_object(message: Message) -> str:
+    return json_object_of(message, json_field("key", message.key()), json_field("value", message.value()))
+
+
+def json_object_of(message: Message, key: str, value: str) -> str:
+    """Return a message as an object of JSON, with these fields for its key and its value."""
     headers = ", ".join(
-        [f'{{"key": {_quoted(name)}, {_json_field("value", value)}}}' for name, value in _headers(message)]
+        [f'{{"key": {_quoted(name)}, {json_field("value", value)}}}' for name, value in _headers(message)]
     )
     return (
         f'{{"topic": {_quoted(message.topic())}, "partition": {message.partition()}, "offset": {message.offset()},'
-        f' "timestamp": {_timestamp(message)}, {_json_field("key", message.key())},'
-        f' {_json_field("value", message.value())}, "headers": [{headers}]}}'
+        f' "timestamp": {_timestamp(message)}, {key}, {value}, "headers": [{headers}]}}'
     )
 
 
-def _json_field(name: str, data: bytes | None) -> str:
+def json_field(name: str, data: bytes | None) -> str:
+    """Return bytes as a field of JSON: text, or base64 under another name if they are not UTF-8."""
     if data is None:
         return f'"{name}": null'
     try:

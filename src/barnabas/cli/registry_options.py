@@ -23,12 +23,13 @@ from barnabas.words.nearest import did_you_mean
 _url_option = click.option(
     "-r", "--registry", metavar="URL,…", help="Addresses of the registry, for example http://localhost:8081."
 )
-_config_option = click.option(
+registry_config_option = click.option(
     "--registry-config",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
     help="A file of the registry's options, its credentials among them: key=value, a line each.",
 )
+"""Adds `--registry-config`; the command gets it as `registry_config`, a path or None."""
 _output_option = click.option(
     "-o",
     "--output",
@@ -44,7 +45,7 @@ def registry_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a registry; the command gets them as `settings`, and its errors are one line each."""
 
     @_url_option
-    @_config_option
+    @registry_config_option
     @functools.wraps(function)
     def command(registry: str | None, registry_config: str | None, **options: Any) -> None:
         with explained():
