@@ -6,11 +6,15 @@ import os
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner, Result
 
+import barnabas
 from barnabas.console.password_file import accepts, read_password_file
 from barnabas.main import command_group
 from barnabas.words.requirements import install_command
@@ -86,28 +90,44 @@ def test_the_broker_imports_none_of_it() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_it_starts_and_ends() -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "barnabas",
-        "console",
-        "-b",
-        "127.0.0.1:1",
-        "--listen",
-        "127.0.0.1:0",
-        "--base-path",
-        "/k/",
-    ]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+@contextmanager
+def started(*words: str) -> Iterator[str]:
+    """Start a console; yield its first line, and expect nothing on the standard error."""
+    command = [sys.executable, "-m", "barnabas", "console", "--listen", "127.0.0.1:0", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line.startswith("console of 127.0.0.1:1 on http://127.0.0.1:")
-            with urllib.request.urlopen(f"{line.split()[-1]}clusters/127.0.0.1%3A1/", timeout=60) as answer:
-                assert b"connection refused" in answer.read()
+            yield process.stdout.readline()
         finally:
             process.terminate()
         process.wait(60)
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+def test_it_starts_and_ends() -> None:
+    with started("-b", "127.0.0.1:1", "--base-path", "/k/") as line:
+        assert line.startswith("console of 127.0.0.1:1 on http://127.0.0.1:")
+        with urllib.request.urlopen(f"{line.split()[-1]}clusters/127.0.0.1%3A1/", timeout=60) as answer:
+            assert b"connection refused" in answer.read()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("password", "seen"), [("alice-secret", "orders"), ("another", "Authentication failed")])
+def test_it_logs_in_over_tls(tmp_path: Path, password: str, seen: str) -> None:
+    read = "--allow-principal User:alice --operation describe --topic orders"
+    with barnabas.Broker(security="SASL_SSL", users={"alice": "alice-secret"}, acls=[read]) as broker:
+        for topic in ("orders", "salaries"):
+            broker.create_topic(topic)
+        settings = {
+            name: value.replace("alice-secret", password) for name, value in broker.client_settings("alice").items()
+        }
+        config = tmp_path / "alice.properties"
+        config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        with started("-b", broker.bootstrap_servers, "--command-config", str(config)) as line:
+            path = f"clusters/{quote(broker.bootstrap_servers)}/topics?format=json"
+            with urllib.request.urlopen(f"{line.split()[-1]}{path}", timeout=60) as answer:
+                text = answer.read().decode()
+    assert seen in text
+    assert "salaries" not in text
+    assert "-secret" not in text
