@@ -44,16 +44,21 @@ from barnabas.client.admin import (
     TransactionListing,
 )
 from barnabas.client.configs import ConfigSynonym
+from barnabas.client.delegation_tokens import DelegationToken
 from barnabas.client.group_offsets import ShareOffset
 from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
+from barnabas.client.scram_users import ScramUser
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.ordered_growth import Generation
 from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
 from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
+from barnabas.security.acls import AclBinding, AclFilter, AclOperation, PatternType, Permission
+from barnabas.security.acls import ResourceType as SecuredType
+from barnabas.security.principal import Principal
 from barnabas.spark.source.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
@@ -331,6 +336,26 @@ class MadeUpAdmin:
     def describe_producers(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[ProducerState]]:
         return {each: [ProducerState(73, 2, 7, NOW_MS - 1, 0, 1_284_009)] for each in partitions}
 
+    def list_acls(self, wanted: AclFilter) -> list[AclBinding]:
+        return [each for each in ACLS if wanted.resource_type in (SecuredType.ANY, each.resource_type)]
+
+    delete_acls = list_acls
+
+    def create_acls(self, acls: Sequence[AclBinding]) -> list[None]:
+        return [None for _ in acls]
+
+    def list_users(self) -> list[ScramUser]:
+        return [
+            ScramUser("alice", "SCRAM-SHA-256", 8192),
+            ScramUser("alice", "SCRAM-SHA-512", 4096),
+            ScramUser(HOSTILE, "SCRAM-SHA-512", 16384),
+        ]
+
+    def describe_tokens(self, _: object) -> list[DelegationToken]:
+        alice, job = Principal("User", "alice"), Principal("User", JOB.partition(":")[2])
+        ends = (NOW_MS, NOW_MS + 86_400_000, NOW_MS + 604_800_000)
+        return [DelegationToken("yxkRbfFqSEaVeMsrwbEk7A", bytes(range(64)), alice, job, (job,), *ends)]
+
     def list_cuts(self) -> dict[str, Cut]:
         return CUTS
 
@@ -345,6 +370,20 @@ class MadeUpAdmin:
 
     def current_topic_ids(self, taken: Cut) -> dict[str, str | None]:
         return {name: taken.topic_ids[name] if name in PARTITIONS else None for name in taken.topic_ids}
+
+
+def _acl(kind: SecuredType, name: str, principal: str, host: str, operation: AclOperation) -> AclBinding:
+    pattern = PatternType.PREFIXED if name.endswith(".") else PatternType.LITERAL
+    permission = Permission.DENY if principal == "User:*" else Permission.ALLOW
+    return AclBinding(kind, name, pattern, principal, host, operation, permission)
+
+
+JOB = "User:CN=nightly-job,OU=warehouse,O=example"
+ACLS = [
+    _acl(SecuredType.TOPIC, "orders", "User:alice", "*", AclOperation.READ),
+    _acl(SecuredType.TOPIC, "com.example.warehouse.", JOB, "192.168.10.0/24", AclOperation.WRITE),
+    _acl(SecuredType.GROUP, HOSTILE, "User:*", "*", AclOperation.ALL),
+]
 
 
 def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
