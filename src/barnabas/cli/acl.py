@@ -33,6 +33,7 @@ from barnabas.security.hosts import java_address
 from barnabas.security.principal import Principal, parse_principal
 
 _COLUMNS = ("TYPE", "NAME", "PATTERN", "PRINCIPAL", "HOST", "OPERATION", "PERMISSION")
+_HIDDEN_FIRST = ("HOST", "PATTERN")
 Resource = tuple[ResourceType, str]
 """Its type and its name."""
 
@@ -140,7 +141,7 @@ def list_(session: Session, wanted: AclFilter) -> None:
 
 def listed_acls(admin: Admin, wanted: AclFilter) -> Found:
     """Return the ACLs that a filter selects."""
-    return found_rows(_COLUMNS, _rows(admin.list_acls(wanted)))
+    return found_rows(_COLUMNS, _rows(admin.list_acls(wanted)), hidden_first=_HIDDEN_FIRST)
 
 
 @acl.command()
@@ -195,7 +196,8 @@ def create(
 
 def acl_rows(acls: Sequence[AclBinding], status: str) -> Done:
     """Return ACLs with what was done, or would be."""
-    return Done(found_rows((*_COLUMNS, "STATUS"), [(*row, status) for row in _rows(acls)]))
+    rows = [(*row, status) for row in _rows(acls)]
+    return Done(found_rows((*_COLUMNS, "STATUS"), rows, hidden_first=_HIDDEN_FIRST))
 
 
 def created_acls(admin: Admin, acls: Sequence[AclBinding]) -> Done:
@@ -297,4 +299,5 @@ def explained_acls(
     because = decision.rule.partition("(")[0]
     cells: tuple[str | None, ...] = _rows([decision.acl])[0] if decision.acl is not None else (None,) * len(_COLUMNS)
     answer = "ALLOWED" if decision.is_allowed else "DENIED"
-    return found_rows(("DECISION", "RULE", *_COLUMNS), [(answer, because, *cells)])
+    columns = ("DECISION", "RULE", *_COLUMNS)
+    return found_rows(columns, [(answer, because, *cells)], hidden_first=("TYPE", *_HIDDEN_FIRST))
