@@ -5,9 +5,10 @@ from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import Producer
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.librdkafka import client_settings, connected, library_failure
+from barnabas.cli.librdkafka import client_settings, connected, connection_of, library_failure
 from barnabas.cli.output import TableOutput
 from barnabas.cli.session import Session
+from barnabas.client.admin import Admin
 
 
 def test_settings_of_the_library() -> None:
@@ -29,6 +30,12 @@ def test_settings_of_the_library() -> None:
         "linger.ms": "9",
         "batch.size": "5",
     }
+
+
+def test_the_cluster_of_our_own_client() -> None:
+    settings = client_settings(connection_of(Admin(["b:1", "[::1]:2"], client_id="console")), (), {"acks": "all"})
+    del settings["error_cb"]
+    assert settings == {"bootstrap.servers": "b:1,[::1]:2", "client.id": "console", "log_level": 0, "acks": "all"}
 
 
 def test_losing_the_brokers_is_one_warning(capsys: pytest.CaptureFixture[str]) -> None:

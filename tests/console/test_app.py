@@ -23,6 +23,7 @@ ADDRESSES = [
     "acls?principal=User%3Aalice&host=10.0.0.7&operation=read&resource=topic&name=orders", "messages",
     "messages?topic=orders", "messages?topic=absent",
     "messages?topic=orders&filter=value.n&live=1", "record?topic=orders&partition=0&offset=1", "record?topic=orders&partition=0&offset=99",
+    "dead-letters", "dead-letters?topic=orders",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from barnabas.cli import record_filter
-from barnabas.cli.librdkafka import connected
+from barnabas.cli.librdkafka import LibraryConnection, connected
 from barnabas.cli.sending_once import explained_library
 from barnabas.cli.session import Session
 from barnabas.client.admin import Admin, TopicMetadata, result
@@ -50,7 +50,7 @@ def _topic(found: TopicMetadata) -> DeadLetterTopic:
 
 
 @contextmanager
-def opened(session: Session, admin: Admin) -> Iterator[DeadLetterReader]:
+def opened(session: Session | LibraryConnection, admin: Admin) -> Iterator[DeadLetterReader]:
     """Open a reader of dead letters and always close it.
 
     Raises:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import heapq
 import json
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
 import click
 
 from barnabas.cli.dead_letters import FILTER_HELP, error_name, error_text, find_topics, opened, parse_filter
 from barnabas.cli.dlq_purge import purge
 from barnabas.cli.dlq_redrive import redrive
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table
 from barnabas.cli.record_format import Shown, to_json
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.retries.headers import FailureHeaders
-from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic
+from barnabas.retries.redrive import DeadLetter
 from barnabas.words.printable import printable
 from barnabas.words.times import format_time_ms
 
@@ -49,29 +51,47 @@ def list_(session: Session, topics: tuple[str, ...], more: tuple[str, ...]) -> N
     with session.admin() as admin:
         found = find_topics(admin, [*topics, *more])
         with opened(session, admin) as reader:
-            rows = [_summary(reader, topic) for topic in found]
-    data = [dict(zip(("topic", "records", "not_redriven", "oldest", "errors"), row, strict=True)) for row in rows]
-    shown = [(*row[:4], [f"{error} {count}" for error, count in list(row[4].items())[:_ERRORS_SHOWN]]) for row in rows]
-    session.output.show(data, Table(_LIST_COLUMNS, shown, hidden_first=("OLDEST", "RECORDS"), below=("ERRORS",)))
+            summaries = [summary_of(each.name, reader.read(each, reader.redriven(each))) for each in found]
+    session.output.show_found(listed_topics(summaries))
 
 
-def _summary(reader: DeadLetterReader, topic: DeadLetterTopic) -> tuple[str, int, int, str | None, dict[str, int]]:
+class Summary(NamedTuple):
+    """The dead letters of a topic, counted.
+
+    Attributes:
+        oldest: a time; None if no record has one.
+        errors: how many each error has, the most frequent first.
+    """
+
+    topic: str
+    records: int
+    not_redriven: int
+    oldest: str | None
+    errors: dict[str, int]
+
+
+def summary_of(topic: str, dead_letters: Iterable[DeadLetter]) -> Summary:
+    """Count dead letters."""
     records = left = 0
-    oldest_ms: int | None = None
+    times: list[int] = []
     errors: Counter[str] = Counter()
-    for each in reader.read(topic, reader.redriven(topic)):
+    for each in dead_letters:
         records += 1
         left += not each.is_redriven
         errors[error_name(each.failure)] += 1
         if each.record.timestamp_ms >= 0:
-            oldest_ms = min(each.record.timestamp_ms, each.record.timestamp_ms if oldest_ms is None else oldest_ms)
-    return (
-        topic.name,
-        records,
-        left,
-        None if oldest_ms is None else format_time_ms(oldest_ms),
-        dict(errors.most_common()),
-    )
+            times = [min([each.record.timestamp_ms, *times])]
+    return Summary(topic, records, left, format_time_ms(times[0]) if times else None, dict(errors.most_common()))
+
+
+def listed_topics(summaries: Sequence[Summary]) -> Found:
+    """Return what the command prints of topics of dead letters."""
+    shown = [
+        (*each[:4], [f"{error} {count}" for error, count in list(each.errors.items())[:_ERRORS_SHOWN]])
+        for each in summaries
+    ]
+    table = Table(_LIST_COLUMNS, shown, hidden_first=("OLDEST", "RECORDS"), below=("ERRORS",))
+    return Found([each._asdict() for each in summaries], [table])
 
 
 @dlq.command()
@@ -90,12 +110,22 @@ def show(session: Session, topic: str, filters: tuple[str, ...], limit: int) -> 
         (found,) = find_topics(admin, [topic])
         with opened(session, admin) as reader:
             dead_letters = reader.read(found, reader.redriven(found))
-            wanted = heapq.nsmallest(limit, filter(chosen, dead_letters), key=_age)
-    rows = [_row(each) for each in wanted]
-    table = Table(_SHOW_COLUMNS, rows, hidden_first=_SHOW_HIDDEN_FIRST, below=("ERROR",))
-    session.output.show([_object(each) for each in wanted], table)
+            wanted = oldest(filter(chosen, dead_letters), limit)
+    session.output.show_found(shown_letters(wanted))
     if wanted and all(each.failure == FailureHeaders() for each in wanted):
         click.echo(f"these records have no dead-letter headers: {printable(topic)} may be an ordinary topic", err=True)
+
+
+def oldest(dead_letters: Iterable[DeadLetter], count: int) -> list[DeadLetter]:
+    """Return the oldest dead letters, the oldest first."""
+    return heapq.nsmallest(count, dead_letters, key=_age)
+
+
+def shown_letters(dead_letters: Sequence[DeadLetter]) -> Found:
+    """Return what the command prints of dead letters."""
+    rows = [_row(each) for each in dead_letters]
+    table = Table(_SHOW_COLUMNS, rows, hidden_first=_SHOW_HIDDEN_FIRST, below=("ERROR",))
+    return Found([_object(each) for each in dead_letters], [table])
 
 
 def _age(each: DeadLetter) -> tuple[int, int, int]:

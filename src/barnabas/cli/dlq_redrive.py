@@ -11,7 +11,10 @@ from barnabas.cli.dead_letters import (
     opened,
     parse_filter,
 )
+from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, Missing
+from barnabas.cli.librdkafka import LibraryConnection
+from barnabas.cli.output import found_rows
 from barnabas.cli.sending_once import create_state_topic, explained_library, transactional_producer
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin
@@ -41,25 +44,45 @@ def redrive(
     """
     chosen = parse_filter(filters)
     with session.admin() as admin:
-        (found,) = find_topics(admin, [topic])
-        targets = {each.name: len(each.partitions) for each in admin.list_topics(internal=True)}
-        if to is not None and to not in targets:
-            raise _no_topic(to)
-        try:
-            sent = _sent(session, admin, found, targets, chosen, limit, to, dry_run)
-        except NoTarget as error:
-            if error.topic is not None:
-                raise _no_topic(error.topic) from None
-            raise Failure(
-                f"dead letter {error.dead_letter.place} does not say where it came from", "name a topic with --to"
-            ) from None
+        done = redriven_letters(session, admin, topic, chosen, limit, to, dry_run=dry_run)
+    session.output.show_found(done.found)
+
+
+def redriven_letters(
+    session: Session | LibraryConnection,
+    admin: Admin,
+    name: str,
+    chosen: Chosen,
+    limit: int | None,
+    to: str | None,
+    *,
+    dry_run: bool,
+) -> Done:
+    """Send the dead letters of a topic back, or only count them.
+
+    Raises:
+        Failure: a dead letter has no topic to go to, or the library failed; the next redrive continues.
+        KafkaError: the topic does not exist, or no broker answers.
+    """
+    (found,) = find_topics(admin, [name])
+    targets = {each.name: len(each.partitions) for each in admin.list_topics(internal=True)}
+    if to is not None and to not in targets:
+        raise _no_topic(to)
+    try:
+        sent = _sent(session, admin, found, targets, chosen, limit, to, dry_run)
+    except NoTarget as error:
+        if error.topic is not None:
+            raise _no_topic(error.topic) from None
+        raise Failure(
+            f"dead letter {error.dead_letter.place} does not say where it came from", "name a topic with --to"
+        ) from None
     status = "would be sent" if dry_run else "sent"
-    rows = [(topic, target, count, status) for target, count in sorted(sent.items())]
-    session.output.table(("TOPIC", "TO", "RECORDS", "STATUS"), rows, hidden_first=("TOPIC",))
+    rows = [(name, target, count, status) for target, count in sorted(sent.items())]
+    return Done(found_rows(("TOPIC", "TO", "RECORDS", "STATUS"), rows, hidden_first=("TOPIC",)))
 
 
 def _sent(
-    session: Session,
+    session: Session | LibraryConnection,
     admin: Admin,
     topic: DeadLetterTopic,
     targets: dict[str, int],

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Set
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -19,9 +19,11 @@ from barnabas.cli.client_settings import client_settings as known_settings
 from barnabas.cli.client_settings import is_librdkafkas
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs
+from barnabas.client.admin import Admin
+from barnabas.client.bootstrap import format_address
 from barnabas.client.librdkafka_security import librdkafka_security
 from barnabas.protocol.errors import ErrorCode, error_for
-from barnabas.security.client_security import PROTOCOL
+from barnabas.security.client_security import PROTOCOL, ClientSecurity
 from barnabas.security.setting_error import SecuritySettingError
 from barnabas.words.nearest import did_you_mean
 from barnabas.words.printable import printable
@@ -70,7 +72,30 @@ _WORDS = {
 _Client = TypeVar("_Client")
 
 
-def client_settings(session: Session, extra: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+class LibraryConnection(NamedTuple):
+    """A cluster for the library, where there is no session of a command.
+
+    Attributes:
+        bootstrap: addresses, joined by commas.
+        properties: further settings of the library.
+    """
+
+    bootstrap: str
+    client_id: str
+    security: ClientSecurity | None
+    properties: dict[str, str]
+
+
+def connection_of(admin: Admin) -> LibraryConnection:
+    """Return the cluster of our own client for the library, with the same login."""
+    cluster = admin.cluster
+    bootstrap = ",".join(format_address(host, port) for host, port in cluster.bootstrap)
+    return LibraryConnection(bootstrap, cluster.client_id, cluster.security, {})
+
+
+def client_settings(
+    session: Session | LibraryConnection, extra: tuple[str, ...], options: dict[str, Any]
+) -> dict[str, Any]:
     """Return the merged settings of a producer or consumer.
 
     Raises:
@@ -104,7 +129,7 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
     return settings
 
 
-def _security(session: Session) -> dict[str, Any]:
+def _security(session: Session | LibraryConnection) -> dict[str, Any]:
     try:
         return librdkafka_security(session.security)
     except SecuritySettingError as error:
@@ -125,7 +150,10 @@ class _Warnings:
 
 
 def connected(
-    kind: Callable[[dict[str, Any]], _Client], session: Session, extra: tuple[str, ...], options: dict[str, Any]
+    kind: Callable[[dict[str, Any]], _Client],
+    session: Session | LibraryConnection,
+    extra: tuple[str, ...],
+    options: dict[str, Any],
 ) -> _Client:
     """Return a producer or consumer with the merged settings.
 

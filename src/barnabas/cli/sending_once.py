@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from confluent_kafka import KafkaException, Producer
 
-from barnabas.cli.librdkafka import connected, library_failure
+from barnabas.cli.librdkafka import LibraryConnection, connected, library_failure
 from barnabas.cli.session import Session
 from barnabas.client.admin import Admin, NewTopic
 
@@ -25,7 +25,7 @@ def explained_library(subject: str) -> Iterator[None]:
         raise library_failure(error.args[0], subject) from None
 
 
-def transactional_producer(session: Session, transactional_id: str) -> Producer:
+def transactional_producer(session: Session | LibraryConnection, transactional_id: str) -> Producer:
     """Return the producer of a redrive or a replay."""
     settings = {"transactional.id": transactional_id, "partitioner": "murmur2_random"}
     producer: Producer = connected(Producer, session, (), {**settings, "message.max.bytes": 1_000_000_000})

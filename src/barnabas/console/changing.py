@@ -143,14 +143,17 @@ class Changing:
         if not self._tokens.is_valid(visitor.secret, texts.get(TOKEN, "")):
             return self.form(asked, change, visitor, _FORGED, 403)
         given = Given({each.name: texts[each.name] for each in change.fields if each.name in texts})
+        ask = asked.cluster.search if change.reads_records else asked.cluster.ask
         try:
+            if change.refuse is not None:
+                change.refuse(asked.cluster.decoder.masks, given)
             if PREVIEW in texts:
-                return await asked.cluster.ask(
-                    lambda admin: self._carried_out(admin, asked, change, visitor, given, texts)
-                )
-            return await asked.cluster.ask(
+                return await ask(lambda admin: self._carried_out(admin, asked, change, visitor, given, texts))
+            return await ask(
                 lambda admin: self._preview(asked, change, visitor, given, _plan(admin, change, given, asked.now_ms))
             )
+        except BadForm as error:
+            return self._form(asked, change, visitor, given.texts, f"{_capital(str(error))}.", 400)
         except _Refused as refused:
             return self._form(asked, change, visitor, given.texts, refused.sentence, refused.status)
         except ClientError as error:

@@ -15,6 +15,7 @@ from barnabas.cli.done import Done
 from barnabas.client.admin import Admin
 from barnabas.console.changes.given import Given
 from barnabas.console.page import Field
+from barnabas.decoding.masks import Masks
 
 
 class Planned(NamedTuple):
@@ -54,6 +55,14 @@ Raises:
 """
 
 
+Refuse = Callable[[Masks, Given], None]
+"""Looks whether a form would tell what the console masks.
+
+Raises:
+    BadForm: it would.
+"""
+
+
 class Change(NamedTuple):
     """A change that the console offers.
 
@@ -61,6 +70,8 @@ class Change(NamedTuple):
         path: under `/clusters/NAME/change/`.
         also: other pages that lead to it, each with its `subject`.
         page: the path of the page that leads to it.
+        refuse: is asked before the plan; None if nothing that is masked comes into it.
+        reads_records: it takes as long as a search.
         subject: the parameter of that page with the name of the thing, and the field that gets it; None if the page is about many.
     """
 
@@ -71,6 +82,8 @@ class Change(NamedTuple):
     fields: Sequence[Field]
     plan: Plan
     also: Mapping[str, tuple[str, str]] = {}
+    refuse: Refuse | None = None
+    reads_records: bool = False
 
     def subject_on(self, page: str) -> tuple[str, str] | None:
         """Return the `subject` on a page that leads to the change."""

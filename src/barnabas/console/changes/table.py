@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from barnabas.console.changes import acls, groups, quotas, records, settings, topics, transactions, trimming, users
+from barnabas.console.changes import (
+    acls,
+    dead_letters,
+    groups,
+    quotas,
+    records,
+    settings,
+    topics,
+    transactions,
+    trimming,
+    users,
+)
 from barnabas.console.changes.change import Change
 
 _OF_TOPIC = ("name", "name")
@@ -58,6 +69,16 @@ CHANGES = (
         None,
         transactions.HANGING_FIELDS,
         transactions.hanging_abort,
+    ),
+    Change(
+        "dead-letter-redrive",
+        "Redrive dead letters",
+        "dead-letters",
+        ("topic", "topic"),
+        dead_letters.FIELDS,
+        dead_letters.redrive,
+        refuse=dead_letters.refuse_telling,
+        reads_records=True,
     ),
     Change(
         "broker-settings",

@@ -13,6 +13,7 @@ from barnabas.console.asked import Asked
 from barnabas.console.page import Page
 from barnabas.console.pages.acls import acls
 from barnabas.console.pages.cluster import cluster
+from barnabas.console.pages.dead_letters import dead_letters
 from barnabas.console.pages.group import group
 from barnabas.console.pages.groups import groups
 from barnabas.console.pages.messages import messages
@@ -47,6 +48,7 @@ PAGES = (
     PageOfCluster("groups", "Groups", groups),
     PageOfCluster("group", None, group),
     PageOfCluster("transactions", "Transactions", transactions),
+    PageOfCluster("dead-letters", "Dead letters", dead_letters),
     PageOfCluster("cluster", "Cluster", cluster),
     PageOfCluster("quotas", "Quotas", quotas),
     PageOfCluster("users", "Users", users),
