@@ -9,9 +9,11 @@ import pytest
 
 import barnabas
 from barnabas.client.cluster import Cluster
+from barnabas.protocol.errors import ErrorCode, error_for
+from barnabas.protocol.primitives import Uuid
 from barnabas.registry.following import Following, NotInTime
 from barnabas.registry.schemas_log import SchemasLog
-from barnabas.registry.stored_records import StoredVersion, version_record
+from barnabas.registry.stored_records import StoredRecord, StoredVersion, version_record
 from barnabas.schemas.schema import Schema
 
 PATIENCE_SECONDS = 60
@@ -35,6 +37,56 @@ def test_it_reaches_what_another_one_appends(broker: barnabas.Broker) -> None:
             await following.reach(last + 1, PATIENCE_SECONDS)
             assert [each.version for each in following.state.versions("s")] == [500]
             await following.stop()
+
+    asyncio.run(follow())
+
+
+def test_another_topic_that_is_as_long(broker: barnabas.Broker) -> None:
+    """The leader rejects no offset: the id of the topic tells."""
+
+    class AnotherTopic(SchemasLog):
+        asked = 0
+
+        def topic_id(self) -> Uuid:
+            self.asked += 1
+            return super().topic_id() if self.asked > 1 else Uuid(b"0123456789abcdef")
+
+        def poll(self, offset: int, max_wait_ms: int) -> tuple[list[StoredRecord], int]:
+            if self.asked == 1:
+                raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return super().poll(offset, max_wait_ms)
+
+    async def follow() -> None:
+        log = AnotherTopic(Cluster(broker.bootstrap_servers), "_as-long")
+        log.open()
+        end = log.claim(7, "me") + 1
+        following = Following(log)
+        following.begin_again(end)
+        following.start()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while following.state.max_id != 7:
+                await asyncio.sleep(0.01)
+        await following.reach(end, PATIENCE_SECONDS)
+        await following.stop()
+
+    asyncio.run(follow())
+
+
+def test_a_held_state_stays(broker: barnabas.Broker) -> None:
+    async def follow() -> None:
+        log, writer = (SchemasLog(Cluster(broker.bootstrap_servers), "_held") for _ in range(2))
+        writer.open()
+        following = Following(log)
+        with closing(writer), following.held() as state:
+            following.start()
+            end = writer.claim(7, "me") + 1
+            with pytest.raises(NotInTime):
+                await following.reach(end, 0.05)
+            state.max_id = 8
+            following.go_on(end)
+        await following.reach(end, PATIENCE_SECONDS)
+        assert following.state.max_id == 8
+        await following.stop()
 
     asyncio.run(follow())
 

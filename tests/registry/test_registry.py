@@ -9,9 +9,14 @@ import pytest
 
 import barnabas
 from barnabas.client.cluster import Cluster
+from barnabas.client.outcome import result
+from barnabas.client.topics import delete_topics
+from barnabas.registry.deleting import delete_subject
+from barnabas.registry.levels import CompatibilityLevel, Mode
 from barnabas.registry.problems import Problem
 from barnabas.registry.registering import Registration, register
 from barnabas.registry.registry import Registry
+from barnabas.registry.settings import change_config, change_mode
 from barnabas.registry.state import RegistryState
 from barnabas.registry.stored_records import StoredVersion
 from barnabas.registry.writing import Decision
@@ -56,6 +61,54 @@ def test_two_registries_write_at_one_time(broker: barnabas.Broker) -> None:
         assert later.state.max_id == 16
         for registry in (*registries, later):
             await registry.stop()
+
+    asyncio.run(write())
+
+
+@pytest.mark.slow
+def test_a_deleted_topic_is_made_again(broker: barnabas.Broker) -> None:
+    """Ids, deleted versions, levels and modes are as before; another registry follows."""
+
+    def registry() -> Registry:
+        return Registry(lambda: Cluster(broker.bootstrap_servers), "_lost")
+
+    async def write() -> None:
+        first, second = registry(), registry()
+        await first.start()
+        await second.start()
+        for subject in ("A", "B", "C"):
+            await add(first, subject)
+
+        async def change(state: RegistryState) -> Decision[None]:
+            level = change_config(state, "A", {"compatibility": "NONE"})
+            mode = change_mode(state, "B", "IMPORT", force=True)
+            gone = [*delete_subject(state, "C", permanent=False).records]
+            return Decision(None, [*level.records, *mode.records, *gone])
+
+        await first.write(change)
+        assert await id_of(second, "B") == 2
+        for _ in range(2):
+            with Cluster(broker.bootstrap_servers) as cluster:
+                result(delete_topics(cluster, ["_lost"])["_lost"])
+            assert await id_of(first, "A") == await id_of(second, "A") == 1
+            name = f"D{first.state.max_id}"
+            assert (await add(first, name)).schema_id == first.state.max_id
+            assert await id_of(second, name) == first.state.max_id
+        third = registry()
+        await third.start()
+        await second.read(seen)
+        for each in (first, second, third):
+            state = each.state
+            assert (state.max_id, state.subjects(), state.subjects(deleted=True)) == (
+                5,
+                ["A", "B", "D3", "D4"],
+                ["A", "B", "C", "D3", "D4"],
+            )
+            assert (state.level("A"), state.mode("B")) == (CompatibilityLevel.NONE, Mode.IMPORT)
+            await each.stop()
+
+    async def seen(state: RegistryState) -> int:
+        return state.version("D4", 1).schema_id
 
     asyncio.run(write())
 

@@ -8,7 +8,8 @@ import pytest
 
 import barnabas
 from barnabas.client.cluster import Cluster
-from barnabas.client.topics import NewTopic, create_topics
+from barnabas.client.topics import NewTopic, create_topics, delete_topics
+from barnabas.protocol.errors import KafkaError
 from barnabas.registry.schemas_log import BadSchemasTopic, ClaimLost, SchemasLog
 from barnabas.registry.stored_records import noop_record
 
@@ -36,6 +37,18 @@ def test_the_last_claim_counts(logs: list[SchemasLog]) -> None:
     assert second.poll(4, 0) == (records[4:], 5)
     assert (first.bounds(), second.end()) == ((0, 5), 5)
     assert first.claim(7, "first") == 5
+
+
+def test_a_topic_that_is_made_again_has_another_id(logs: list[SchemasLog], broker: barnabas.Broker) -> None:
+    first, second = logs
+    before = first.topic_id()
+    assert second.topic_id() == before
+    with Cluster(broker.bootstrap_servers) as cluster:
+        delete_topics(cluster, ["_test_a_topic_that_is_made_again_has_another_id"])
+    with pytest.raises(KafkaError, match="does not exist"):
+        first.topic_id()
+    second.open()
+    assert first.topic_id() != before
 
 
 def test_a_topic_that_loses_records(broker: barnabas.Broker) -> None:

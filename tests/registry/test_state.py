@@ -105,3 +105,26 @@ def test_records_of_others_are_skipped() -> None:
         (b'{"keytype":"CONTEXT","tenant":"default","context":".","magic":0}', b"{}"),
     )
     assert (state.subjects(deleted=True), state.configs, state.modes, state.max_id) == ([], {}, {}, 0)
+
+
+def test_its_records_make_it_again() -> None:
+    referring = stored("b", 1, 3, '"X"', Reference("X", "a", 1))
+    state = state_of(
+        stored("a", 1, 1),
+        stored("a", 2, 2, '"long"'),
+        referring,
+        stored("gone", 1, 4),
+        delete_subject_record("gone", 1),
+        config_record(None, {"compatibilityLevel": "FULL"}),
+        config_record("a", {"normalize": True}),
+        mode_record("b", "READONLY"),
+        noop_record(9, "me"),
+    )
+    again = state_of(noop_record(state.max_id, "another"), *state.records())
+    assert again.max_id == 9
+    assert again.subjects() == ["a", "b"]
+    for subject in state.subjects(deleted=True):
+        assert again.versions(subject, deleted=True) == state.versions(subject, deleted=True)
+    assert (again.configs, again.modes) == (state.configs, state.modes)
+    assert [each.subject for each in again.referring_to("a", 1)] == ["b"]
+    assert again.records() == state.records()

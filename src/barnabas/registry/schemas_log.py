@@ -35,6 +35,7 @@ from barnabas.client.patience import insist
 from barnabas.client.producer_transactions import ProducerIdentity, init_producer_id
 from barnabas.client.topics import create_if_absent, describe_topics, replicated
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
 from barnabas.records.record import check_records
 from barnabas.records.record_batch import SEQUENCE_MASK, iter_batches
@@ -118,6 +119,15 @@ class SchemasLog:
                 f"topic {topic} has cleanup.policy={policy.get(_CLEANUP)}, and a registry would lose schemas: "
                 f"barnabas topic alter {topic} --set cleanup.policy=compact"
             )
+
+    def topic_id(self) -> Uuid:
+        """Return the id of the topic, which a topic of the same name that is made later does not have.
+
+        Raises:
+            KafkaError: UNKNOWN_TOPIC_OR_PARTITION if it does not exist, or no broker answers.
+        """
+        topic = self._partition.topic
+        return result(describe_topics(self._cluster, [topic])[topic]).topic_id
 
     def bounds(self) -> tuple[int, int]:
         """Return the offsets of the first record and behind the last one.

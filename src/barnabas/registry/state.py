@@ -16,7 +16,14 @@ from typing import Any, TypeVar
 
 from barnabas.registry.levels import CompatibilityLevel, Mode
 from barnabas.registry.problems import Problem, subject_not_found, version_not_found
-from barnabas.registry.stored_records import StoredVersion, parsed
+from barnabas.registry.stored_records import (
+    StoredRecord,
+    StoredVersion,
+    config_record,
+    mode_record,
+    parsed,
+    version_record,
+)
 from barnabas.schemas.schema import Schema
 
 __all__ = ["LATEST", "RegistryState"]
@@ -113,6 +120,16 @@ class RegistryState:
         """Return the mode that counts for a subject."""
         of_all = self.modes.get(None, Mode.READWRITE)
         return of_all if of_all is Mode.READONLY_OVERRIDE else self.modes.get(subject, of_all)
+
+    def records(self) -> list[StoredRecord]:
+        """Return records that make this state in an empty topic, behind a NOOP record with `max_id`; the smallest id comes first."""
+        versions = [each for found in self._subjects.values() for each in found.values()]
+        versions.sort(key=lambda each: (each.schema_id, each.subject, each.version))
+        return [
+            *(config_record(subject, config) for subject, config in self.configs.items()),
+            *map(version_record, versions),
+            *(mode_record(subject, mode.value) for subject, mode in self.modes.items()),
+        ]
 
     # Replaying
     def replay(self, key: bytes | memoryview | None, value: bytes | memoryview | None) -> None:

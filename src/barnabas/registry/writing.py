@@ -2,15 +2,20 @@
 
 A decision gets a state to which no other registry can add meanwhile: this registry has the claim, and has read up to the end. If another
 one takes the claim between the decision and the append, the append is rejected, and the decision is made again on the new state.
+
+**A topic that somebody deleted** is made again by the next write, with everything that this registry knows, before the write adds its own
+records: no schema and no id is lost. If another registry was faster, the topic has its records, and this one follows them. A registry
+that is killed between the first and the last of these records, and is the only one, has stored a part of them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, NamedTuple, TypeVar
 
@@ -25,10 +30,13 @@ __all__ = ["Decision", "Writing"]
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 CLAIM_AGE_S = 6 * 3600
 """A claim is taken again after so long: brokers forget an idle one after a day."""
 _ATTEMPTS = 20
 _PAUSE_S = 0.05
+_BATCH_BYTES = 256 << 10
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
@@ -122,6 +130,11 @@ class Writing:
             except ClaimLost:
                 self._claimed_at = None
                 continue
+            except KafkaError as error:
+                if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or attempt:
+                    raise
+                await self._make_topic_again()
+                continue
             await self._following.reach(offset + 1, self._timeout_s)
             return decision.answer
         raise Problem(500, 50002, "other registries write to the same topic at this moment; try again")
@@ -136,5 +149,43 @@ class Writing:
         self._claimed_at = self._clock()
         await self._following.reach(offset + 1, self._timeout_s)
 
+    async def _make_topic_again(self) -> None:
+        """Make the topic, and store everything that is known there, unless another registry has done so.
+
+        Raises:
+            KafkaError: the cluster does not store it.
+            ClaimLost: another registry has taken the claim.
+        """
+        self._claimed_at = None
+        with self._following.held() as state:
+            await self._in_thread(self._log.open)
+            offset = await self._in_thread(self._log.claim, state.max_id, self._name)
+            if offset > 0:
+                return
+            records = state.records()
+            logger.warning(
+                "The topic of schemas was deleted: the registry made it again, and stores %d records", len(records)
+            )
+            for batch in _batches(records):
+                offset = await self._in_thread(self._log.append, batch)
+            state.claim = self._name
+            self._claimed_at = self._clock()
+            self._following.go_on(offset + 1)
+
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+
+def _batches(records: Sequence[StoredRecord]) -> Iterator[list[StoredRecord]]:
+    """Yield records in pieces that any topic takes, if it took each of them."""
+    batch: list[StoredRecord] = []
+    size = 0
+    for record in records:
+        length = len(record[0]) + len(record[1] or b"")
+        if batch and size + length > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += length
+    if batch:
+        yield batch
