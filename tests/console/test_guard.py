@@ -35,6 +35,11 @@ def test_every_response_has_the_headers(browser: TestClient, path: str) -> None:
     assert found["cache-control"] == ("max-age=3600" if "static" in path else "no-store")
 
 
+def test_a_browser_names_the_console_as_the_origin_of_its_forms() -> None:
+    """Under `no-referrer` it sends `Origin: null`, as the Fetch standard says, and the guard would refuse each form."""
+    assert HEADERS["referrer-policy"] == "same-origin"
+
+
 def test_another_name_is_not_answered(browser: TestClient, guarded: TestClient) -> None:
     for host, status in (("evil.example", 403), ("localhost:8080", 303), ("127.0.0.1:8080", 303)):
         assert browser.get("/", headers={"host": host}).status_code == status

@@ -4,11 +4,12 @@
 |---|---|
 | `Content-Security-Policy` | script and style that are not files of the console; frames around it; forms to elsewhere |
 | `X-Content-Type-Options: nosniff` | a value that is taken for a script |
-| `Referrer-Policy: no-referrer` | names of topics in the logs of other sites |
+| `Referrer-Policy: same-origin` | names of topics in the logs of other sites |
 | `Cache-Control: no-store` | pages that stay in a shared cache after a log-out |
 
 A request that changes something (POST) must come from a page of the console itself: its `Origin` is compared with its `Host`, and the
-cookie is `SameSite=Strict`. A form that changes a cluster has a token, too (`form_tokens`).
+cookie is `SameSite=Strict`. A form that changes a cluster has a token, too (`form_tokens`). Under the policy `no-referrer` a browser
+would send its own forms with `Origin: null`.
 
 Sources: RFC 9110 section 7.2, CSP level 3, the Fetch standard.
 """
@@ -36,7 +37,7 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }

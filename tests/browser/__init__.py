@@ -1,0 +1,1 @@
+"""`make browser`: the console, judged in a real browser."""
