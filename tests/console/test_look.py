@@ -7,7 +7,17 @@ from barnabas.cli.output import Found
 from barnabas.client.admin import Admin
 from barnabas.client.errors import BrokerNotAvailable
 from barnabas.console.group_lags import GroupLag
-from barnabas.console.look import Look, TopicTotals, largest_topics, latest_groups, look, rate_of, rates_found
+from barnabas.console.look import (
+    Look,
+    TopicTotals,
+    growth_rate,
+    largest_topics,
+    latest_groups,
+    look,
+    rate_of,
+    rates_found,
+    records_rate,
+)
 from barnabas.protocol.errors import ErrorCode, error_for
 
 EMPTY = Found([], [])
@@ -28,6 +38,13 @@ def test_rates() -> None:
     found = rates_found(NOW, BEFORE)
     assert isinstance(found, Found)
     assert found.data == {"topics": 4, "partitions": 5, "size_bytes": 15, "records_per_sec": 10.0, "window_s": 4}
+
+
+def test_rates_of_the_cluster() -> None:
+    assert (records_rate(NOW, BEFORE), records_rate(NOW, None)) == (10.0, None)
+    grown = NOW._replace(topics={"a": TopicTotals(1, 0, 45), "b": TopicTotals(1, 0, 1), "e": TopicTotals(1, 0, 99)})
+    # b shrank, and e is new: how much of it came since the look before is not known.
+    assert (growth_rate(grown, BEFORE), growth_rate(grown, None), growth_rate(grown, grown)) == (10.0, None, None)
 
 
 def test_the_largest_and_the_latest() -> None:

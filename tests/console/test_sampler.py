@@ -48,6 +48,10 @@ def test_an_old_look_is_replaced_and_kept_for_rates(broker: barnabas.Broker) -> 
         now[0] += 6
         second, before = await sampler.latest()
         assert (before is first, second.at_s) == (True, 106.0)
+        # Pages that reload make lines, too; a page an hour later begins another.
+        now[0] += 20
+        await sampler.latest()
+        assert [each.begins for each in sampler.history.total_lag()] == [True, False, True]
         cluster.close()
 
     asyncio.run(watch())

@@ -112,13 +112,34 @@ def rate_of(topic: str, now: Look, before: Look | None) -> float | None:
     return round(max(0, new.end - old.end) / seconds, 3)
 
 
+def records_rate(now: Look, before: Look | None) -> float | None:
+    """Return the records a second that all topics got between two looks; None if that is not known."""
+    if isinstance(now.topics, Exception):
+        return None
+    known = [each for each in (rate_of(name, now, before) for name in now.topics) if each is not None]
+    return round(sum(known), 3) if known else None
+
+
+def growth_rate(now: Look, before: Look | None) -> float | None:
+    """Return the bytes a second by which the leaders' logs grew between two looks; None if that is not known.
+
+    A topic whose logs shrank, because old segments were deleted or compacted, is not counted.
+    """
+    if before is None or isinstance(now.topics, Exception) or isinstance(before.topics, Exception):
+        return None
+    seconds = now.at_s - before.at_s
+    if seconds <= 0:
+        return None
+    old = before.topics
+    grown = (each.size_bytes - old[name].size_bytes for name, each in now.topics.items() if name in old)
+    return round(sum(each for each in grown if each > 0) / seconds, 3)
+
+
 def rates_found(now: Look, before: Look | None) -> Found | KafkaError | Failure:
     """Return how much the cluster stores, and how many records it gets."""
     if isinstance(now.topics, KafkaError | Failure):
         return now.topics
-    rates = [rate_of(name, now, before) for name in now.topics]
-    known = [each for each in rates if each is not None]
-    rate = round(sum(known), 3) if known else None
+    rate = records_rate(now, before)
     size = sum(each.size_bytes for each in now.topics.values())
     seconds = None if before is None else round(now.at_s - before.at_s, 1)
     data = {
@@ -169,5 +190,9 @@ def latest_groups(now: Look) -> Found | KafkaError | Failure:
     """Return the groups that are farthest behind."""
     if isinstance(now.groups, KafkaError | Failure):
         return now.groups
-    behind = sorted(now.groups.values(), key=lambda each: (-each.total_lag, each.group))[:MOST]
-    return found_rows(("GROUP", "STATE", "TYPE", "MEMBERS", "TOTAL-LAG"), behind)
+    return found_rows(("GROUP", "STATE", "TYPE", "MEMBERS", "TOTAL-LAG"), farthest_behind(now.groups))
+
+
+def farthest_behind(groups: Mapping[str, GroupLag]) -> list[GroupLag]:
+    """Return the groups with the largest lag, the largest first."""
+    return sorted(groups.values(), key=lambda each: (-each.total_lag, each.group))[:MOST]

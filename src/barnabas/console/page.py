@@ -15,6 +15,7 @@ from barnabas.cli.output import Found, Table, text
 from barnabas.client.admin import Admin
 from barnabas.client.errors import ClientError
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.chart import Chart
 from barnabas.protocol.errors import KafkaError
 
 CELL_CHARACTERS_MAX = 65_536
@@ -71,6 +72,7 @@ class Section(NamedTuple):
         command: a line to type that does the same.
         written: text in the form in which it was written, lines and all.
         links: below everything else.
+        chart: a picture, with its points as a table that is folded away.
     """
 
     key: str
@@ -83,6 +85,7 @@ class Section(NamedTuple):
     command: str | None = None
     written: str | None = None
     links: Sequence[Link] = ()
+    chart: Chart | None = None
 
 
 class Field(NamedTuple):

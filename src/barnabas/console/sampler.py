@@ -1,6 +1,7 @@
 """Looks at a cluster, one after the other, as long as somebody watches: one for all viewers, none without.
 
-The pause after a look is ten times as long as the look took, so that a large cluster is not asked without end.
+The pause after a look is ten times as long as the look took, so that a large cluster is not asked without end. Figures of the looks stay
+for an hour, for charts.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import time
 from collections.abc import AsyncGenerator, Callable
 
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.history import History
 from barnabas.console.look import Look, look
 
 INTERVAL_S = 5.0
 _PAUSE_FOR_EACH_SECOND = 10
+_PAUSES_APART = 3
+"""Looks farther apart than so many pauses do not belong to one line of a chart; a page that reloads looks every other time."""
 
 
 class Sampler:
@@ -32,12 +36,14 @@ class Sampler:
         time_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.viewers = 0
+        self.history = History()
         self._cluster = cluster
         self._interval_s = interval_s
         self._clock = clock
         self._time_ms = time_ms
         self._last: Look | None = None
         self._before: Look | None = None
+        self._pause_s = interval_s
         self._one_at_a_time = asyncio.Lock()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -91,14 +97,15 @@ class Sampler:
 
     async def _go_on(self) -> None:
         while True:
-            began_s = self._clock()
             async with self._one_at_a_time:
                 await self._look()
-            await asyncio.sleep(max(self._interval_s, _PAUSE_FOR_EACH_SECOND * (self._clock() - began_s)))
+            await asyncio.sleep(self._pause_s)
 
     async def _look(self) -> None:
         at_s, time_ms = self._clock(), self._time_ms()
         found = await self._cluster.ask(lambda admin: look(admin, at_s, time_ms))
+        self._pause_s = max(self._interval_s, _PAUSE_FOR_EACH_SECOND * (self._clock() - at_s))
+        self.history.add(found, self._last, _PAUSES_APART * self._pause_s)
         if self._last is not None and self._last.silence is None:
             self._before = self._last
         self._last = found

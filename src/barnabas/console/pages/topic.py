@@ -8,6 +8,7 @@ from barnabas.cli.output import Found, found_rows
 from barnabas.cli.topic import listed_topics, topic_partitions, topic_summaries
 from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicMetadata, result
 from barnabas.console.asked import Asked
+from barnabas.console.chart_sections import chart_section
 from barnabas.console.page import Link, Page, asked_section, failed_section
 from barnabas.console.pages.topics import RATE_WINDOW_MS
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -43,6 +44,9 @@ async def topic(asked: Asked) -> Page:
         asked_section(asked.cluster, "configs", "Settings", lambda admin: _settings(admin, name)),
     )
     records = Link("Its records", asked.link("messages", topic=name))
+    points = asked.sampler.history.topic_rate(name)
+    if any(each.value is not None for each in points):
+        others.insert(1, chart_section("records_per_sec", "Records a second", points, "records a second"))
     return Page(f"Topic {name}", [first._replace(links=[records]), *others])
 
 

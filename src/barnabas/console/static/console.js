@@ -1,4 +1,4 @@
-// Local time beside UTC. Without JavaScript the pages have UTC alone.
+// Local time beside UTC; what is unfolded stays so when its section is replaced. Without JavaScript the pages have UTC alone.
 (function () {
   "use strict";
   function addLocalTimes(root) {
@@ -13,6 +13,16 @@
       time.after(beside);
     });
   }
+  const unfolded = new Set();
+  document.addEventListener("toggle", function (event) {
+    if (event.target.id) unfolded[event.target.open ? "add" : "delete"](event.target.id);
+  }, true);
+  function unfold() {
+    unfolded.forEach(function (id) {
+      const details = document.getElementById(id);
+      if (details) details.open = true;
+    });
+  }
   addLocalTimes(document);
-  document.addEventListener("htmx:afterSettle", function () { addLocalTimes(document); });
+  document.addEventListener("htmx:afterSettle", function () { addLocalTimes(document); unfold(); });
 })();
