@@ -133,6 +133,18 @@ def go_driver(name: str) -> list[str]:
 
 
 @cache
+def registry_go() -> list[str]:
+    """The program on franz-go's client of a schema registry, a module of its own."""
+    folder = DRIVERS / "registry_go"
+    sources = [folder / name for name in ("go.mod", "go.sum", "main.go")]
+
+    def build(target: Path) -> None:
+        run(tool("go"), "build", "-o", str(target / "registry-go"), ".", cwd=folder)
+
+    return [str(built("registry-go", sources, build) / "registry-go")]
+
+
+@cache
 def node_driver(name: str) -> list[str]:
     """A driver for Node.js, with the packages that its lock file names."""
     folder = DRIVERS / name
