@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -278,17 +278,14 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
     The group's coordinator remembers them since it became the coordinator; Apache Kafka does not.
     """
     with session.admin() as admin:
-        found = rebalances_of(admin, name, last, moves=moves)
+        found = found_rebalances(last_rebalances(admin, name, last), moves=moves)
     if not found.data:
         click.echo(f"group {printable(name)} has not rebalanced since this broker became its coordinator", err=True)
     session.output.show_found(found)
 
 
-def rebalances_of(admin: Admin, name: str, last: int, *, moves: bool = True) -> Found:
+def last_rebalances(admin: Admin, name: str, last: int) -> list[GroupRebalance]:
     """Return the last rebalances of a group, the newest last.
-
-    Args:
-        moves: with a table of the partitions that moved.
 
     Raises:
         Failure: the group does not exist, or its coordinator does not remember rebalances.
@@ -296,7 +293,15 @@ def rebalances_of(admin: Admin, name: str, last: int, *, moves: bool = True) -> 
     outcome = admin.group_rebalances([name])[name]
     if isinstance(outcome, KafkaError):
         raise failure_of(outcome, f"group {name}")
-    shown = outcome[-last:]
+    return outcome[-last:]
+
+
+def found_rebalances(shown: Sequence[GroupRebalance], *, moves: bool = True) -> Found:
+    """Return rebalances as tables.
+
+    Args:
+        moves: with a table of the partitions that moved.
+    """
     tables = []
     if shown:
         rows = [_rebalance_row(each) for each in shown]

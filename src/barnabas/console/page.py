@@ -16,6 +16,7 @@ from barnabas.client.admin import Admin
 from barnabas.client.errors import ClientError
 from barnabas.console.asked_cluster import AskedCluster
 from barnabas.console.chart import Chart
+from barnabas.console.rebalance_timeline import Timeline
 from barnabas.protocol.errors import KafkaError
 
 CELL_CHARACTERS_MAX = 65_536
@@ -73,6 +74,7 @@ class Section(NamedTuple):
         written: text in the form in which it was written, lines and all.
         links: below everything else.
         chart: a picture, with its points as a table that is folded away.
+        timeline: a picture of rebalances, whose facts are in the tables.
     """
 
     key: str
@@ -86,6 +88,7 @@ class Section(NamedTuple):
     written: str | None = None
     links: Sequence[Link] = ()
     chart: Chart | None = None
+    timeline: Timeline | None = None
 
 
 class Field(NamedTuple):

@@ -26,3 +26,11 @@ def test_a_group_that_is_missing(browser: TestClient) -> None:
     for group_id in ("absent", "..", "a/b"):
         assert browser.get("/clusters/local/group", params={"id": group_id}).status_code == 404
     assert "Group absent does not exist" in html(browser, "group", id="absent")
+
+
+def test_rebalances_are_drawn(browser: TestClient) -> None:
+    page = html(browser, "group", id=HOSTILE)
+    assert 'aria-label="Rebalances, a picture"' in page
+    assert "1 rebalance from " in page
+    assert "+2</text>" in page
+    assert "<script>alert" not in page

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from barnabas.cli.group import described_group, rebalances_of
+from barnabas.cli.failure import Failure
+from barnabas.cli.group import described_group, found_rebalances, last_rebalances
 from barnabas.cli.output import Found
 from barnabas.client.admin import Admin, GroupDescription, result
 from barnabas.console.asked import Asked
-from barnabas.console.page import Page, Section, asked_section, failed_section, section
+from barnabas.console.page import Page, Section, failed_section, section
+from barnabas.console.rebalance_timeline import rebalance_timeline
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _REBALANCES = 20
@@ -21,15 +23,7 @@ async def group(asked: Asked) -> Page:
     group_id = asked.query.get("id", "")
     described, rebalances = await asyncio.gather(
         _described(asked, group_id),
-        asked_section(
-            asked.cluster,
-            "rebalances",
-            "Rebalances",
-            lambda admin: rebalances_of(admin, group_id, _REBALANCES),
-            captions=("The last rebalances, and why", "Partitions that moved"),
-            empty="The group has not rebalanced since this broker became its coordinator.",
-            subject=f"group {group_id}",
-        ),
+        _rebalances(asked, group_id),
     )
     if isinstance(described, KafkaError):
         failed = failed_section("group", "Summary", described, f"group {group_id}")
@@ -48,3 +42,18 @@ async def _described(asked: Asked, group_id: str) -> Section | KafkaError:
         return error
     captions = ["Held back" if "WAITS" in each.columns else _CAPTIONS[each.columns[0]] for each in found.tables]
     return section("group", "Members and lag", found, links={"TOPIC": asked.topic_link}, captions=captions)
+
+
+async def _rebalances(asked: Asked, group_id: str) -> Section:
+    try:
+        shown = await asked.cluster.ask(lambda admin: last_rebalances(admin, group_id, _REBALANCES))
+    except (KafkaError, Failure) as error:
+        return failed_section("rebalances", "Rebalances", error, f"group {group_id}")
+    found = section(
+        "rebalances",
+        "Rebalances",
+        found_rebalances(shown),
+        captions=("The last rebalances, and why", "Partitions that moved"),
+        empty="The group has not rebalanced since this broker became its coordinator.",
+    )
+    return found._replace(timeline=rebalance_timeline(shown))
