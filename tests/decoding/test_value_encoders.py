@@ -25,8 +25,21 @@ KNOWN = KnownSchemas(
         4: Schema('{"type": "integer"}', "JSON"),
         5: Schema('{"type": "teapot"}', "JSON"),
         6: Schema(json.dumps(QTY), "JSON"),
+        7: Schema('"string"'),
+        8: Schema('["null", "string"]'),
+        9: Schema('{"type": "string", "maxLength": 4}', "JSON"),
     },
-    {"a": {1: 1}, "p": {1: 2}, "j": {1: 3}, "qty": {1: 4}, "wrong": {1: 5}, "alone": {1: 6}},
+    {
+        "a": {1: 1},
+        "p": {1: 2},
+        "j": {1: 3},
+        "qty": {1: 4},
+        "wrong": {1: 5},
+        "alone": {1: 6},
+        "s": {1: 7},
+        "n": {1: 8},
+        "js": {1: 9},
+    },
 )
 
 
@@ -59,6 +72,15 @@ def test_there_and_back(kind: str, subject: str, text: str, begins: bytes) -> No
 def test_why_not(kind: str, subject: str, text: str, why: str) -> None:
     with pytest.raises(BadValue, match=why):
         framed_encoder(KNOWN, kind, subject)(text.encode())
+
+
+@pytest.mark.parametrize(("kind", "subject"), [("AVRO", "s"), ("AVRO", "n"), ("JSON", "js")])
+def test_text_without_quotes(kind: str, subject: str) -> None:
+    encode, framed = framed_encoder(KNOWN, kind, subject), FramedValues(KNOWN)
+    found = [framed.decode(encode(text))[1] for text in (b"k1", b'"k2"', b"12", "\u00e9".encode())]
+    assert found == ["k1", "k2", "12", "\u00e9"]
+    with pytest.raises(BadValue, match="it is not text in UTF-8"):
+        encode(b"\xff")
 
 
 def test_subjects_that_cannot_be_used() -> None:

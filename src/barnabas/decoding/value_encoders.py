@@ -1,6 +1,7 @@
 """Values from JSON, as `framed_values` decodes them: behind the id of a schema.
 
-A schema is the latest of a subject, as it is when the encoder is made. A message of Protobuf is the first one of its file.
+A schema is the latest of a subject, as it is when the encoder is made. A message of Protobuf is the first one of its file. If a schema
+takes a string, text that is not JSON of the schema is that string: keys are seldom written in quotes.
 """
 
 from __future__ import annotations
@@ -65,13 +66,29 @@ def _parsed(text: bytes) -> Any:
         raise BadValue("it is not JSON") from None
 
 
+def _text(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise BadValue("it is not text in UTF-8") from None
+
+
 def _avro(source: SchemaSource, schema: Schema, what: str, prefix: bytes) -> Encoder:
     parsed = parsed_avro(avro_schema_of(source, schema), what)
+
+    branches = parsed.schema if isinstance(parsed.schema, list) else [parsed.schema]
+    takes_text = any(each == "string" or each == {"type": "string"} for each in branches)
 
     def encode(text: bytes) -> bytes:
         out = io.BytesIO()
         out.write(prefix)
-        written(parsed.schema, avro_of_json(parsed.schema, parsed.names, _parsed(text)), out)
+        try:
+            value = avro_of_json(parsed.schema, parsed.names, _parsed(text))
+        except BadValue:
+            if not takes_text:
+                raise
+            value = _text(text)
+        written(parsed.schema, value, out)
         return out.getvalue()
 
     return encode
@@ -90,9 +107,18 @@ def _json(source: SchemaSource, schema: Schema, what: str, prefix: bytes) -> Enc
     ]
     registry: Any = referencing.Registry().with_resources(needed)
     checked = kind(definition, registry=registry)
+    takes_text = isinstance(definition, dict) and definition.get("type") == "string"
 
     def encode(text: bytes) -> bytes:
-        value = _parsed(text)
+        try:
+            value = _parsed(text)
+        except BadValue:
+            if not takes_text:
+                raise
+            value = None
+        if takes_text and not isinstance(value, str):
+            value = _text(text)
+            text = json.dumps(value, ensure_ascii=False).encode()
         try:
             wrong = next(checked.iter_errors(value), None)
         except referencing.exceptions.Unresolvable as missing:
