@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import click
 
+from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, Failures, failure_of
-from barnabas.cli.output import Table
+from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_brokers, session_options
 from barnabas.cli.wording import counted, listed
@@ -61,21 +62,7 @@ def drain(session: Session, node: int, at_once: int, dry_run: bool) -> None:
     barnabas cluster drain 3 --dry-run
     """
     with session.admin() as admin:
-        view = _view(admin)
-        held = {at: each for at, each in view.partitions.items() if node in each.replicas}
-        if node not in view.racks and not held:
-            brokers = ", ".join(map(str, sorted(view.racks)))
-            raise Failure(f"broker {node} is not part of the cluster now", f"its brokers are: {brokers}")
-        lost = {at: each for at, each in held.items() if each.leader < 0}
-        try:
-            plan = placement.drain(view.replicas(without=lost), node, view.serving, view.racks)
-        except TooFewBrokers as error:
-            others = len(set(view.serving) - {node})
-            raise Failure(
-                f"broker {node} cannot be drained: {error.partition} has {counted(error.replicas, 'replica')},"
-                f" and {counted(others, 'other broker')} can take them",
-                "start another broker first",
-            ) from None
+        view, plan, lost = _drain_plan(admin, node)
         failures = _carry_out(session, admin, view, plan, elect=False, at_once=at_once, dry_run=dry_run)
     failures += _of_lost(lost)
     if failures:
@@ -94,13 +81,71 @@ def rebalance(session: Session, at_once: int, dry_run: bool) -> None:
     barnabas cluster rebalance --dry-run
     """
     with session.admin() as admin:
-        view = _view(admin)
-        # Nobody can copy the records of a partition without a leader.
-        lost = [at for at, each in view.partitions.items() if each.leader < 0]
-        plan = placement.rebalance(view.replicas(without=lost), view.serving, view.racks)
+        view, plan = _rebalance_plan(admin)
         failures = _carry_out(session, admin, view, plan, elect=True, at_once=at_once, dry_run=dry_run)
     if failures:
         raise Failures(failures)
+
+
+def drain_preview(admin: Admin, node: int) -> Done:
+    """Return what draining a broker would move, as a dry run prints it.
+
+    Raises:
+        Failure: the broker cannot be drained now.
+        KafkaError: no broker answers.
+    """
+    view, plan, lost = _drain_plan(admin, node)
+    found = _found(view, plan, _elected(view, plan, elect=False), {}, dry_run=True)
+    return Done(found, notes=[each.format_message() for each in _of_lost(lost)])
+
+
+def rebalance_preview(admin: Admin) -> Done:
+    """Return what evening out the brokers would move, as a dry run prints it.
+
+    Raises:
+        Failure: replicas are being moved already.
+        KafkaError: no broker answers.
+    """
+    view, plan = _rebalance_plan(admin)
+    return Done(_found(view, plan, _elected(view, plan, elect=True), {}, dry_run=True))
+
+
+def moves_in_progress(admin: Admin) -> Found:
+    """Return the partitions whose replicas are being moved."""
+    moving = admin.list_reassignments()
+    rows = [(*at, each.replicas, each.adding, each.removing) for at, each in sorted(moving.items())]
+    return found_rows(("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"), rows)
+
+
+def _drain_plan(admin: Admin, node: int) -> tuple[_View, Plan, dict[TopicPartition, PartitionDescription]]:
+    """Return the cluster, what moves, and the broker's partitions without a leader, which cannot move.
+
+    Raises:
+        Failure: the broker cannot be drained.
+    """
+    view = _view(admin)
+    held = {at: each for at, each in view.partitions.items() if node in each.replicas}
+    if node not in view.racks and not held:
+        brokers = ", ".join(map(str, sorted(view.racks)))
+        raise Failure(f"broker {node} is not part of the cluster now", f"its brokers are: {brokers}")
+    lost = {at: each for at, each in held.items() if each.leader < 0}
+    try:
+        plan = placement.drain(view.replicas(without=lost), node, view.serving, view.racks)
+    except TooFewBrokers as error:
+        others = len(set(view.serving) - {node})
+        raise Failure(
+            f"broker {node} cannot be drained: {error.partition} has {counted(error.replicas, 'replica')},"
+            f" and {counted(others, 'other broker')} can take them",
+            "start another broker first",
+        ) from None
+    return view, plan, lost
+
+
+def _rebalance_plan(admin: Admin) -> tuple[_View, Plan]:
+    view = _view(admin)
+    # Nobody can copy the records of a partition without a leader.
+    lost = [at for at, each in view.partitions.items() if each.leader < 0]
+    return view, placement.rebalance(view.replicas(without=lost), view.serving, view.racks)
 
 
 def _view(admin: Admin) -> _View:
@@ -123,13 +168,37 @@ def _carry_out(
     session: Session, admin: Admin, view: _View, plan: Plan, *, elect: bool, at_once: int, dry_run: bool
 ) -> list[Failure]:
     """Print the plan and carry it out, unless it is a dry run; return the failures."""
-    after = {at: plan.get(at, each.replicas) for at, each in view.partitions.items()}
-    elected = [at for at, each in view.partitions.items() if elect and _can_elect(each, after[at], view.serving)]
+    elected = _elected(view, plan, elect=elect)
     outcomes: dict[TopicPartition, KafkaError | None] = {}
     if not dry_run:
         outcomes |= _moved(admin, plan, at_once)
         outcomes |= admin.elect_preferred_leaders([at for at in elected if outcomes.get(at) is None])
     failed = {at: error for at, error in outcomes.items() if error is not None}
+    session.output.show_found(_found(view, plan, elected, failed, dry_run=dry_run))
+    if not (plan or elected):
+        click.echo("nothing to move", err=True)
+    return [failure_of(error, f"partition {at}") for at, error in failed.items()]
+
+
+def _elected(view: _View, plan: Plan, *, elect: bool) -> list[TopicPartition]:
+    """Return the partitions that get another leader by an election."""
+    return [
+        at
+        for at, each in view.partitions.items()
+        if elect and _can_elect(each, plan.get(at, each.replicas), view.serving)
+    ]
+
+
+def _found(
+    view: _View,
+    plan: Plan,
+    elected: Collection[TopicPartition],
+    failed: Collection[TopicPartition],
+    *,
+    dry_run: bool,
+) -> Found:
+    """Return what moves, or has moved, and the brokers before and afterwards."""
+    after = {at: plan.get(at, each.replicas) for at, each in view.partitions.items()}
     leaders = {
         at: after[at][0] if at in elected or each.leader not in after[at] else each.leader
         for at, each in view.partitions.items()
@@ -150,10 +219,7 @@ def _carry_out(
     moves = Table(columns, rows, hidden_first=("LEADER", "NEW-LEADER", "REPLICAS", "STATUS"))
     brokers = _broker_table(view, after)
     data = {"partitions": moves.objects(), "brokers": brokers.objects()}
-    session.output.show(data, *([moves] if rows else []), brokers)
-    if not (plan or elected):
-        click.echo("nothing to move", err=True)
-    return [failure_of(error, f"partition {at}") for at, error in failed.items()]
+    return Found(data, [*([moves] if rows else []), brokers])
 
 
 def _can_elect(partition: PartitionDescription, after: list[int], serving: Collection[int]) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import click
 
 from barnabas.cli.failure import Failure, Failures, failure_of, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
+from barnabas.cli.output import Found, found_rows
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.txn import Duration, duration_text
 from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
@@ -24,7 +25,7 @@ from barnabas.words.times import format_time_ms
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITIONS", "LAG", "LAG-SECONDS", "LAST-COMMIT")
 _SINK_COLUMNS = ("SINK", "TRANSACTIONS", "TOPICS", "SINCE", "OPEN-FOR", "LAST-SIGN")
-_NO_QUERY = "no query commits its progress: set the source's option kafka.group.id, a group for each query"
+NO_QUERY = "no query commits its progress: set the source's option kafka.group.id, a group for each query"
 
 
 class Unread(NamedTuple):
@@ -65,9 +66,9 @@ def status(session: Session, groups: tuple[str, ...]) -> None:
             elif groups or is_query:
                 rows += _rows(admin, name, committed, now_ms)
     if rows or not outcomes:
-        session.output.table(_COLUMNS, rows, hidden_first=("PARTITIONS", "LAST-COMMIT"))
+        session.output.show_found(_queries(rows))
     if not rows and not groups:
-        click.echo(_NO_QUERY, err=True)
+        click.echo(NO_QUERY, err=True)
     report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
 
 
@@ -97,13 +98,40 @@ def orphans(session: Session, sinks: tuple[str, ...], abort: bool, longer_than: 
         if abort:
             failures += _settle(session, admin, named)
         elif shown := named if sinks else list(found.values()):
-            session.output.table(_SINK_COLUMNS, [_sink_row(each, now_ms) for each in shown], hidden_first=("SINCE",))
+            session.output.show_found(_sinks(shown, now_ms))
         elif session.output.is_json:
             session.output.table(_SINK_COLUMNS, [])
         elif not sinks:
             click.echo("no transaction of a Spark sink is open")
     if failures:
         raise Failures(failures)
+
+
+def queries_of(admin: Admin, now_ms: int) -> Found:
+    """Return all queries that commit their progress, as `status` prints them.
+
+    Raises:
+        KafkaError: no broker answers.
+    """
+    rows: list[tuple[object, ...]] = []
+    for name in _candidates(admin):
+        committed = admin.list_group_offsets(name)
+        if any(parse_mark(each.metadata) for each in committed.values()):
+            rows += _rows(admin, name, committed, now_ms)
+    return _queries(rows)
+
+
+def orphans_of(admin: Admin, now_ms: int) -> Found:
+    """Return the sinks with open transactions, as `orphans` prints them; errors are those of `queries_of`."""
+    return _sinks(open_sinks(admin.cluster, now_ms), now_ms)
+
+
+def _queries(rows: Sequence[tuple[object, ...]]) -> Found:
+    return found_rows(_COLUMNS, rows, hidden_first=("PARTITIONS", "LAST-COMMIT"))
+
+
+def _sinks(sinks: Sequence[OpenSink], now_ms: int) -> Found:
+    return found_rows(_SINK_COLUMNS, [_sink_row(each, now_ms) for each in sinks], hidden_first=("SINCE",))
 
 
 def _sink_row(sink: OpenSink, now_ms: int) -> tuple[object, ...]:

@@ -175,6 +175,9 @@ class Console:
         for each in offered:
             parameter, field = each.subject_on(path) or ("", "")
             query = {field: asked.query.get(parameter)} if field else {}
+            if not all(asked.query.get(carried) for carried in each.carries):
+                continue
+            query |= {carried: asked.query.get(carried) for carried in each.carries}
             found.append(Link(each.title, asked.link(f"change/{each.path}", **query)))
         return found
 
@@ -189,7 +192,7 @@ class Console:
             texts = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
             answer = await self._changing.answer(asked, change, self._visitor(request), texts)
         else:
-            answer = self._changing.form(asked, change, self._visitor(request))
+            answer = await self._changing.opened(asked, change, self._visitor(request))
         if wants_json(request):
             return _json(answer.data, answer.status)
         # A group may have offsets in thousands of partitions.

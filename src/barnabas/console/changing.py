@@ -22,6 +22,7 @@ from barnabas.console.changes.change import Change, Planned
 from barnabas.console.changes.given import BadForm, Given
 from barnabas.console.form_tokens import FormTokens, Previews, Taken, hash_of
 from barnabas.console.page import Field, Link, Section, section, sentence_of
+from barnabas.console.search.query import BadQuery
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 
@@ -105,6 +106,20 @@ class Changing:
     ) -> Answer:
         """Return the form of a change, filled in from the address."""
         return self._form(asked, change, visitor, asked.query, problem, status)
+
+    async def opened(self, asked: Asked, change: Change, visitor: Visitor) -> Answer:
+        """Return the form of a change, filled in from the cluster if the change says so."""
+        fill = change.fill
+        if fill is None:
+            return self.form(asked, change, visitor)
+        try:
+            texts, notes = await asked.cluster.search(lambda admin: fill(admin, asked))
+        except BadQuery as error:
+            return self.form(asked, change, visitor, str(error), 404)
+        except KafkaError as error:
+            return self.form(asked, change, visitor, sentence_of(error), 503)
+        answer = self._form(asked, change, visitor, texts)
+        return answer._replace(notes=_sentences(notes), data={**answer.data, "notes": list(notes)})
 
     def _form(
         self,

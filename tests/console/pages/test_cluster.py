@@ -3,7 +3,7 @@
 from starlette.testclient import TestClient
 
 import barnabas
-from tests.console.reading import printed, twin
+from tests.console.reading import html, printed, twin
 
 
 def test_the_twin_is_what_the_commands_print(broker: barnabas.Broker, browser: TestClient) -> None:
@@ -15,3 +15,23 @@ def test_the_twin_is_what_the_commands_print(broker: barnabas.Broker, browser: T
     (printed_directory,) = printed(broker.bootstrap_servers, "broker", "logdirs")
     assert directory.keys() == printed_directory.keys()
     assert directory["directory"] == printed_directory["directory"]
+
+
+def test_the_plan_of_a_rebalance(broker: barnabas.Broker, browser: TestClient) -> None:
+    found = twin(browser, "cluster", plan="rebalance")
+    assert found["plan"] == printed(broker.bootstrap_servers, "cluster", "rebalance", "--dry-run")
+    assert found["moves"] == []
+    page = html(browser, "cluster", plan="rebalance")
+    assert "<code>barnabas cluster rebalance</code>" in page
+    assert "Nothing would be moved." in page
+    assert "The plan" not in html(browser, "cluster")
+
+
+def test_the_plan_of_a_drain(browser: TestClient) -> None:
+    for query, sentence in (
+        ({"plan": "drain", "node": "7"}, "Broker 7 is not part of the cluster now"),
+        ({"plan": "drain"}, "The broker to drain is missing."),
+        ({"plan": "<b>"}, "The plan must be one of rebalance, drain."),
+        ({"plan": "drain", "node": "1"}, "Broker 1 cannot be drained"),
+    ):
+        assert sentence in twin(browser, "cluster", **query)["plan"]["error"]

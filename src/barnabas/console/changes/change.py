@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from barnabas.cli.done import Done
 from barnabas.client.admin import Admin
+from barnabas.console.asked import Asked
 from barnabas.console.changes.given import Given
 from barnabas.console.page import Field
 from barnabas.decoding.masks import Masks
@@ -63,6 +64,26 @@ Raises:
 """
 
 
+class Filled(NamedTuple):
+    """A form that is filled in before anybody sees it.
+
+    Attributes:
+        notes: sentences without their full stops.
+    """
+
+    texts: Mapping[str, str]
+    notes: Sequence[str]
+
+
+Fill = Callable[[Admin, Asked], Filled]
+"""Fills a form in from the cluster.
+
+Raises:
+    BadQuery: the address does not name what it is filled from.
+    KafkaError: the cluster does not answer.
+"""
+
+
 class Change(NamedTuple):
     """A change that the console offers.
 
@@ -70,6 +91,8 @@ class Change(NamedTuple):
         path: under `/clusters/NAME/change/`.
         also: other pages that lead to it, each with its `subject`.
         page: the path of the page that leads to it.
+        carries: parameters of the page that the form's address gets; a page without them does not lead to it.
+        fill: fills the form in; without it the address does.
         refuse: is asked before the plan; None if nothing that is masked comes into it.
         reads_records: it takes as long as a search.
         subject: the parameter of that page with the name of the thing, and the field that gets it; None if the page is about many.
@@ -84,6 +107,8 @@ class Change(NamedTuple):
     also: Mapping[str, tuple[str, str]] = {}
     refuse: Refuse | None = None
     reads_records: bool = False
+    carries: Sequence[str] = ()
+    fill: Fill | None = None
 
     def subject_on(self, page: str) -> tuple[str, str] | None:
         """Return the `subject` on a page that leads to the change."""

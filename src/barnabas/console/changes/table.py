@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from barnabas.console.changes import (
     acls,
+    again,
     dead_letters,
     groups,
     quotas,
@@ -29,6 +30,17 @@ CHANGES = (
         records.FIELDS,
         records.production,
         also={"messages": ("topic", "topic"), "record": ("topic", "topic")},
+    ),
+    Change(
+        "record-again",
+        "Again, with changes",
+        "messages",
+        ("topic", "topic"),
+        records.FIELDS,
+        records.production,
+        also={"record": ("topic", "topic")},
+        carries=("partition", "offset"),
+        fill=again.filled,
     ),
     Change(
         "topic-settings", "Change settings", "topic", _OF_TOPIC, settings.fields_of("Topic"), settings.topic_settings

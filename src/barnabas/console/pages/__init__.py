@@ -20,6 +20,7 @@ from barnabas.console.pages.messages import messages
 from barnabas.console.pages.overview import overview
 from barnabas.console.pages.quotas import quotas
 from barnabas.console.pages.record import record
+from barnabas.console.pages.spark import spark
 from barnabas.console.pages.topic import topic
 from barnabas.console.pages.topics import topics
 from barnabas.console.pages.transactions import transactions
@@ -49,6 +50,7 @@ PAGES = (
     PageOfCluster("group", None, group),
     PageOfCluster("transactions", "Transactions", transactions),
     PageOfCluster("dead-letters", "Dead letters", dead_letters),
+    PageOfCluster("spark", "Spark", spark),
     PageOfCluster("cluster", "Cluster", cluster),
     PageOfCluster("quotas", "Quotas", quotas),
     PageOfCluster("users", "Users", users),
