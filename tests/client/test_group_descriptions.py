@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin, TopicPartition, result
+from barnabas.client.group_descriptions import Subtopology
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from tests.client.scripted_broker import MemoryCluster
@@ -110,8 +111,9 @@ def every_type(memory: MemoryCluster) -> MemoryCluster:
     )
     held = share.Assignment(topic_partitions=[share.TopicPartitions(topic_name="t", partitions=[1, 0])])
     subtopology = streams.Subtopology(
-        subtopology_id="0", source_topics=["t"], repartition_source_topics=[streams.TopicInfo(name="r")]
-    )
+        subtopology_id="0", source_topics=["t"], repartition_source_topics=[streams.TopicInfo(name="r")],
+        repartition_sink_topics=["s"], state_changelog_topics=[streams.TopicInfo(name="c")],
+    )  # fmt: skip
     tasks = streams.Assignment(
         active_tasks=[streams.TaskIds(subtopology_id="0", partitions=[1])],
         standby_tasks=[streams.TaskIds(subtopology_id="0", partitions=[0])],
@@ -122,7 +124,8 @@ def every_type(memory: MemoryCluster) -> MemoryCluster:
             share,
             share.DescribedGroup(
                 group_id="q", group_state="Stable", assignor_name="simple",
-                members=[share.Member(member_id="m", client_id="c", client_host="/h", assignment=held)],
+                group_epoch=5, assignment_epoch=4,
+                members=[share.Member(member_id="m", member_epoch=4, client_id="c", client_host="/h", assignment=held)],
             ),
         ),
         "StreamsGroupDescribe": (
@@ -148,10 +151,24 @@ def test_each_type_is_described_by_its_api(every_type: MemoryCluster, admin: Adm
         "q": ("share", "share"),
         "app": ("streams", "streams"),
     }
-    assert [tuple(member) for member in described["q"].members] == [("m", None, "c", "/h", [T0, T1])]
+    assert [tuple(member) for member in described["q"].members] == [("m", None, "c", "/h", [T0, T1], 4, None)]
     # Only active tasks count, with every source topic of their subtopology.
     assert [member.assignment for member in described["app"].members] == [[TopicPartition("r", 1), T1]]
     assert str(found["nope"]) == "GROUP_ID_NOT_FOUND: group nope does not exist"
+
+
+def test_epochs_and_subtopologies(every_type: MemoryCluster, admin: Admin) -> None:
+    found = admin.describe_groups(["g", "q", "app"])
+    described = {name: result(group) for name, group in found.items()}
+    assert {name: (group.epoch, group.assignment_epoch) for name, group in described.items()} == {
+        "g": (None, None),
+        "q": (5, 4),
+        "app": (0, 0),
+    }
+    assert described["app"].subtopologies == [Subtopology("0", ["t"], ["r"], ["s"], ["c"])]
+    assert described["q"].subtopologies == []
+    (member,) = described["app"].members
+    assert (member.epoch, member.target) == (0, [])
 
 
 def test_an_api_is_asked_only_about_groups_that_are_still_unknown(every_type: MemoryCluster, admin: Admin) -> None:

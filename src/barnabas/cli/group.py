@@ -24,6 +24,7 @@ from barnabas.client.admin import (
     Admin,
     GroupDescription,
     GroupListing,
+    GroupMember,
     GroupRebalance,
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -160,7 +161,7 @@ def described_group(admin: Admin, found: GroupDescription, *, with_members: bool
     """Return a group: its state, its lag, and which partitions ordered growth still holds back.
 
     Args:
-        with_members: also `members_list`: members and the partitions that they read.
+        with_members: also `members_list`: members and the partitions that they read; `subtopologies` of a streams group.
         with_partitions: also `partitions`: how far the group is behind in each.
     """
     rows = lag_rows(admin, found)
@@ -171,6 +172,10 @@ def described_group(admin: Admin, found: GroupDescription, *, with_members: bool
         table = _members(found)
         data["members_list"] = table.objects()
         tables += [table] if table.rows else []
+        if found.subtopologies:
+            parts = _subtopologies(found)
+            data["subtopologies"] = parts.objects()
+            tables.append(parts)
     if with_partitions:
         table = Table(_LAG_COLUMNS, rows, hidden_first=_LAG_HIDDEN_FIRST)
         data["partitions"] = table.objects()
@@ -183,8 +188,8 @@ def described_group(admin: Admin, found: GroupDescription, *, with_members: bool
 
 
 def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
-    columns = ("GROUP", "COORDINATOR", "STATE", "BALANCER", "MEMBERS", "TOTAL-LAG", "TYPE")
-    row = (
+    columns: tuple[str, ...] = ("GROUP", "COORDINATOR", "STATE", "BALANCER", "MEMBERS", "TOTAL-LAG", "TYPE")
+    row: tuple[object, ...] = (
         found.group_id,
         found.coordinator.id,
         found.state,
@@ -193,6 +198,9 @@ def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
         _lag_text(rows),
         found.type,
     )
+    if found.epoch is not None:
+        columns += ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
+        row += (found.epoch, found.assignment_epoch)
     return Table(columns, [row], vertical=True)
 
 
@@ -219,12 +227,35 @@ def _lag_text(rows: list[tuple[Any, ...]]) -> str:
 
 
 def _members(found: GroupDescription) -> Table:
+    columns: tuple[str, ...] = ("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ASSIGNMENT")
+    has_epochs = any(member.epoch is not None for member in found.members)
+    if has_epochs:
+        columns += ("EPOCH", "TARGET-ASSIGNMENT")
     rows = [
-        (member.member_id, member.instance_id, member.client_id, member.host, [str(each) for each in member.assignment])
+        (
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.host,
+            [str(each) for each in member.assignment],
+            *((member.epoch, _target(member)) if has_epochs else ()),
+        )
         for member in found.members
     ]
-    columns = ("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ASSIGNMENT")
-    return Table(columns, rows, hidden_first=("INSTANCE-ID", "HOST", "MEMBER-ID"), below=("ASSIGNMENT",))
+    hidden_first = ("INSTANCE-ID", "HOST", "MEMBER-ID")
+    return Table(columns, rows, hidden_first=hidden_first, below=("ASSIGNMENT", *columns[6:]))
+
+
+def _target(member: GroupMember) -> list[str] | None:
+    """Return what a member has been given and does not have yet, or still has and must give up; None if it has its target."""
+    if member.target is None or member.target == member.assignment:
+        return None
+    return [str(each) for each in member.target]
+
+
+def _subtopologies(found: GroupDescription) -> Table:
+    columns = ("SUBTOPOLOGY", "SOURCES", "REPARTITION-SOURCES", "REPARTITION-SINKS", "CHANGELOGS")
+    return Table(columns, found.subtopologies, hidden_first=("CHANGELOGS",), below=columns[1:])
 
 
 @group.command()

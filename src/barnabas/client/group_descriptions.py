@@ -26,17 +26,47 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 class GroupMember(NamedTuple):
-    """A member and its partitions; `assignment` is empty during a rebalance and for members of other protocols."""
+    """A member and its partitions; `assignment` is empty during a rebalance and for members of other protocols.
+
+    Attributes:
+        epoch: of the assignment that it has; None in a classic group, which has none.
+        target: partitions that it has when it has followed the coordinator; None where no target is kept.
+    """
 
     member_id: str
     instance_id: str | None
     client_id: str
     host: str
     assignment: list[TopicPartition]
+    epoch: int | None = None
+    target: list[TopicPartition] | None = None
+
+
+class Subtopology(NamedTuple):
+    """A part of a Kafka Streams application whose tasks each work alone, and the topics at its ends.
+
+    Attributes:
+        sources: topics of others that it reads.
+        repartition_sources: internal topics that another subtopology, or this one, writes for it.
+        repartition_sinks: internal topics that it writes.
+        changelogs: internal topics of its state stores.
+    """
+
+    subtopology_id: str
+    sources: list[str]
+    repartition_sources: list[str]
+    repartition_sinks: list[str]
+    changelogs: list[str]
 
 
 class GroupDescription(NamedTuple):
-    """A group; `assignor` is the protocol the members agreed on, or the coordinator's assignor."""
+    """A group; `assignor` is the protocol the members agreed on, or the coordinator's assignor.
+
+    Attributes:
+        epoch: grows with each change of members, subscriptions or topics; None in a classic group.
+        assignment_epoch: the epoch for which partitions were last assigned; None in a classic group.
+        subtopologies: of a streams group.
+    """
 
     group_id: str
     type: str
@@ -45,6 +75,9 @@ class GroupDescription(NamedTuple):
     assignor: str
     members: list[GroupMember]
     coordinator: Node
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+    subtopologies: list[Subtopology] = []
 
 
 def describe_groups(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
@@ -86,12 +119,36 @@ def _description(cluster: Cluster, api: _Api, group: Any) -> GroupDescription:
         group.protocol_data if classic else group.assignor_name,
         sorted(api.members(group)),
         cluster.nodes().get(node_id) or Node(node_id, "", -1),
+        None if classic else group.group_epoch,
+        None if classic else group.assignment_epoch,
+        _subtopologies(group) if api.type == "streams" else [],
     )
+
+
+def _subtopologies(group: messages.StreamsGroupDescribeResponse.DescribedGroup) -> list[Subtopology]:
+    return [
+        Subtopology(
+            each.subtopology_id,
+            each.source_topics,
+            [topic.name for topic in each.repartition_source_topics],
+            each.repartition_sink_topics,
+            [topic.name for topic in each.state_changelog_topics],
+        )
+        for each in (group.topology and group.topology.subtopologies) or ()
+    ]
 
 
 def _consumer_members(group: messages.ConsumerGroupDescribeResponse.DescribedGroup) -> list[GroupMember]:
     return [
-        GroupMember(each.member_id, each.instance_id, each.client_id, each.client_host, _assigned(each.assignment))
+        GroupMember(
+            each.member_id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            _assigned(each.assignment),
+            each.member_epoch,
+            _assigned(each.target_assignment),
+        )
         for each in group.members
     ]
 
@@ -111,27 +168,34 @@ def _classic_members(group: messages.DescribeGroupsResponse.DescribedGroup) -> l
 
 def _share_members(group: messages.ShareGroupDescribeResponse.DescribedGroup) -> list[GroupMember]:
     return [
-        GroupMember(each.member_id, None, each.client_id, each.client_host, _assigned(each.assignment))
+        GroupMember(
+            each.member_id, None, each.client_id, each.client_host, _assigned(each.assignment), each.member_epoch
+        )
         for each in group.members
     ]
 
 
 def _streams_members(group: messages.StreamsGroupDescribeResponse.DescribedGroup) -> list[GroupMember]:
-    sources = {
-        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
-        for each in (group.topology and group.topology.subtopologies) or ()
-    }
+    sources = {each.subtopology_id: [*each.sources, *each.repartition_sources] for each in _subtopologies(group)}
 
-    def assigned(member: messages.StreamsGroupDescribeResponse.Member) -> list[TopicPartition]:
+    def active(assignment: messages.StreamsGroupDescribeResponse.Assignment) -> list[TopicPartition]:
         return sorted(
             TopicPartition(topic, partition)
-            for tasks in member.assignment.active_tasks
+            for tasks in assignment.active_tasks
             for topic in sources.get(tasks.subtopology_id, ())
             for partition in tasks.partitions
         )
 
     return [
-        GroupMember(each.member_id, each.instance_id, each.client_id, each.client_host, assigned(each))
+        GroupMember(
+            each.member_id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            active(each.assignment),
+            each.member_epoch,
+            active(each.target_assignment),
+        )
         for each in group.members
     ]
 

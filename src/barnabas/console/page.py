@@ -17,6 +17,7 @@ from barnabas.client.errors import ClientError
 from barnabas.console.asked_cluster import AskedCluster
 from barnabas.console.chart import Chart
 from barnabas.console.rebalance_timeline import Timeline
+from barnabas.console.topology_picture import TopologyPicture
 from barnabas.protocol.errors import KafkaError
 
 CELL_CHARACTERS_MAX = 65_536
@@ -75,6 +76,7 @@ class Section(NamedTuple):
         links: below everything else.
         chart: a picture, with its points as a table that is folded away.
         timeline: a picture of rebalances, whose facts are in the tables.
+        topology: a picture of a Kafka Streams application, whose facts are in the tables.
     """
 
     key: str
@@ -89,6 +91,7 @@ class Section(NamedTuple):
     links: Sequence[Link] = ()
     chart: Chart | None = None
     timeline: Timeline | None = None
+    topology: TopologyPicture | None = None
 
 
 class Field(NamedTuple):

@@ -11,10 +11,11 @@ from barnabas.client.admin import Admin, GroupDescription, result
 from barnabas.console.asked import Asked
 from barnabas.console.page import Page, Section, failed_section, section
 from barnabas.console.rebalance_timeline import rebalance_timeline
+from barnabas.console.topology_picture import topology_picture
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _REBALANCES = 20
-_CAPTIONS = {"GROUP": "Summary", "MEMBER-ID": "Members", "TOPIC": "Partitions"}
+_CAPTIONS = {"GROUP": "Summary", "MEMBER-ID": "Members", "TOPIC": "Partitions", "SUBTOPOLOGY": "Subtopologies"}
 """By the first column of a table."""
 
 
@@ -32,16 +33,17 @@ async def group(asked: Asked) -> Page:
 
 
 async def _described(asked: Asked, group_id: str) -> Section | KafkaError:
-    def find(admin: Admin) -> Found:
+    def find(admin: Admin) -> tuple[GroupDescription, Found]:
         found: GroupDescription = result(admin.describe_groups([group_id])[group_id])
-        return described_group(admin, found, with_members=True, with_partitions=True)
+        return found, described_group(admin, found, with_members=True, with_partitions=True)
 
     try:
-        found = await asked.cluster.ask(find)
+        group, found = await asked.cluster.ask(find)
     except KafkaError as error:
         return error
     captions = ["Held back" if "WAITS" in each.columns else _CAPTIONS[each.columns[0]] for each in found.tables]
-    return section("group", "Members and lag", found, links={"TOPIC": asked.topic_link}, captions=captions)
+    described = section("group", "Members and lag", found, links={"TOPIC": asked.topic_link}, captions=captions)
+    return described._replace(topology=topology_picture(group.subtopologies))
 
 
 async def _rebalances(asked: Asked, group_id: str) -> Section:
