@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -40,6 +41,12 @@ SCHEMA = {
     "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"], "default": None}],
 }
 TEXT = json.dumps(SCHEMA)
+JSON_SCHEMA = {
+    "title": "Order",
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "note": {"type": "string"}},
+    "required": ["id"],
+}
 PARSED = fastavro.parse_schema(SCHEMA)
 PATIENCE_SECONDS = 90
 ORDERS = [
@@ -51,9 +58,16 @@ ORDERS = [
 ]
 
 
-def program(command: list[str], *words: str) -> list[Any]:
+def program(command: list[str], *words: str, kind: str = "AVRO") -> list[Any]:
     """Run a driver, and return the orders that it prints."""
-    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    done = subprocess.run(
+        [*command, *words],
+        env=os.environ | {"KIND": kind},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -121,7 +135,7 @@ def broker(go: list[str], node: list[str]) -> Iterator[barnabas.Broker]:
 
 
 def test_all_registered_one_schema(broker: barnabas.Broker) -> None:
-    found = json.loads(own_command(broker, "schemas", "list", "-o", "json"))
+    found = json.loads(own_command(broker, "schemas", "list", "orders", "-o", "json"))
     assert found == [{"subject": SUBJECT, "type": "AVRO", "versions": [1], "latest_id": 1, "compatibility": "BACKWARD"}]
 
 
@@ -155,6 +169,18 @@ def test_kafka_python(broker: barnabas.Broker) -> None:
 def test_the_command_line(broker: barnabas.Broker) -> None:
     printed = own_command(broker, "consume", TOPIC, "-e", "-s", "avro", "-b", broker.bootstrap_servers)
     assert [json.loads(line) for line in printed.splitlines()] == ORDERS
+
+
+def test_json_schemas(broker: barnabas.Broker, node: list[str]) -> None:
+    topic, order = "json-orders", {"id": 7, "note": "javascript"}
+    broker.create_topic(topic)
+    where = (broker.bootstrap_servers, broker.schema_registry_url, topic)
+    program(node, "produce", *where, json.dumps(JSON_SCHEMA), "7", kind="JSON")
+    words = (topic, "-s", "json", "-b", broker.bootstrap_servers)
+    own_command(broker, "produce", *words, given='{"id": 8}\n')
+    assert program(node, "consume", *where, "2", kind="JSON") == [order, {"id": 8}]
+    printed = own_command(broker, "consume", "-e", *words)
+    assert [json.loads(line) for line in printed.splitlines()] == [order, {"id": 8}]
 
 
 class TestSpark:

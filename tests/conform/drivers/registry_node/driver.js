@@ -3,17 +3,24 @@
 //   node driver.js produce BOOTSTRAP REGISTRY TOPIC SCHEMA ID
 //   node driver.js consume BOOTSTRAP REGISTRY TOPIC COUNT
 //
-// Each order is a line of JSON.
-const { AvroDeserializer, AvroSerializer, SchemaRegistryClient, SerdeType } = require('@confluentinc/schemaregistry')
+// KIND in the environment is AVRO or JSON. Each order is a line of JSON.
+const {
+  AvroDeserializer, AvroSerializer, JsonDeserializer, JsonSerializer, SchemaRegistryClient, SerdeType
+} = require('@confluentinc/schemaregistry')
 const { Kafka, logLevel } = require('kafkajs')
 
 const [action, bootstrap, url, topic, given, id] = process.argv.slice(2)
+const schemaType = process.env.KIND || 'AVRO'
+const [Serializer, Deserializer] = {
+  AVRO: [AvroSerializer, AvroDeserializer],
+  JSON: [JsonSerializer, JsonDeserializer]
+}[schemaType]
 const registry = new SchemaRegistryClient({ baseURLs: [url] })
 const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING })
 
 async function produce () {
-  await registry.register(`${topic}-value`, { schemaType: 'AVRO', schema: given })
-  const serializer = new AvroSerializer(registry, SerdeType.VALUE, { useLatestVersion: true })
+  await registry.register(`${topic}-value`, { schemaType, schema: given })
+  const serializer = new Serializer(registry, SerdeType.VALUE, { useLatestVersion: true })
   const value = await serializer.serialize(topic, { id: Number(id), note: 'javascript' })
   const producer = kafka.producer()
   await producer.connect()
@@ -22,7 +29,7 @@ async function produce () {
 }
 
 async function consume () {
-  const deserializer = new AvroDeserializer(registry, SerdeType.VALUE, {})
+  const deserializer = new Deserializer(registry, SerdeType.VALUE, {})
   const consumer = kafka.consumer({ groupId: 'registry-node' })
   await consumer.connect()
   await consumer.subscribe({ topics: [topic], fromBeginning: true })
