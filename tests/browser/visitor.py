@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Playwright, Response
+from playwright.sync_api import Browser, Dialog, Page, Playwright, Response
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATIENCE_MS = 15_000
@@ -61,16 +61,20 @@ class Visitor:
         page.on("console", lambda said: self._complain(f"{said.type}: {said.text}", said.type in ("error", "warning")))
         page.on("pageerror", lambda error: self._complain(f"script: {error}"))
         page.on("requestfailed", lambda request: self._complain(f"failed: {request.url}: {request.failure}"))
-        page.on("dialog", lambda dialog: (self._complain(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._dismiss)
 
     def _complain(self, what: str, is_one: bool = True) -> None:
         # A stream of events ends with its page, and Chromium calls that a failed request.
         if is_one and not ("events" in what and "ERR_ABORTED" in what):
             self.complaints.append(what)
 
+    def _dismiss(self, dialog: Dialog) -> None:
+        self._complain(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     def go(self, address: str, status: int = 200) -> Page:
         """Go to an address under the console's own, and return the page."""
-        answer = self.page.goto(f"{self.home}{address}", wait_until="load")
+        answer = self.page.goto(self.home + address, wait_until="load")
         assert isinstance(answer, Response), address
         assert answer.status == status, f"{address}: {answer.status}"
         return self.page
