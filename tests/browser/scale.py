@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition
 from tests.browser.console_process import console
-from tests.conform.brokers import broker
+from tests.conform.brokers import await_leaders, broker
 
 PAGES = {
     "Overview": "",
@@ -54,6 +54,8 @@ def furnish(bootstrap: str, topics: int, partitions: int, groups: int) -> None:
         for start in range(0, topics, CREATED_AT_ONCE):
             numbers = range(start, min(topics, start + CREATED_AT_ONCE))
             admin.create_topics([NewTopic(f"topic-{number:05}", partitions, 1) for number in numbers])
+        # A broker makes the logs of many topics for a while.
+        await_leaders(bootstrap, {f"topic-{number:05}": partitions for number in range(topics)}, 1000)
         for number in range(groups):
             offsets = {TopicPartition(f"topic-{number % topics:05}", 0): CommittedOffset(0, "")}
             admin.alter_group_offsets(f"group-{number:04}", offsets)

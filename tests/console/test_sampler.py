@@ -42,7 +42,7 @@ def test_an_old_look_is_replaced_and_kept_for_rates(broker: barnabas.Broker) -> 
 
     async def watch() -> None:
         cluster = cluster_at(broker.bootstrap_servers)
-        sampler = Sampler(cluster, interval_s=5, clock=lambda: now[0])
+        sampler = Sampler(cluster, interval_s=5, patience_s=60, clock=lambda: now[0])
         first, before = await sampler.latest()
         assert before is None
         now[0] += 6
@@ -52,6 +52,23 @@ def test_an_old_look_is_replaced_and_kept_for_rates(broker: barnabas.Broker) -> 
         now[0] += 20
         await sampler.latest()
         assert [each.begins for each in sampler.history.total_lag()] == [True, False, True]
+        cluster.close()
+
+    asyncio.run(watch())
+
+
+def test_a_page_does_not_wait_for_a_slow_look_if_there_is_an_older_one(broker: barnabas.Broker) -> None:
+    now = [100.0]
+
+    async def watch() -> None:
+        cluster = cluster_at(broker.bootstrap_servers)
+        sampler = Sampler(cluster, interval_s=5, patience_s=0, clock=lambda: now[0])
+        first, _ = await sampler.latest()
+        now[0] += 6
+        assert await sampler.latest() == (first, None)
+        while (await sampler.latest())[0] is first:
+            await asyncio.sleep(0.01)
+        assert (await sampler.latest())[1] is first
         cluster.close()
 
     asyncio.run(watch())

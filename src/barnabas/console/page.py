@@ -164,6 +164,7 @@ class Page(NamedTuple):
         events: the address of a stream of new sections; None if the page stands still.
         is_missing: the name that the page is about does not exist.
         form: asks for another page like this one.
+        seen_ms: when the cluster said so, in epoch milliseconds; None if it was asked for this page.
     """
 
     title: str
@@ -173,13 +174,14 @@ class Page(NamedTuple):
     events: str | None = None
     is_missing: bool = False
     form: Form | None = None
+    seen_ms: int | None = None
 
     def data(self) -> dict[str, object]:
         """Return the page for programs."""
         data = {each.key: each.data for each in self.sections}
         if self.paging is not None:
             data |= {"page": self.paging.page, "pages": self.paging.pages, "count": self.paging.total}
-        return data
+        return data if self.seen_ms is None else {**data, "seen_ms": self.seen_ms}
 
 
 def section(

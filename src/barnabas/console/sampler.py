@@ -15,6 +15,7 @@ from barnabas.console.history import History
 from barnabas.console.look import Look, look
 
 INTERVAL_S = 5.0
+PATIENCE_S = 0.2
 _PAUSE_FOR_EACH_SECOND = 10
 _PAUSES_APART = 3
 """Looks farther apart than so many pauses do not belong to one line of a chart; a page that reloads looks every other time."""
@@ -25,6 +26,7 @@ class Sampler:
 
     Args:
         interval_s: between two looks, at least.
+        patience_s: how long a page waits for a look, if there is an older one.
         clock, time_ms: seams for tests.
     """
 
@@ -32,6 +34,7 @@ class Sampler:
         self,
         cluster: AskedCluster,
         interval_s: float = INTERVAL_S,
+        patience_s: float = PATIENCE_S,
         clock: Callable[[], float] = time.monotonic,
         time_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -47,6 +50,8 @@ class Sampler:
         self._one_at_a_time = asyncio.Lock()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._patience_s = patience_s
+        self._renewal: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"<Sampler {self._cluster.name} viewers={self.viewers}>"
@@ -57,12 +62,31 @@ class Sampler:
         return self._task is not None
 
     async def latest(self) -> tuple[Look, Look | None]:
-        """Return the last look if it is fresh, or a new one; and the look before it."""
-        async with self._one_at_a_time:
-            if self._last is None or self._clock() - self._last.at_s >= self._interval_s:
-                await self._look()
+        """Return the last look, and the one before it.
+
+        If the last one is not fresh, wait `patience_s` for a new one: a page of a large cluster shows the last one meanwhile.
+        """
+        if self._last is None or self._renewal is not None or self._is_old():
+            if self._renewal is None:
+                self._renewal = asyncio.create_task(self._renewed())
+            # The page of the first look has nothing else to show.
+            patience_s = None if self._last is None else self._patience_s
+            done, _ = await asyncio.wait([self._renewal], timeout=patience_s)
+            for each in done:
+                each.result()
         assert self._last is not None
         return self._last, self._before
+
+    def _is_old(self) -> bool:
+        return self._last is None or self._clock() - self._last.at_s >= self._interval_s
+
+    async def _renewed(self) -> None:
+        try:
+            async with self._one_at_a_time:
+                if self._is_old():
+                    await self._look()
+        finally:
+            self._renewal = None
 
     async def looks(self) -> AsyncGenerator[tuple[Look, Look | None]]:
         """Yield each new look with the one before it, until the caller closes the generator.

@@ -14,7 +14,7 @@ from barnabas.protocol.errors import KafkaError
 async def overview(asked: Asked) -> Page:
     """Make the page; a browser with JavaScript gets each new look as an event."""
     now, before = await asked.sampler.latest()
-    return Page("Overview", overview_sections(asked, now, before), events=asked.link("events"))
+    return Page("Overview", overview_sections(asked, now, before), events=asked.link("events"), seen_ms=now.time_ms)
 
 
 def overview_sections(asked: Asked, now: Look, before: Look | None) -> list[Section]:
