@@ -10,9 +10,9 @@ a block speak to this module:
     <!-- output: other numbers -->   the numbers of the block's output differ from run to run
 
 `barnabas` runs in this process where it can, which is fast. `barnabas start` is a process of its own on a free port; what follows talks
-to it. `verify` and `demo`, which take a minute, `console` and `registry`, which do not end, are only parsed; of `make` and `pip install`
-only what they name is checked, because `tests/packaging` builds and installs. `. .venv/bin/activate` activates the environment of this
-run, and must find `barnabas` there. Everything else is a shell's.
+to it. `verify` and `demo`, which take a minute, `console`, `registry` and `top`, which do not end, are only parsed; of `make` and
+`pip install` only what they name is checked, because `tests/packaging` builds and installs. `. .venv/bin/activate` activates the
+environment of this run, and must find `barnabas` there. Everything else is a shell's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DIFFERS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|/\S+|\b[\w-]{22}\b|127\.0\.0\.1
 """What no two runs print alike: times, paths, ids and ports."""
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
 DEFAULT_PORT = "9092"
-_PARSED_ONLY = ("verify", "demo", "console", "registry")
+_PARSED_ONLY = ("verify", "demo", "console", "registry", "top")
 _SHELLS = ("console", "sh", "bash")
 _OWN_PROCESS = ("start", "storage")
 _PROGRAMS = ("barnabas", "echo", "printf", "make")

@@ -48,7 +48,11 @@ def test_help_imports_no_command() -> None:
 
 @pytest.mark.parametrize(
     ("words", "incomplete", "completed"),
-    [([], "top", ["topic"]), (["topic"], "cr", ["create"]), (["group", "list"], "--sta", ["--state", "--states"])],
+    [
+        ([], "top", ["topic", "top"]),
+        (["topic"], "cr", ["create"]),
+        (["group", "list"], "--sta", ["--state", "--states"]),
+    ],
 )
 def test_completion_reaches_every_level(words: list[str], incomplete: str, completed: list[str]) -> None:
     complete = ShellComplete(command_group(), {}, "barnabas", "_BARNABAS_COMPLETE")

@@ -56,7 +56,7 @@ def completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("top", ["topic"]),
+        ("top", ["topic", "top"]),
         ("he", ["help"]),
         ("topic create t -c retention.m", ["retention.ms="]),
         ("topic alter t --delete-config local.retention.b", ["local.retention.bytes"]),

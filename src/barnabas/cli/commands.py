@@ -40,6 +40,7 @@ COMMANDS = {
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
     "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: health, nodes, quorum, moves."),
     "console": Command("barnabas.console.command:console", "Pages about clusters, in a browser."),
+    "top": Command("barnabas.console.top:top", "The overview of a cluster, in a terminal."),
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
     "user": Command("barnabas.cli.user:user", "Users of SCRAM: list, create, delete."),

@@ -158,11 +158,18 @@ def rates_found(now: Look, before: Look | None) -> Found | KafkaError | Failure:
     return Found(data, [Table(("TOPICS", "PARTITIONS", "SIZE", "RECORDS/S", "MEASURED-OVER"), [words], vertical=True)])
 
 
-def largest_topics(now: Look, before: Look | None) -> Found | KafkaError | Failure:
-    """Return the topics that take most room, the largest first."""
+def largest_topics(
+    now: Look, before: Look | None, containing: str = "", most: int = MOST
+) -> Found | KafkaError | Failure:
+    """Return the topics that take most room, the largest first.
+
+    Args:
+        containing: a part of their names.
+    """
     if isinstance(now.topics, KafkaError | Failure):
         return now.topics
-    largest = sorted(now.topics.items(), key=lambda each: (-each[1].size_bytes, each[0]))[:MOST]
+    named = [each for each in now.topics.items() if containing in each[0]]
+    largest = sorted(named, key=lambda each: (-each[1].size_bytes, each[0]))[:most]
     data = [
         {
             "name": name,
@@ -186,13 +193,18 @@ def largest_topics(now: Look, before: Look | None) -> Found | KafkaError | Failu
     return Found(data, [Table(("NAME", "PARTITIONS", "SIZE", "RECORDS/S"), rows)])
 
 
-def latest_groups(now: Look) -> Found | KafkaError | Failure:
-    """Return the groups that are farthest behind."""
+def latest_groups(now: Look, containing: str = "", most: int = MOST) -> Found | KafkaError | Failure:
+    """Return the groups that are farthest behind.
+
+    Args:
+        containing: a part of their names.
+    """
     if isinstance(now.groups, KafkaError | Failure):
         return now.groups
-    return found_rows(("GROUP", "STATE", "TYPE", "MEMBERS", "TOTAL-LAG"), farthest_behind(now.groups))
+    named = {name: each for name, each in now.groups.items() if containing in name}
+    return found_rows(("GROUP", "STATE", "TYPE", "MEMBERS", "TOTAL-LAG"), farthest_behind(named, most))
 
 
-def farthest_behind(groups: Mapping[str, GroupLag]) -> list[GroupLag]:
+def farthest_behind(groups: Mapping[str, GroupLag], most: int = MOST) -> list[GroupLag]:
     """Return the groups with the largest lag, the largest first."""
-    return sorted(groups.values(), key=lambda each: (-each.total_lag, each.group))[:MOST]
+    return sorted(groups.values(), key=lambda each: (-each.total_lag, each.group))[:most]

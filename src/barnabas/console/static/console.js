@@ -14,9 +14,12 @@
     });
   }
   const unfolded = new Set();
-  document.addEventListener("toggle", function (event) {
-    if (event.target.id) unfolded[event.target.open ? "add" : "delete"](event.target.id);
-  }, true);
+  // A click comes before the change, from a key too. The event after it, "toggle", also comes when htmx replaces a section.
+  document.addEventListener("click", function (event) {
+    const summary = event.target.closest("summary");
+    const details = summary && summary.parentElement;
+    if (details && details.id) unfolded[details.open ? "delete" : "add"](details.id);
+  });
   function unfold() {
     unfolded.forEach(function (id) {
       const details = document.getElementById(id);
