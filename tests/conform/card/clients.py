@@ -18,6 +18,7 @@ DRIVERS = Path(__file__).parents[1] / "drivers"
 NO_CONSUMER_PROTOCOL = "speaks the classic group protocol only"
 NO_SHARE_CONSUMER = "has no share consumer"
 NO_OIDC = "has a librdkafka that is built without OIDC, so that it asks no token server"
+OLD_SCRAM = "has a librdkafka before 2.6.1, which repeats its nonce in SCRAM: Apache Kafka 4 and barnabas refuse that"
 NO_TOKENS = "sends no `tokenauth`, so that it cannot log in with a delegation token"
 TRAITS = {
     "null headers": "sends no header without a value",
@@ -31,7 +32,7 @@ TRAITS = {
 class Client:
     """One row. `prepare` returns the driver's command without the address; `without` maps a scenario to why it is left out, `traits`
     are what it leaves out of a scenario. `prepare_with_tls` is its own where a build without TLS is another one. `takes_tokens`: it can
-    log in with a delegation token; `no_bearer`: why it cannot with OAUTHBEARER."""
+    log in with a delegation token; `no_bearer`, `no_scram`: why it cannot with OAUTHBEARER or SCRAM."""
 
     name: str
     language: str
@@ -42,11 +43,14 @@ class Client:
     prepare_with_tls: Callable[[], list[str]] | None = None
     takes_tokens: bool = False
     no_bearer: str = ""
+    no_scram: str = ""
 
     def why_not(self, way: Way) -> str:
         """Return why the library cannot connect in this way; "" if it can."""
         if way.mechanism == "OAUTHBEARER":
             return self.no_bearer
+        if (way.mechanism or "").startswith("SCRAM") and self.no_scram:
+            return self.no_scram
         return NO_TOKENS if way.by_token and not self.takes_tokens else ""
 
     def with_tls(self) -> list[str]:
@@ -130,5 +134,6 @@ CLIENTS = (
             "quota": "does not wait for the broker between records",
         },
         no_bearer=NO_OIDC,
+        no_scram=OLD_SCRAM,
     ),
 )
