@@ -63,6 +63,10 @@ TYPED = {
     "barnabas profile remove {}": "barnabas profile remove --help",
     "barnabas profile use NAME": "barnabas profile use --help",
     "barnabas replay {} {} --to {}": "barnabas replay orders --from start --to orders --help",
+    # These need dead letters, or a query that has died.
+    "barnabas dlq list {}": "barnabas dlq list --help",
+    "barnabas dlq redrive {}": "barnabas dlq redrive --help",
+    "barnabas spark orphans --abort": "barnabas spark orphans --abort --help",
     # It needs a registry.
     "barnabas schemas list": "barnabas schemas list --help",
     "barnabas schemas put {} FILE": "barnabas schemas put --help",

@@ -34,3 +34,8 @@ def test_rebalances_are_drawn(browser: TestClient) -> None:
     assert "1 rebalance from " in page
     assert "+2</text>" in page
     assert "<script>alert" not in page
+
+
+def test_its_pace(browser: TestClient) -> None:
+    assert twin(browser, "group", id=HOSTILE)["pace"]["lag_to_last_stable_offset"] == 4
+    assert "LAG-TO-LAST-STABLE-OFFSET" in html(browser, "group", id=HOSTILE)

@@ -1,0 +1,61 @@
+"""How fast a group catches up."""
+
+import barnabas
+from barnabas.client.admin import Admin
+from barnabas.console.chart import Point
+from barnabas.console.group_pace import Pace, found_pace, pace_of, stable_lag, words_of
+from tests.console.conftest import HOSTILE
+
+NOW_MS = 100_000
+
+
+def points(*lags: float | None, begins: int = 0) -> list[Point]:
+    """Return looks five seconds apart, the last one now."""
+    first = NOW_MS - 5_000 * (len(lags) - 1)
+    return [Point(first + 5_000 * index, lag, index == begins) for index, lag in enumerate(lags)]
+
+
+def test_a_group_that_catches_up() -> None:
+    pace = pace_of(points(400, 390, 300), NOW_MS)
+    assert pace == Pace(300, -10.0, 10.0)
+    assert pace.drained_in_s == 30.0
+    assert words_of(pace).startswith("The group catches up")
+    assert found_pace(7, pace).data == {
+        "lag_to_last_stable_offset": 7,
+        "lag_change_per_sec": -10.0,
+        "window_s": 10.0,
+        "drained_in_s": 30.0,
+    }
+
+
+def test_a_group_that_does_not() -> None:
+    grows, stays, done = (pace_of(points(*lags), NOW_MS) for lags in ((10, 20), (10, 10), (10, 0)))
+    assert grows is not None
+    assert stays is not None
+    assert done is not None
+    assert [each.drained_in_s for each in (grows, stays, done)] == [None, None, 0.0]
+    assert [words_of(each) for each in (grows, stays, done)] == [
+        "The group does not catch up: its lag grows.",
+        "The group does not catch up: its lag stays as it is.",
+        "The group has read everything in the last look.",
+    ]
+
+
+def test_only_looks_of_one_line_and_of_the_last_minute_count() -> None:
+    assert pace_of(points(900, 100, 90, begins=1), NOW_MS) == Pace(90, -2.0, 5.0)
+    assert pace_of(points(900, None, 100, 90), NOW_MS) == Pace(90, -2.0, 5.0)
+    assert pace_of(points(*range(100, 80, -1)), NOW_MS) == Pace(81, -0.2, 60.0)
+
+
+def test_a_pace_that_is_not_known() -> None:
+    for known in ([], points(5), points(5, None), points(5, 4, begins=1)):
+        assert pace_of(known, NOW_MS) is None
+    assert pace_of(points(5, 4), NOW_MS + 60_001) is None
+    assert words_of(None).startswith("How fast the lag changes is not known")
+    assert set(found_pace(None, None).data.values()) == {None}
+
+
+def test_lag_to_the_last_stable_offset(broker: barnabas.Broker) -> None:
+    with Admin(broker.bootstrap_servers) as admin:
+        # Of five records in partition 0 one is read. In partition 1, with the open transaction, nothing is committed.
+        assert stable_lag(admin, HOSTILE) == 4
