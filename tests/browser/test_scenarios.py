@@ -43,8 +43,9 @@ def writer(request: pytest.FixtureRequest, chromium: Browser, writing: str) -> I
 
 
 def created(bootstrap: str, topic: str, partitions: int = 1) -> None:
+    """Create a topic that keeps records of any age: Apache Kafka looks for old ones 30 s after its start."""
     with Admin(bootstrap) as admin:
-        admin.create_topics([NewTopic(topic, partitions, 1)])
+        admin.create_topics([NewTopic(topic, partitions, 1, {"retention.ms": "-1"})])
     await_leaders(bootstrap, {topic: partitions})
 
 
