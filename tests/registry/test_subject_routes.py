@@ -16,7 +16,8 @@ from tests.registry.asking import Asking, record
 def test_versions(registry: Asking, subject: str) -> None:
     first = registry.register(subject, record("a"))
     second = registry.register(subject, record("a", "b?"))
-    assert (registry.register(subject, record("a")), second) == (first, first + 1)
+    assert registry.register(subject, record("a")) == first
+    assert second != first  # Other tests have registered schemas with the same registry, perhaps these.
     assert registry.get(f"/subjects/{subject}/versions") == [1, 2]
     text = json.dumps(record("a"), separators=(",", ":"))
     assert registry.get(f"/subjects/{subject}/versions/1") == {
