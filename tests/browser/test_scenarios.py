@@ -58,7 +58,8 @@ def found_by(visited: Visitor, **query: str) -> list[str]:
         go_on = page.get_by_role("link", name="Go on", exact=True)
         if not go_on.count():
             return found
-        go_on.click(timeout=60_000)
+        with page.expect_navigation(timeout=60_000):  # A piece of a search takes seconds.
+            go_on.click()
     raise AssertionError("the search does not end")
 
 

@@ -15,7 +15,8 @@ from barnabas.console.search.search import Limits, run
 from barnabas.decoding.decoder import Decoder
 
 _RECORDS = 20
-_LIMITS = Limits(seconds=1.0, bytes=8 * 1024 * 1024)
+_LIMITS = Limits(seconds=5.0, bytes=8 * 1024 * 1024)
+"""As patient as a page: without a record the guess would be text, and a filter by field would find nothing."""
 
 
 def with_formats(admin: Admin, query: Query, decoder: Decoder, now_ms: int) -> Query:
