@@ -51,18 +51,26 @@ def furnished(bootstrap: str) -> Iterator[None]:
     producer.produce("orders", None, "a tombstone", partition=0)
     producer.produce(LONG_TOPIC, "1", partition=0)
     assert producer.flush(PATIENCE_SECONDS) == 0
-    group = {"group.id": HOSTILE, "client.id": HOSTILE, "auto.offset.reset": "earliest", "enable.auto.commit": False}
-    consumer = Consumer({"bootstrap.servers": bootstrap, **group})
+    with member_and_transaction(bootstrap, group=HOSTILE, client=HOSTILE, transaction=HOSTILE) as held:
+        held.produce("orders", "open", partition=1)
+        held.flush(PATIENCE_SECONDS)
+        yield
+
+
+@contextmanager
+def member_and_transaction(bootstrap: str, *, group: str, client: str, transaction: str) -> Iterator[Producer]:
+    """Have a member that has read and committed one of the orders; yield a producer in a transaction, which is aborted at the end."""
+    settings = {"group.id": group, "client.id": client, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     consumer.subscribe(["orders"])
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (message := consumer.poll(1)) is None or message.error():
         assert time.monotonic() < deadline, "the member reads nothing"
     consumer.commit(message=message, asynchronous=False)
-    held = Producer({"bootstrap.servers": bootstrap, "transactional.id": HOSTILE, "transaction.timeout.ms": 900_000})
+    transactional = {"transactional.id": transaction, "transaction.timeout.ms": 900_000}
+    held = Producer({"bootstrap.servers": bootstrap, **transactional})
     held.init_transactions(PATIENCE_SECONDS)
     held.begin_transaction()
-    held.produce("orders", "open", partition=1)
-    held.flush(PATIENCE_SECONDS)
-    yield
+    yield held
     held.abort_transaction(PATIENCE_SECONDS)
     consumer.close()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
 from playwright.sync_api import Browser, expect
 
 from barnabas.client.admin import Admin, NewTopic
 from tests.browser.console_process import console
-from tests.browser.furnished import PATIENCE_SECONDS, filled
+from tests.browser.furnished import PATIENCE_SECONDS, filled, member_and_transaction
 from tests.browser.visitor import Visitor, visitor
 from tests.conform.brokers import BrokerUnderTest, await_leaders, broker
 
@@ -39,29 +37,14 @@ def shop(on: str, tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -
         await_leaders(bootstrap, TOPICS)
         for name, count in (("orders", 3000), ("payments", 1200), ("returns", 40)):
             filled(bootstrap, name, count)
-        group = {
-            "group.id": "billing",
-            "client.id": "billing-1",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-        }
-        consumer = Consumer({"bootstrap.servers": bootstrap, **group})
-        consumer.subscribe(["orders"])
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while (message := consumer.poll(1)) is None or message.error():
-            assert time.monotonic() < deadline, "the member reads nothing"
-        consumer.commit(message=message, asynchronous=False)
-        held = Producer({"bootstrap.servers": bootstrap, "transactional.id": "refunds"})
-        held.init_transactions(PATIENCE_SECONDS)
-        held.begin_transaction()
-        held.produce("returns", '{"n": 40}')
-        held.flush(PATIENCE_SECONDS)
         clusters = tmp_path_factory.mktemp("shop-console") / "console.toml"
         clusters.write_text(f'[clusters.shop]\nbootstrap-server = "{bootstrap}"\n')
-        with console("--config", str(clusters)) as home, visitor(chromium, home) as found:
-            yield found
-        held.abort_transaction(PATIENCE_SECONDS)
-        consumer.close()
+        names = {"group": "billing", "client": "billing-1", "transaction": "refunds"}
+        with member_and_transaction(bootstrap, **names) as held:
+            held.produce("returns", '{"n": 40}')
+            held.flush(PATIENCE_SECONDS)
+            with console("--config", str(clusters)) as home, visitor(chromium, home) as found:
+                yield found
     finally:
         started.stop()
 

@@ -1,4 +1,4 @@
-"""Where a command finds its registry, and how a registry's errors are told."""
+"""The options that name a registry, and the line that a command prints for an error of the registry."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a command finds the schema registry: `-r URL`, and a file of options for credentials and TLS.
+"""The options that name a schema registry: `-r URL`, and a file of options for credentials and TLS.
 
-The errors of a registry become one line each, with the subject that was probably meant.
+A command prints each error of a registry as one line, with the subject that the user probably meant.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def settings_of(registry: str | None, registry_config: str | None) -> RegistrySe
 
     Raises:
         Failure: the file cannot be read.
-        SchemaError: an option is not valid, or there is no address.
+        SchemaError: an option is not valid, or neither the command line nor the file names an address.
     """
     try:
         options = read_properties(registry_config) if registry_config else {}
@@ -102,7 +102,7 @@ def registry_failures(subjects: Subjects | None = None) -> Iterator[None]:
 
 
 def _nearest(subjects: Subjects, message: str) -> str | None:
-    """Return the subject that a message probably means; None if there is none, or the registry does not list subjects."""
+    """Return a hint with the subject that the user probably meant; None if the registry lists no subjects."""
     _, is_named, rest = message.partition(" subject ")
     name = rest.partition(" (")[0]
     if is_named and name:

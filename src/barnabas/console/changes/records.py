@@ -126,9 +126,9 @@ def _done(record: Shown, *, is_written: bool) -> Done:
         "PARTITION": record.partition,
         "OFFSET": record.offset,
         "TIME": format_time_ms(record.timestamp),
-        "KEY": _shown(record.key),
-        "VALUE": _shown(record.value),
-        "HEADERS": [f"{name}={_shown(value)}" for name, value in record.headers],
+        "KEY": words_of(record.key),
+        "VALUE": words_of(record.value),
+        "HEADERS": [f"{name}={words_of(value)}" for name, value in record.headers],
     }
     columns = [each for each in _COLUMNS if is_written or each not in ("OFFSET", "TIME")]
     table = Table((*columns, "STATUS"), [(*(cells[each] for each in columns), status)], vertical=True)
@@ -136,7 +136,8 @@ def _done(record: Shown, *, is_written: bool) -> Done:
     return Done(Found([data], [table]))
 
 
-def _shown(data: bytes | None) -> str:
+def words_of(data: bytes | None) -> str:
+    """Return a key, value or header for a preview: text, hex if it is not UTF-8, or null."""
     if data is None:
         return "null"
     try:

@@ -15,6 +15,7 @@ from barnabas.cli.wording import counted
 from barnabas.client.admin import Admin
 from barnabas.console.changes.change import Planned
 from barnabas.console.changes.given import BadForm, Given
+from barnabas.console.changes.records import words_of
 from barnabas.console.changes.topics import described
 from barnabas.console.page import Field
 from barnabas.retries.forwarding import Forwarder
@@ -114,14 +115,5 @@ def _found(topic: str, records: list[Record], *, is_written: bool) -> Found:
     data["first"] = [
         {name: value for name, value in each.items() if name not in (*_NOT_WRITTEN, "partition")} for each in first
     ]
-    rows = [(_words(each.key), _words(each.value), each.partition) for each in records[:_SHOWN]]
+    rows = [(words_of(each.key), words_of(each.value), each.partition) for each in records[:_SHOWN]]
     return Found([data], [counts, Table(("KEY", "VALUE", "PARTITION"), rows, title=f"The first {len(rows)}")])
-
-
-def _words(data: bytes | None) -> str:
-    if data is None:
-        return "null"
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.hex()
