@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from barnabas.cli.group_lag import lag_rows
+from barnabas.cli.group_lag import LAG, STABLE_LAG, lag_rows, lag_table, lag_text, total_stable_lag
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.client.admin import (
     EARLIEST,
@@ -22,13 +22,23 @@ T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 
 
 class FakeAdmin:
-    """Each log begins at 2 and ends at 10; partition 2 has no leader."""
+    """Each log begins at 2 and ends at 10; partition 2 has no leader.
 
-    def list_offsets(self, timestamps: dict[TopicPartition, int], **_: object) -> dict[TopicPartition, Any]:
+    Args:
+        stable_end: the last stable offset.
+    """
+
+    def __init__(self, stable_end: int = 10) -> None:
+        self._stable_end = stable_end
+
+    def list_offsets(
+        self, timestamps: dict[TopicPartition, int], *, isolation_level: int = 0
+    ) -> dict[TopicPartition, Any]:
+        end = self._stable_end if isolation_level else 10
         return {
             where: error_for(ErrorCode.LEADER_NOT_AVAILABLE)
             if where == T2
-            else OffsetAndTimestamp(2 if position == EARLIEST else 10, -1, -1)
+            else OffsetAndTimestamp(2 if position == EARLIEST else end, -1, -1)
             for where, position in timestamps.items()
         }
 
@@ -48,8 +58,8 @@ def group(kind: str, *members: GroupMember) -> GroupDescription:
     return GroupDescription("g", kind, "consumer", "Stable", "range", list(members), Node(1, "h", 1))
 
 
-def rows(found: GroupDescription) -> list[tuple[Any, ...]]:
-    return lag_rows(FakeAdmin(), found)  # type: ignore[arg-type]
+def rows(found: GroupDescription, stable_end: int = 10) -> list[tuple[Any, ...]]:
+    return lag_rows(FakeAdmin(stable_end), found)  # type: ignore[arg-type]
 
 
 def test_bounds_of_a_partition_without_a_leader_are_unknown() -> None:
@@ -58,16 +68,35 @@ def test_bounds_of_a_partition_without_a_leader_are_unknown() -> None:
 
 def test_a_row_for_each_partition_of_topics_committed_in_and_for_each_that_is_read() -> None:
     assert rows(group("classic", GroupMember("m", None, "c", "/h", [T0, T1]))) == [
-        ("t", 0, 7, 2, 10, 3, "m", "c", "/h"),
-        ("t", 1, None, 2, 10, None, "m", "c", "/h"),
-        ("t", 2, 3, None, None, None, None, None, None),
-        ("t", 3, None, 2, 10, None, None, None, None),
+        ("t", 0, 7, 2, 10, 3, 3, "m", "c", "/h"),
+        ("t", 1, None, 2, 10, None, None, "m", "c", "/h"),
+        ("t", 2, 3, None, None, None, None, None, None, None),
+        ("t", 3, None, 2, 10, None, None, None, None, None),
     ]
 
 
 def test_a_share_group_has_its_coordinators_lag_and_several_readers() -> None:
     found = group("share", GroupMember("m", None, "c", "/h", [T0]), GroupMember("n", None, "c", "/i", [T0, T1]))
     assert rows(found) == [
-        ("t", 0, 4, 2, 10, 5, "m,n", "c", "/h,/i"),
-        ("t", 1, None, 2, 10, None, "n", "c", "/i"),
+        ("t", 0, 4, 2, 10, 5, None, "m,n", "c", "/h,/i"),
+        ("t", 1, None, 2, 10, None, None, "n", "c", "/i"),
     ]
+
+
+def test_an_open_transaction_holds_records_back() -> None:
+    found = rows(group("classic"), stable_end=8)
+    assert [(row[LAG], row[STABLE_LAG]) for row in found] == [(3, 1), (None, None), (None, None), (None, None)]
+    assert lag_text(found).startswith(
+        "3 (held back by open transactions: 2; not counted: 2 partitions without a commit, 1"
+    )
+    assert total_stable_lag(found) == 1
+    assert lag_table(found).hidden_first[-1] == "LAG-TO-LAST-STABLE-OFFSET"
+    before_the_transaction, appended_since = (rows(group("classic"), stable_end=end)[0] for end in (5, 12))
+    assert (before_the_transaction[STABLE_LAG], appended_since[STABLE_LAG]) == (0, 3)
+
+
+def test_without_open_transactions_the_second_lag_is_hidden_first() -> None:
+    found = rows(group("classic"))
+    assert lag_table(found).hidden_first[0] == "LAG-TO-LAST-STABLE-OFFSET"
+    assert lag_text(found[:1]) == "3"
+    assert total_stable_lag(rows(group("share"))) is None

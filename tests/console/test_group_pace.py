@@ -1,10 +1,7 @@
 """How fast a group catches up."""
 
-import barnabas
-from barnabas.client.admin import Admin
 from barnabas.console.chart import Point
-from barnabas.console.group_pace import Pace, found_pace, pace_of, stable_lag, words_of
-from tests.console.conftest import HOSTILE
+from barnabas.console.group_pace import Pace, found_pace, lag_words, pace_of, words_of
 
 NOW_MS = 100_000
 
@@ -20,7 +17,8 @@ def test_a_group_that_catches_up() -> None:
     assert pace == Pace(300, -10.0, 10.0)
     assert pace.drained_in_s == 30.0
     assert words_of(pace).startswith("The group catches up")
-    assert found_pace(7, pace).data == {
+    assert found_pace(9, 7, pace).data == {
+        "lag": 9,
         "lag_to_last_stable_offset": 7,
         "lag_change_per_sec": -10.0,
         "window_s": 10.0,
@@ -52,10 +50,11 @@ def test_a_pace_that_is_not_known() -> None:
         assert pace_of(known, NOW_MS) is None
     assert pace_of(points(5, 4), NOW_MS + 60_001) is None
     assert words_of(None).startswith("How fast the lag changes is not known")
-    assert set(found_pace(None, None).data.values()) == {None}
+    assert set(found_pace(0, None, None).data.values()) == {0, None}
 
 
-def test_lag_to_the_last_stable_offset(broker: barnabas.Broker) -> None:
-    with Admin(broker.bootstrap_servers) as admin:
-        # Of five records in partition 0 one is read. In partition 1, with the open transaction, nothing is committed.
-        assert stable_lag(admin, HOSTILE) == 4
+def test_what_the_two_lags_say() -> None:
+    assert lag_words("consumer", 5, 5) is None
+    assert lag_words("consumer", 0, None) is None
+    assert lag_words("classic", 5, 4) == "Open transactions hold back 1 record from readers of committed records."
+    assert (lag_words("share", 5, None) or "").startswith("The lag of a share group is what its coordinator counts")

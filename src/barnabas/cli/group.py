@@ -11,7 +11,7 @@ import click
 from barnabas.cli.done import Done, failed
 from barnabas.cli.failure import failure_of, report_failures
 from barnabas.cli.group_delete_offsets import delete_offsets
-from barnabas.cli.group_lag import lag_rows
+from barnabas.cli.group_lag import LAG, lag_rows, lag_table, lag_text, total, total_stable_lag
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.group_verdicts import verdicts
 from barnabas.cli.growth_words import held_from
@@ -19,7 +19,6 @@ from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.txn import Duration
-from barnabas.cli.wording import counted
 from barnabas.client.admin import (
     Admin,
     GroupDescription,
@@ -37,11 +36,6 @@ _STATES = (
 _TYPES = ("classic", "consumer", "share", "streams")
 _LIST_COLUMNS = ("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL")
 _LIST_HIDDEN_FIRST = ("PROTOCOL", "BROKER", "TYPE")
-_LAG_COLUMNS = (
-    "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-START-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID", "CLIENT-ID", "HOST",
-)  # fmt: skip
-_OFFSET, _LAG = _LAG_COLUMNS.index("CURRENT-OFFSET"), _LAG_COLUMNS.index("LAG")
-_LAG_HIDDEN_FIRST = ("LOG-START-OFFSET", "HOST", "MEMBER-ID", "LOG-END-OFFSET", "CLIENT-ID", "CURRENT-OFFSET")
 
 
 @click.group()
@@ -162,11 +156,15 @@ def described_group(admin: Admin, found: GroupDescription, *, with_members: bool
 
     Args:
         with_members: also `members_list`: members and the partitions that they read; `subtopologies` of a streams group.
-        with_partitions: also `partitions`: how far the group is behind in each.
+        with_partitions: also `partitions`: how far the group is behind in each, to the log end and to the last stable offset.
     """
     rows = lag_rows(admin, found)
     summary = _summary(found, rows)
-    data = summary.objects()[0] | {"total_lag": _total_lag(rows), "partitions_without_lag": _without_lag(rows)}
+    data = summary.objects()[0] | {
+        "total_lag": total(rows, LAG),
+        "partitions_without_lag": sum(row[LAG] is None for row in rows),
+        "lag_to_last_stable_offset": total_stable_lag(rows),
+    }
     tables = [summary]
     if with_members:
         table = _members(found)
@@ -177,7 +175,7 @@ def described_group(admin: Admin, found: GroupDescription, *, with_members: bool
             data["subtopologies"] = parts.objects()
             tables.append(parts)
     if with_partitions:
-        table = Table(_LAG_COLUMNS, rows, hidden_first=_LAG_HIDDEN_FIRST)
+        table = lag_table(rows)
         data["partitions"] = table.objects()
         tables += [table] if table.rows else []
     if held := held_from(admin, found):
@@ -195,35 +193,13 @@ def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
         found.state,
         found.assignor,
         len(found.members),
-        _lag_text(rows),
+        lag_text(rows),
         found.type,
     )
     if found.epoch is not None:
         columns += ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
         row += (found.epoch, found.assignment_epoch)
     return Table(columns, [row], vertical=True)
-
-
-def _total_lag(rows: list[tuple[Any, ...]]) -> int:
-    return sum(row[_LAG] for row in rows if row[_LAG] is not None)
-
-
-def _without_lag(rows: list[tuple[Any, ...]]) -> int:
-    return sum(row[_LAG] is None for row in rows)
-
-
-def _lag_text(rows: list[tuple[Any, ...]]) -> str:
-    """Return the total lag, and which partitions it does not count."""
-    total, left_out = _total_lag(rows), _without_lag(rows)
-    if not left_out:
-        return str(total)
-    uncommitted = sum(row[_OFFSET] is None for row in rows)
-    reasons = [
-        f"{counted(count, 'partition')} {what}"
-        for count, what in ((uncommitted, "without a commit"), (left_out - uncommitted, "of unknown lag"))
-        if count
-    ]
-    return f"{total} (not counted: {', '.join(reasons)})"
 
 
 def _members(found: GroupDescription) -> Table:

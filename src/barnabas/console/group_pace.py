@@ -1,4 +1,4 @@
-"""How fast a group catches up: its lag to the last stable offset, how its lag changes, and when it will have read everything.
+"""How fast a group catches up: its lag, how that changes, and when it will have read everything.
 
 The change is that of the sampler's looks in the last minute, because consumers commit only every few seconds. It counts what producers
 append, too: it is the pace at which the group catches up, not the one at which it reads.
@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from barnabas.cli.output import Found, Table
 from barnabas.cli.txn import duration_text
-from barnabas.client.admin import LATEST, Admin, GroupDescription, OffsetAndTimestamp, result
-from barnabas.client.offsets import READ_COMMITTED
+from barnabas.cli.wording import counted
 from barnabas.console.chart import Point
 
 WINDOW_MS = 60_000
-_COLUMNS = ("LAG-TO-LAST-STABLE-OFFSET", "LAG-CHANGE/S", "MEASURED-OVER", "DRAINED-IN")
+_COLUMNS = ("LAG", "LAG-TO-LAST-STABLE-OFFSET", "LAG-CHANGE/S", "MEASURED-OVER", "DRAINED-IN")
 
 
 class Pace(NamedTuple):
@@ -61,38 +60,19 @@ def pace_of(points: Sequence[Point], now_ms: int) -> Pace | None:
     return Pace(lag, round((lag - before) / seconds, 3), seconds)
 
 
-def stable_lag(admin: Admin, group_id: str) -> int | None:
-    """Return the records up to the last stable offset that a group has yet to read: what a reader of committed records can get.
-
-    Partitions without a commit are not counted. None for a share group, for a group without commits, and if a partition's leader does
-    not answer.
-
-    Raises:
-        KafkaError: the group does not exist, or its coordinator does not answer.
-    """
-    described: GroupDescription = result(admin.describe_groups([group_id])[group_id])
-    committed = {} if described.type == "share" else admin.list_group_offsets(group_id)
-    wanted = dict.fromkeys(sorted(committed), LATEST)
-    ends = admin.list_offsets(wanted, isolation_level=READ_COMMITTED)
-    lags = [
-        max(0, end.offset - committed[where].offset)
-        for where, end in ends.items()
-        if isinstance(end, OffsetAndTimestamp)
-    ]
-    return sum(lags) if lags and len(lags) == len(committed) else None
-
-
-def found_pace(lag: int | None, pace: Pace | None) -> Found:
-    """Return the lag to the last stable offset and the pace of a group."""
+def found_pace(lag: int, stable_lag: int | None, pace: Pace | None) -> Found:
+    """Return the lag of a group, to the log end and to the last stable offset, and its pace."""
     drained = None if pace is None else pace.drained_in_s
     data = {
-        "lag_to_last_stable_offset": lag,
+        "lag": lag,
+        "lag_to_last_stable_offset": stable_lag,
         "lag_change_per_sec": None if pace is None else pace.change_per_sec,
         "window_s": None if pace is None else pace.window_s,
         "drained_in_s": drained,
     }
     row = (
         lag,
+        stable_lag,
         None if pace is None else f"{pace.change_per_sec:+,.1f}",
         None if pace is None else f"{pace.window_s:g} s",
         None if drained is None else duration_text(round(drained * 1000)),
@@ -112,3 +92,19 @@ def words_of(pace: Pace | None) -> str:
     if pace.change_per_sec < 0:
         return "The group catches up. If this goes on, it has read everything after the time below."
     return f"The group does not catch up: its lag {'grows' if pace.change_per_sec else 'stays as it is'}."
+
+
+def lag_words(group_type: str, lag: int, stable_lag: int | None) -> str | None:
+    """Return in a sentence what the two lags say; None if nothing has to be said.
+
+    Args:
+        group_type: in Kafka's words, such as `share`.
+    """
+    if group_type == "share":
+        return (
+            "The lag of a share group is what its coordinator counts: the records that are not finished, up to the log end. "
+            "Nobody counts it up to the last stable offset."
+        )
+    if stable_lag is not None and stable_lag < lag:
+        return f"Open transactions hold back {counted(lag - stable_lag, 'record')} from readers of committed records."
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.group import described_group, found_rebalances, last_rebalances
@@ -10,8 +11,8 @@ from barnabas.cli.output import Found
 from barnabas.client.admin import Admin, GroupDescription, result
 from barnabas.console.asked import Asked
 from barnabas.console.chart_sections import chart_section
-from barnabas.console.group_pace import found_pace, pace_of, stable_lag, words_of
-from barnabas.console.page import Page, Section, asked_section, failed_section, section
+from barnabas.console.group_pace import Pace, found_pace, lag_words, pace_of, words_of
+from barnabas.console.page import Page, Section, failed_section, section
 from barnabas.console.rebalance_timeline import rebalance_timeline
 from barnabas.console.topology_picture import topology_picture
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -24,16 +25,12 @@ _CAPTIONS = {"GROUP": "Summary", "MEMBER-ID": "Members", "TOPIC": "Partitions", 
 async def group(asked: Asked) -> Page:
     """Make the page of the group `id`."""
     group_id = asked.query.get("id", "")
-    described, pace, rebalances = await asyncio.gather(
-        _described(asked, group_id),
-        _pace(asked, group_id),
-        _rebalances(asked, group_id),
-    )
+    described, rebalances = await asyncio.gather(_described(asked, group_id), _rebalances(asked, group_id))
     if isinstance(described, KafkaError):
         failed = failed_section("group", "Summary", described, f"group {group_id}")
         return Page(f"Group {group_id}", [failed], is_missing=described.code == ErrorCode.GROUP_ID_NOT_FOUND)
-    sections = [described, pace, rebalances]
     points = asked.sampler.history.group_lag(group_id)
+    sections = [described, _pace(described.data, pace_of(points, asked.now_ms)), rebalances]
     if any(each.value is not None for each in points):
         sections.insert(2, chart_section("lag", "Lag in the last hour", points, "records"))
     return Page(f"Group {group_id}", sections)
@@ -53,16 +50,12 @@ async def _described(asked: Asked, group_id: str) -> Section | KafkaError:
     return described._replace(topology=topology_picture(group.subtopologies))
 
 
-async def _pace(asked: Asked, group_id: str) -> Section:
-    pace = pace_of(asked.sampler.history.group_lag(group_id), asked.now_ms)
-    found = await asked_section(
-        asked.cluster,
-        "pace",
-        "Pace",
-        lambda admin: found_pace(stable_lag(admin, group_id), pace),
-        subject=f"group {group_id}",
-    )
-    return found if found.is_failed else found._replace(sentence=words_of(pace))
+def _pace(described: Any, pace: Pace | None) -> Section:
+    """Return the pace of a group; its lag is that of the data of `described_group`."""
+    lag, stable_lag = described["total_lag"], described["lag_to_last_stable_offset"]
+    words = lag_words(described["type"], lag, stable_lag)
+    found = section("pace", "Pace", found_pace(lag, stable_lag, pace))
+    return found._replace(sentence=words_of(pace), notes=[words] if words else [])
 
 
 async def _rebalances(asked: Asked, group_id: str) -> Section:
