@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -95,3 +97,9 @@ def test_a_file_may_have_its_values_from_elsewhere(tmp_path: Path, monkeypatch: 
     file.write_text(text.replace(":password}", ":other}"))
     with pytest.raises(Failure, match=f"^{file}: sasl.password: .*: the directory has no file other$"):
         read_command_config(str(file))
+
+
+def test_http_is_imported_only_to_ask_for_a_token_or_a_schema() -> None:
+    show = "import sys, barnabas.cli.consume, barnabas.cli.produce; print('http.client' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", show], check=True, capture_output=True, text=True)
+    assert ran.stdout == "False\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -41,6 +41,9 @@ _NOT_SHARED = {
     "filters": "--filter",
 }
 """Options that say where a consumer reads; of a share group the broker says it."""
+_FULL_QUEUE_PAUSE = "fetch.queue.backoff.ms"
+_FULL_QUEUE_PAUSE_MS = 10
+"""How long the library fetches nothing when its queue of 100,000 records is full. They are printed in 0.1 s, and its default is 1 s."""
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
   %t topic   %p partition   %o offset   %e leader epoch
@@ -148,7 +151,13 @@ def consume(
         raise click.UsageError("The group name is empty: --group GROUP.")
     if ack is not None:
         raise click.UsageError("--ack needs --share.")
-    settings = {"isolation.level": isolation_level, "enable.partition.eof": True, "enable.auto.offset.store": False}
+    settings: dict[str, Any] = {
+        "isolation.level": isolation_level,
+        "enable.partition.eof": True,
+        "enable.auto.offset.store": False,
+    }
+    if _FULL_QUEUE_PAUSE not in session.properties:
+        settings[_FULL_QUEUE_PAUSE] = _FULL_QUEUE_PAUSE_MS
     if group is None:
         # The library requires a group id even if it joins no group.
         settings |= {"group.id": "barnabas-consume", "enable.auto.commit": False, "auto.offset.reset": "error"}

@@ -152,12 +152,16 @@ class ConsumerRun:
 
     def _parted(self, messages: list[Message]) -> Iterator[tuple[list[Message], Message | None]]:
         """Yield the records up to each message that is an error, and that message; at last the rest, and None."""
+        errors = list(map(Message.error, messages))
+        if not any(errors):  # nearly always
+            yield self._within(messages), None
+            return
         begin = 0
-        for index, error in enumerate(map(Message.error, messages)):
+        for index, error in enumerate(errors):
             if error is not None:
                 yield self._within(messages[begin:index]), messages[index]
                 begin = index + 1
-        yield self._within(messages[begin:] if begin else messages), None
+        yield self._within(messages[begin:]), None
 
     def _print(
         self,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,8 +18,10 @@ from barnabas.cli.output import OUTPUTS
 from barnabas.client.properties import read_properties
 from barnabas.schemas.errors import SchemaError, SchemaNotFound
 from barnabas.schemas.settings import RegistrySettings
-from barnabas.schemas.subjects import Subjects
 from barnabas.words.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from barnabas.schemas.subjects import Subjects
 
 _url_option = click.option(
     "-r", "--registry", metavar="URL,…", help="Addresses of the registry, for example http://localhost:8081."
@@ -51,7 +54,9 @@ def registry_options(function: Callable[..., None]) -> Callable[..., None]:
         with explained():
             with registry_failures():
                 settings = settings_of(registry, registry_config)
-            with registry_failures(Subjects(settings)):
+            # `consume` and `produce` have such an option, too, and seldom need HTTP and TLS of the standard library.
+            subjects: Subjects = import_module("barnabas.schemas.subjects").Subjects(settings)
+            with registry_failures(subjects):
                 function(settings=settings, **options)
 
     return command
