@@ -16,7 +16,7 @@ BUILD_NATIVE = $(UV) pip install -q --python $(BIN)/python --reinstall-package b
 # The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults mutants coverage conform long card browser bench docs dist audit changelog serve clean
+.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults mutants coverage conform long card typed browser bench docs dist audit changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -101,6 +101,9 @@ long: install java  ## run what takes minutes each and adds little to make confo
 card: install java  ## run the clients of docs/compatibility.md only; ARGS="-k sarama" renews one row
 	$(BIN)/python tools/apache_kafka.py install
 	$(BIN)/python -m pytest -q -m conform tests/conform/test_card.py $(ARGS)
+
+typed: install  ## type every command of the README and docs/ in empty folders from the wheel, and compare what it prints; ARGS=docs/tour.md
+	$(BIN)/python -m tests.typed $(ARGS)
 
 browser: install  ## judge the console in Chromium: every page, forms, searches, axe-core; ARGS="--on kafka --records 1000000 --screenshots"
 	@command -v chromium chromium-browser google-chrome >/dev/null || { echo "make browser needs Chromium (Debian: apt-get install chromium)"; exit 1; }

@@ -9,6 +9,8 @@ a block speak to this module:
     <!-- output: in any order -->    the lines of the block's output may have another order (where outputs are compared)
     <!-- output: other numbers -->   the numbers of the block's output differ from run to run
 
+(`tests/typed`, which types the same blocks from the wheel and compares all of them, knows some more.)
+
 `barnabas` runs in this process where it can, which is fast. `barnabas start` is a process of its own on a free port; what follows talks
 to it. `verify` and `demo`, which take a minute, `console`, `registry` and `top`, which do not end, are only parsed; of `make` and
 `pip install` only what they name is checked, because `tests/packaging` builds and installs. `. .venv/bin/activate` activates the
@@ -41,6 +43,8 @@ _BLOCK = re.compile(
 _COMMENT = re.compile(r"<!-- (not run|setup|output): (.*?) -->")
 _DIFFERS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|/\S+|\b[\w-]{22}\b|127\.0\.0\.1:\d+")
 """What no two runs print alike: times, paths, ids and ports."""
+_NOT_OURS = re.compile(r"^(?:\S*bash: line \d+: +\d+ Killed .*|%\d\|\d+\.\d+\|.*)\n", re.MULTILINE)
+"""A shell's notice of a program that was killed, and librdkafka's own log."""
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
 DEFAULT_PORT = "9092"
 _PARSED_ONLY = ("verify", "demo", "console", "registry", "top")
@@ -99,7 +103,7 @@ def blocks(page: str, markdown: str) -> list[Block]:
 
 def comparable(output: str, differs: tuple[str, ...]) -> list[str]:
     """Return the lines of an output without what differs from run to run."""
-    text = _DIFFERS.sub("*", output)
+    text = _DIFFERS.sub("*", _NOT_OURS.sub("", output))
     if "other numbers" in differs:
         lists = re.compile(r"\d+(?:,\d+)*")  # of nodes: in another order, but of the same nodes
         text = lists.sub(lambda found: ",".join(sorted(found[0].split(","))) if "," in found[0] else "N", text)
@@ -189,12 +193,13 @@ class Typist:
         if "<" in sources:
             given = Path(sources["<"]).read_bytes()
         for stage in stages:
-            given = self._run(stage, given)
+            given = self._run(stage, given, errors=stage is stages[-1] and ">" not in sources)
         if ">" in sources:
             Path(sources[">"]).write_bytes(given)
         return given.decode()
 
-    def _run(self, words: list[str], given: bytes) -> bytes:
+    def _run(self, words: list[str], given: bytes, errors: bool = False) -> bytes:
+        """Run a command; return its standard output, and with `errors` what it prints on standard error in its place."""
         if words[0] != "barnabas":
             return subprocess.run(words, input=given, stdout=subprocess.PIPE, check=True).stdout
         if words[1] in _OWN_PROCESS:
@@ -208,15 +213,16 @@ class Typist:
             return b""
         result = CliRunner().invoke(group, words[1:], input=given, env=self._environment(), prog_name="barnabas")
         assert result.exit_code == 0, f"$ {shlex.join(words)}\n{result.output}{result.exception!r}"
-        return result.stdout_bytes
+        return result.output_bytes if errors else result.stdout_bytes
 
     def _shell(self, line: str) -> str:
         line = self._moved(line)
         command = ["/bin/bash", "-ec", line]
         done = subprocess.run(
-            command, cwd=self._folder, env=os.environ | self._environment(), capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"$ {line}\n{done.stdout}{done.stderr}"
+            command, cwd=self._folder, env=os.environ | self._environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"$ {line}\n{done.stdout}"
         return done.stdout
 
     def _environment(self) -> dict[str, str]:

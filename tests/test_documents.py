@@ -185,6 +185,10 @@ def payloads(typing: Typist) -> None:
         os.utime(file, (1, 1))
 
 
+def properties_of_production(typing: Typist) -> None:
+    Path("production.properties").write_text("client.id=production\n")
+
+
 def a_file_of_clusters(typing: Typist) -> None:
     Path("console.toml").write_text('[clusters.laptop]\nbootstrap-server = "localhost:9092"\n')
 
@@ -208,6 +212,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a server.properties of three nodes": properties_of_three_nodes,
     "a second cluster on localhost:9093": a_second_cluster,
     "a console.toml": a_file_of_clusters,
+    "a production.properties": properties_of_production,
     "files of records, and a topic copy": lines_with_keys,
 }
 
