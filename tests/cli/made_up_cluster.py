@@ -50,9 +50,11 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.client.scram_users import ScramUser
+from barnabas.client.share_states import ShareState
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.ordered_growth import Generation
 from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.protocol.state_batches import RecordState, StateBatch
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
 from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
@@ -308,7 +310,17 @@ class MadeUpAdmin:
         return {each: NOW_MS - 1_000 * (1_288_211 - offset) for each, offset in offsets.items()}
 
     def list_share_group_offsets(self, group_id: str) -> dict[TopicPartition, ShareOffset]:
-        return {TopicPartition("orders", 0): ShareOffset(1_288_100, 110)}
+        return {TopicPartition("orders", 0): ShareOffset(1_288_100, 103)}
+
+    def read_share_states(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ShareState]:
+        batches = (
+            StateBatch(1_288_100, 1_288_102, RecordState.AVAILABLE, 2),
+            StateBatch(1_288_103, 1_288_103, RecordState.ARCHIVED, 5),
+            StateBatch(1_288_104, 1_288_109, RecordState.ACKNOWLEDGED, 1),
+        )
+        return dict.fromkeys(partitions, ShareState(1_288_100, batches))
 
     def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
         return dict.fromkeys(offsets)

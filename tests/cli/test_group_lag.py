@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from barnabas.cli.group_lag import LAG, STABLE_LAG, lag_rows, lag_table, lag_text, total_stable_lag
+from barnabas.cli.group_lag import (
+    LAG,
+    STABLE_LAG,
+    lag_rows,
+    lag_table,
+    lag_text,
+    share_offsets,
+    total_stable_lag,
+    with_stable_share_lags,
+)
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.client.admin import (
     EARLIEST,
@@ -16,7 +25,9 @@ from barnabas.client.admin import (
     TopicPartition,
 )
 from barnabas.client.group_offsets import ShareOffset
+from barnabas.client.share_states import ShareState
 from barnabas.protocol.errors import ErrorCode, error_for
+from barnabas.protocol.state_batches import RecordState, StateBatch
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 
@@ -100,3 +111,14 @@ def test_without_open_transactions_the_second_lag_is_hidden_first() -> None:
     assert lag_table(found).hidden_first[0] == "LAG-TO-LAST-STABLE-OFFSET"
     assert lag_text(found[:1]) == "3"
     assert total_stable_lag(rows(group("share"))) is None
+
+
+def test_a_share_groups_lag_to_the_last_stable_offset_needs_its_states() -> None:
+    found = rows(group("share"))
+    assert share_offsets(found) == {T0: ShareOffset(4, 5)}
+    # Of the offsets 8 and 9, behind the last stable offset, 9 is finished.
+    state = ShareState(4, (StateBatch(9, 9, RecordState.ACKNOWLEDGED, 1),))
+    (row,) = with_stable_share_lags(FakeAdmin(8), found, {T0: state})  # type: ignore[arg-type]
+    assert (row[LAG], row[STABLE_LAG]) == (5, 4)
+    assert lag_text([row], is_share=True) == "5"
+    assert with_stable_share_lags(FakeAdmin(8), found, {}) == found  # type: ignore[arg-type]

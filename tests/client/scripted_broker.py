@@ -172,6 +172,7 @@ class MemoryCluster:
         self.controller_id = self.broker_ids[0] if controller is None else controller
         self.topics: dict[str, list[int]] = {}
         """Leader of each partition, -1 for none."""
+        self.topic_ids: dict[str, bytes] = {}
         self.coordinators: dict[str, int] = {}
         self.versions: dict[int, tuple[int, int]] = {
             key: (getattr(messages, name).MIN_VERSION, getattr(messages, name).MAX_VERSION)
@@ -219,6 +220,7 @@ class MemoryCluster:
             topics=[
                 response.MetadataResponseTopic(
                     name=name,
+                    topic_id=self.topic_ids.get(name, bytes(16)),
                     error_code=0 if name in self.topics else 3,
                     partitions=[
                         response.MetadataResponsePartition(

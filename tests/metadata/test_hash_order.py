@@ -7,8 +7,9 @@ import pytest
 from barnabas.config.config_table import config_schema
 from barnabas.metadata.client_quotas_image import ClientQuotasDelta, ClientQuotasImage, QuotaEntity
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.metadata.hash_order import capacity_for, in_hash_order, string_hash
+from barnabas.metadata.hash_order import capacity_for, in_hash_order
 from barnabas.protocol.messages import ClientQuotaRecord
+from barnabas.protocol.partition_for import string_hash
 
 LIMITS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 

@@ -18,7 +18,6 @@ from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.client.errors import ConnectionLost
 from barnabas.config.config import BrokerConfig
 from barnabas.config.config_table import config_schema
-from barnabas.coordinator.partition_for import partition_for
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.metadata.config_entries import ConfigResolver
@@ -35,6 +34,7 @@ from barnabas.protocol.messages import (
     PartitionRecord,
     TopicRecord,
 )
+from barnabas.protocol.partition_for import partition_for
 from barnabas.protocol.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_changes import apply_delta
 from barnabas.replication.replica_manager import ReplicaManager

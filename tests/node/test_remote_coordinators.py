@@ -23,14 +23,14 @@ from barnabas.protocol.messages import (
     ProduceRequest,
     TxnOffsetCommitRequest,
 )
+from barnabas.protocol.partition_for import share_coordinator_key
+from barnabas.protocol.state_batches import StateBatch
 from barnabas.protocol.topic_names import GROUP_METADATA
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from barnabas.share.dead_letters import DeadLetterWriter
-from barnabas.share.share_coordinator import coordinator_key
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
-from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SharePartitionKey
 from tests.node.led_brokers import EVERYTHING, HANGS, LOST_ANSWER, LOST_REQUEST, Cluster
 from tests.replication.hosting import batch, topic_id
@@ -376,7 +376,7 @@ def test_the_states_of_share_groups_are_kept_by_any_broker(cluster: Cluster) -> 
 
 def share_coordinators_move(cluster: Cluster, number: int) -> None:
     for key in keys():
-        cluster.move(*cluster.coordinator(2, coordinator_key(*key)))
+        cluster.move(*cluster.coordinator(2, share_coordinator_key(*key)))
 
 
 @pytest.mark.parametrize(

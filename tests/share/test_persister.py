@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.state_batches import StateBatch
 from barnabas.share.persister import ATTEMPTS, StatePersister
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
-from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start, step
 from tests.coordinator.virtual_loop import VirtualLoop

@@ -21,10 +21,10 @@ from barnabas.protocol.messages import (
     WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
 )
+from barnabas.protocol.state_batches import StateBatch
 from barnabas.share.persister import FIRST_BACKOFF_MS, StatePersister
 from barnabas.share.remote_share_coordinator import ClusterShareCoordinator
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
-from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SharePartitionKey
 from barnabas.steps import start
 from tests.coordinator.other_brokers import OtherBrokers, Sent

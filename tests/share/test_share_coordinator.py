@@ -9,10 +9,11 @@ import pytest
 
 from barnabas.coordinator.coordinator_log import RecordSerde
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.partition_for import share_coordinator_key
+from barnabas.protocol.state_batches import StateBatch
 from barnabas.records.record import iter_records
-from barnabas.share.share_coordinator import ShareCoordinator, ShareCoordinatorConfig, coordinator_key
+from barnabas.share.share_coordinator import ShareCoordinator, ShareCoordinatorConfig
 from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateSummary, StateWrite
-from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SHARE_SNAPSHOT, SHARE_UPDATE, ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
 from tests.coordinator.internal_topic import InternalTopic
@@ -90,7 +91,7 @@ class Host:
 
 
 def test_the_coordinator_key_is_kafkas() -> None:
-    assert coordinator_key("g", TOPIC, 3) == "g:AAAAAAAAAAAAAAAAAAAAAQ:3"
+    assert share_coordinator_key("g", TOPIC, 3) == "g:AAAAAAAAAAAAAAAAAAAAAQ:3"
 
 
 def test_an_initialized_state_is_read() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.state_batches import StateBatch
 from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateSummary, StateWrite
-from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import (
     SHARE_SNAPSHOT,
     SHARE_UPDATE,

@@ -12,6 +12,7 @@ import pytest
 from barnabas.log.append_checks import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import Uuid
+from barnabas.protocol.state_batches import StateBatch
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import ShareFetchParams
@@ -19,7 +20,6 @@ from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings, duration_ms
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.share_partition import SharePartition
-from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.steps import start
 from tests.replication.hosting import Hosting, batch

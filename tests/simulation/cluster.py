@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.partition_for import partition_for
 from barnabas.simulation.broker_node import PORT
 from barnabas.simulation.cluster_node import CLUSTER_ID
 from barnabas.simulation.node import NodeDied

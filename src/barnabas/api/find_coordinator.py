@@ -15,10 +15,10 @@ from __future__ import annotations
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.context import RequestContext
 from barnabas.api.serving.topic_creation import create_internal_topic
-from barnabas.coordinator.partition_for import partition_for
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.protocol.partition_for import partition_for
 from barnabas.protocol.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.steps import sleep
 from barnabas.turns import ELEMENT, pace

@@ -11,13 +11,23 @@ import click
 from barnabas.cli.done import Done, failed
 from barnabas.cli.failure import failure_of, report_failures
 from barnabas.cli.group_delete_offsets import delete_offsets
-from barnabas.cli.group_lag import LAG, lag_rows, lag_table, lag_text, total, total_stable_lag
+from barnabas.cli.group_lag import (
+    LAG,
+    lag_rows,
+    lag_table,
+    lag_text,
+    share_offsets,
+    total,
+    total_stable_lag,
+    with_stable_share_lags,
+)
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.group_verdicts import verdicts
 from barnabas.cli.growth_words import held_from
 from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
+from barnabas.cli.share_deliveries import share_reading
 from barnabas.cli.txn import Duration
 from barnabas.client.admin import (
     Admin,
@@ -156,9 +166,14 @@ def described_group(admin: Admin, found: GroupDescription, *, with_members: bool
 
     Args:
         with_members: also `members_list`: members and the partitions that they read; `subtopologies` of a streams group.
-        with_partitions: also `partitions`: how far the group is behind in each, to the log end and to the last stable offset.
+        with_partitions: also `partitions`: how far the group is behind in each, to the log end and to the last stable offset; of a
+            share group also `deliveries`: what became of the records that it was given.
     """
     rows = lag_rows(admin, found)
+    deliveries = None
+    if found.type == "share" and with_partitions:
+        deliveries = share_reading(admin, found.group_id, share_offsets(rows))
+        rows = with_stable_share_lags(admin, rows, deliveries.states)
     summary = _summary(found, rows)
     data = summary.objects()[0] | {
         "total_lag": total(rows, LAG),
@@ -178,6 +193,9 @@ def described_group(admin: Admin, found: GroupDescription, *, with_members: bool
         table = lag_table(rows)
         data["partitions"] = table.objects()
         tables += [table] if table.rows else []
+    if deliveries is not None:
+        data |= deliveries.data()
+        tables += deliveries.tables()
     if held := held_from(admin, found):
         waiting = Table(("TOPIC", "PARTITION", "WAITS"), held, below=("WAITS",))
         tables.append(waiting)
@@ -193,7 +211,7 @@ def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
         found.state,
         found.assignor,
         len(found.members),
-        lag_text(rows),
+        lag_text(rows, is_share=found.type == "share"),
         found.type,
     )
     if found.epoch is not None:

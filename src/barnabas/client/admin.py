@@ -37,6 +37,7 @@ from barnabas.client import (
     reassignments,
     record_times,
     scram_users,
+    share_states,
     topic_growth,
     topics,
     transactions,
@@ -155,6 +156,7 @@ class Admin(Closeable):
     alter_group_offsets = _method(group_offsets.alter_group_offsets)
     delete_group_offsets = _method(group_offsets.delete_group_offsets)
     list_share_group_offsets = _method(group_offsets.list_share_group_offsets)
+    read_share_states = _method(share_states.read_share_states)
 
     list_transactions = _method(transactions.list_transactions)
     describe_transactions = _method(transactions.describe_transactions)

@@ -101,10 +101,10 @@ def lag_words(group_type: str, lag: int, stable_lag: int | None) -> str | None:
         group_type: in Kafka's words, such as `share`.
     """
     if group_type == "share":
-        return (
-            "The lag of a share group is what its coordinator counts: the records that are not finished, up to the log end. "
-            "Nobody counts it up to the last stable offset."
-        )
+        words = "The lag of a share group counts the records that are not finished, up to the log end."
+        if stable_lag is None:
+            return f"{words} Without the stored deliveries it is not known up to the last stable offset."
+        return f"{words} Beyond the last stable offset it can read only with share.isolation.level=read_uncommitted."
     if stable_lag is not None and stable_lag < lag:
         return f"Open transactions hold back {counted(lag - stable_lag, 'record')} from readers of committed records."
     return None

@@ -5,6 +5,5 @@ returns records and a response. `CoordinatorRuntime` appends the records, passes
 are committed. Loading a partition after an election is the same `replay`, from the log.
 
 Reading order: `result` (what an operation returns), `coordinator_runtime` (the machine, with `shard_context`, `pending_write` and
-`shard_loader`),
-`coordinator_log` (the interface to the log). `partition_for` maps a key to its partition.
+`shard_loader`), `coordinator_log` (the interface to the log).
 """

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, TypeVar
 from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
-from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupCoordinatorConfig
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.partition_for import partition_for
 from barnabas.records.compression import Compression
 from barnabas.steps import Loop, gather, in_background
 

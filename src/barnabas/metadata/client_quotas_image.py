@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from barnabas.metadata.hash_order import capacity_for, in_hash_order, string_hash
+from barnabas.metadata.hash_order import capacity_for, in_hash_order
 from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
+from barnabas.protocol.partition_for import string_hash
 
 # Sorted by type, so that one entity is one key.
 QuotaEntity = tuple[tuple[str, str | None], ...]

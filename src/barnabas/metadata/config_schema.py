@@ -23,8 +23,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from barnabas.metadata.hash_order import in_hash_order, string_hash
+from barnabas.metadata.hash_order import in_hash_order
 from barnabas.protocol import ordered_growth
+from barnabas.protocol.partition_for import string_hash
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 

@@ -2,8 +2,8 @@
 
 Some answers list what Kafka keeps in a `java.util.HashMap`: the settings of DescribeConfigs, the limits and entities of
 DescribeClientQuotas. The protocol promises no order there, but Kafka's is always the same for the same keys, and programs
-that compare whole answers depend on it. Strings hash as `String.hashCode` specifies. A table spreads, grows and iterates
-as `HashMap` does since Java 8.
+that compare whole answers depend on it. Strings hash as `String.hashCode` specifies
+(`protocol.partition_for`). A table spreads, grows and iterates as `HashMap` does since Java 8.
 
 A bucket is walked in the order of insertion. Buckets of more than eight keys, which become trees in Java, do not occur here.
 """
@@ -16,19 +16,6 @@ from typing import TypeVar
 Key = TypeVar("Key")
 
 DEFAULT_CAPACITY = 16
-
-
-def string_hash(text: str) -> int:
-    """`String.hashCode`, over UTF-16 units, as an unsigned number of 32 bits."""
-    result = 0
-    if text.isascii():
-        for unit in text.encode():
-            result = (31 * result + unit) & 0xFFFFFFFF
-        return result
-    units = text.encode("utf-16-be", "surrogatepass")
-    for i in range(0, len(units), 2):
-        result = (31 * result + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
-    return result
 
 
 def capacity_for(expected: int) -> int:

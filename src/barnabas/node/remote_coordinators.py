@@ -18,14 +18,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.request_queues import RequestQueues, Send
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
+from barnabas.protocol.partition_for import partition_for, share_coordinator_key
 from barnabas.protocol.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.share.remote_letters import RemoteLetters
-from barnabas.share.share_coordinator import coordinator_key
 from barnabas.transaction.remote_marker_writer import ClusterMarkerWriter
 from barnabas.transaction.remote_partitions import RemotePartitions
 
@@ -164,7 +163,7 @@ class RemoteCoordinators:
             topic = self._image().topics.by_name.get(SHARE_GROUP_STATE)
             if topic is None:
                 return NO_LEADER
-            return self.leader_of(SHARE_GROUP_STATE, partition_for(coordinator_key(*key), len(topic.partitions)))
+            return self.leader_of(SHARE_GROUP_STATE, partition_for(share_coordinator_key(*key), len(topic.partitions)))
 
         states = ClusterShareCoordinator(local, self._node_id, broker_of, self._send_for("share-states"), self._loop)
         self._parts.append(states)

@@ -19,8 +19,8 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from barnabas.metadata.hash_order import string_hash
 from barnabas.metadata.partition_registration import NO_LEADER
+from barnabas.protocol.partition_for import string_hash
 from barnabas.replication.leader_end_point import LeaderEndPoint
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_fetch_state import PartitionKey

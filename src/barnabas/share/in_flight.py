@@ -23,26 +23,12 @@ Sources: KIP-932; Kafka's `InFlightBatch`, `InFlightState`, `RecordState`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
+
+from barnabas.protocol.state_batches import RecordState
 
 __all__ = ["NO_MEMBER", "InFlightBatch", "RecordState", "Run", "Transition"]
 
 NO_MEMBER = ""
-
-
-class RecordState(IntEnum):
-    """A record's delivery state; the numbers are those of the protocol and of `__share_group_state`."""
-
-    AVAILABLE = 0
-    ACQUIRED = 1
-    ACKNOWLEDGED = 2
-    ARCHIVING = 3
-    ARCHIVED = 4
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether the record is never delivered again, so that the start offset may pass it."""
-        return self is RecordState.ACKNOWLEDGED or self is RecordState.ARCHIVED
 
 
 class Run:

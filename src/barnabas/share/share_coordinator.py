@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
-from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.primitives import uuid_to_str
+from barnabas.protocol.partition_for import partition_for, share_coordinator_key
 from barnabas.protocol.topic_names import SHARE_GROUP_STATE
 from barnabas.records.compression import Compression
 from barnabas.steps import Loop, in_background, sleep
@@ -48,11 +47,6 @@ class ShareCoordinatorConfig:
     cold_partition_snapshot_interval_ms: int = 300_000
     state_topic_compression_codec: int = 0
     max_batch_bytes: int = 1_048_588
-
-
-def coordinator_key(group_id: str, topic_id: bytes, partition: int) -> str:
-    """Return the key of a share partition in FindCoordinator; its hash selects the partition of the topic."""
-    return f"{group_id}:{uuid_to_str(topic_id)}:{partition}"
 
 
 class ShareCoordinator:
@@ -172,7 +166,7 @@ class ShareCoordinator:
             except KafkaError as rejection:  # The shard's own answer: not to be taken for an error of the log.
                 return CoordinatorResult(rejection)
 
-        partition = partition_for(coordinator_key(*key), self._partition_count())
+        partition = partition_for(share_coordinator_key(*key), self._partition_count())
         try:
             outcome: T | KafkaError = await self._runtime.schedule_write(partition, run)
         except KafkaError as error:

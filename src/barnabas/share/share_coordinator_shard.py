@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.share.state_batches import StateBatch, combine
+from barnabas.protocol.state_batches import StateBatch, combine
 from barnabas.share.state_records import (
     SHARE_SNAPSHOT,
     SHARE_UPDATE,

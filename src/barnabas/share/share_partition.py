@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.state_batches import StateBatch
 from barnabas.records.record_batch import BatchHeader
 from barnabas.replication.fetch_reader import READ_UNCOMMITTED
 from barnabas.replication.offset_lookup import find_offset, lookup_offset
@@ -34,7 +35,6 @@ from barnabas.share.in_flight import RecordState
 from barnabas.share.persister import ShareStates
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_coordinator_shard import StateWrite
-from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SharePartitionKey
 from barnabas.share.window import Acquired, Limits, ShareWindow
 from barnabas.steps import in_background, sleep

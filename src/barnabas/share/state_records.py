@@ -23,7 +23,7 @@ from barnabas.protocol.messages import (
     ShareUpdateValue,
     WriteShareGroupStateRequest,
 )
-from barnabas.share.state_batches import StateBatch
+from barnabas.protocol.state_batches import StateBatch
 
 SHARE_SNAPSHOT = 0
 SHARE_UPDATE = 1

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, TypeVar
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
-from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.partition_for import partition_for
 from barnabas.records.record_batch import NO_PRODUCER_ID
 from barnabas.steps import Loop, gather, in_background, sleep
 from barnabas.transaction.config import TransactionCoordinatorConfig

@@ -8,6 +8,7 @@ from typing import Any
 from barnabas.cli.failure import Failure
 from barnabas.cli.group import described_group, found_rebalances, last_rebalances
 from barnabas.cli.output import Found
+from barnabas.cli.share_deliveries import HELD_NOW
 from barnabas.client.admin import Admin, GroupDescription, result
 from barnabas.console.asked import Asked
 from barnabas.console.chart_sections import chart_section
@@ -18,7 +19,13 @@ from barnabas.console.topology_picture import topology_picture
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _REBALANCES = 20
-_CAPTIONS = {"GROUP": "Summary", "MEMBER-ID": "Members", "TOPIC": "Partitions", "SUBTOPOLOGY": "Subtopologies"}
+_CAPTIONS = {
+    "GROUP": "Summary",
+    "MEMBER-ID": "Members",
+    "TOPIC": "Partitions",
+    "SUBTOPOLOGY": "Subtopologies",
+    "DELIVERIES-UNKNOWN": "Deliveries",
+}
 """By the first column of a table."""
 
 
@@ -47,6 +54,8 @@ async def _described(asked: Asked, group_id: str) -> Section | KafkaError:
         return error
     captions = ["Held back" if "WAITS" in each.columns else _CAPTIONS[each.columns[0]] for each in found.tables]
     described = section("group", "Members and lag", found, links={"TOPIC": asked.topic_link}, captions=captions)
+    if group.type == "share":
+        described = described._replace(notes=[HELD_NOW])
     return described._replace(topology=topology_picture(group.subtopologies))
 
 

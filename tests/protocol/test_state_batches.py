@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from barnabas.share.state_batches import StateBatch, combine
+from barnabas.protocol.state_batches import StateBatch, combine
 
 
 @pytest.mark.parametrize(

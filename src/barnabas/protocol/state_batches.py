@@ -14,14 +14,30 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from enum import IntEnum
 from itertools import pairwise
 from typing import NamedTuple
 
 NO_OFFSET = -1
 
 
+class RecordState(IntEnum):
+    """A record's delivery state; the numbers are those of the protocol and of `__share_group_state`."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVING = 3
+    ARCHIVED = 4
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the record is never delivered again, so that the start offset may pass it."""
+        return self is RecordState.ACKNOWLEDGED or self is RecordState.ARCHIVED
+
+
 class StateBatch(NamedTuple):
-    """Both offsets are inclusive; the state is a number of `ShareSnapshotValue` (1, ACQUIRED, is never kept)."""
+    """Both offsets are inclusive; the state is a number of `RecordState` (ACQUIRED is never kept)."""
 
     first_offset: int
     last_offset: int

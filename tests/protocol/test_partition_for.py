@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.coordinator.partition_for import java_string_hash, partition_for
+from barnabas.protocol.partition_for import java_string_hash, partition_for
 
 
 @pytest.mark.parametrize(
