@@ -1,4 +1,4 @@
-"""What became of the records that a share group was given: how often each was delivered, and its state.
+"""The records that a share group was given: how often each was delivered, and its state.
 
 The states are those of Kafka, as the partition's leader wrote them last:
 
@@ -7,7 +7,7 @@ The states are those of Kafka, as the partition's leader wrote them last:
     ARCHIVING      rejected or delivered too often; on its way to the topic of dead letters
     ARCHIVED       rejected or delivered too often: never delivered again
 
-ACQUIRED is never written, so nobody but the leader knows which records members hold now.
+ACQUIRED is never written, so only the leader knows which records members hold now.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BATCHES_SHOWN = 500
 
 
 class ShareReading(NamedTuple):
-    """What could be read of a share group's states.
+    """The states of a share group that could be read.
 
     Attributes:
         lags: as the group's coordinator counts them.
