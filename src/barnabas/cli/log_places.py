@@ -22,7 +22,14 @@ _Offsets = dict[TopicPartition, int]
 
 
 def places_of(
-    admin: Admin, source: TopicMetadata, begin: str, end: str | None = None, isolation: int = READ_UNCOMMITTED
+    admin: Admin,
+    source: TopicMetadata,
+    begin: str,
+    end: str | None = None,
+    isolation: int = READ_UNCOMMITTED,
+    *,
+    begin_option: str = "--from",
+    end_option: str = "--to",
 ) -> dict[int, tuple[int, int]]:
     """Return where to begin and end in each partition.
 
@@ -30,6 +37,7 @@ def places_of(
         begin: the name of a cut, a time, an offset or a range of them.
         end: likewise, without a range; None ends where the range says, or where the log ends now.
         isolation: READ_COMMITTED ends at the last stable offset.
+        begin_option, end_option: with which `begin` and `end` were typed.
 
     Raises:
         BadParameter: `begin` or `end` names no place in a log.
@@ -38,13 +46,13 @@ def places_of(
     """
     partitions = [TopicPartition(source.name, each) for each in range(len(source.partitions))]
     bounds = log_bounds(admin, partitions, isolation)
-    first, last = _offsets(admin, begin, "--from", source, bounds)
+    first, last = _offsets(admin, begin, begin_option, source, bounds)
     if end is not None:
         if last:
-            raise click.UsageError("--from is a range, which has an end: leave out --to")
-        last, more = _offsets(admin, end, "--to", source, bounds)
+            raise click.UsageError(f"{begin_option} is a range, which has an end: leave out {end_option}")
+        last, more = _offsets(admin, end, end_option, source, bounds)
         if more:
-            raise click.BadParameter("it is a range: give a cut, a time or an offset", param_hint="--to")
+            raise click.BadParameter("it is a range: give a cut, a time or an offset", param_hint=end_option)
     places = {}
     for where, (start, log_end) in bounds.items():
         until = min(log_end or 0, last.get(where, log_end or 0))

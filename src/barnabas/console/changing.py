@@ -203,9 +203,8 @@ class Changing:
             "send": hidden,
         }
         sections = [section(key, caption, done.found) for key, caption, done in planned.before]
-        sections.append(
-            section(PREVIEW, "What would be done", planned.preview.found, empty="Nothing would be changed.")
-        )
+        shown = section(PREVIEW, "What would be done", planned.preview.found, empty="Nothing would be changed.")
+        sections.append(shown._replace(command=planned.command or None))
         again = Link("Another one", asked.link(f"change/{change.path}", **_for_address(change, given)))
         return Answer(
             f"{planned.does}?",
@@ -299,7 +298,8 @@ class Changing:
             "result": outcome.found.data,
             **({"error": sentence} if sentence else {}),
         }
-        sections = [section("result", "What was done", outcome.found, empty="Nothing was changed.")]
+        shown = section("result", "What was done", outcome.found, empty="Nothing was changed.")
+        sections = [shown._replace(command=planned.command or None)]
         verb = "Not wholly done" if errors and outcome.found.data else "Not done" if errors else "Done"
         return Answer(
             f"{verb}: {planned.does}",
@@ -361,7 +361,13 @@ def _about(asked: Asked, change: Change, visitor: Visitor, given: Given, planned
 
 
 def _head(asked: Asked, change: Change, planned: Planned) -> dict[str, object]:
-    return {"cluster": asked.cluster.name, "change": change.path, "does": planned.does, "on": planned.on}
+    head: dict[str, object] = {
+        "cluster": asked.cluster.name,
+        "change": change.path,
+        "does": planned.does,
+        "on": planned.on,
+    }
+    return {**head, "command": planned.command} if planned.command else head
 
 
 def _for_address(change: Change, given: Given) -> dict[str, str]:

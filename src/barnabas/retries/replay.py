@@ -6,7 +6,7 @@ so a second run of the name fences the first, and reads its notes; the next run 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
@@ -49,15 +49,22 @@ def stored_progress(consumer: Consumer, admin: AdminClient, name: str) -> Progre
     return None if found is None else read_progress(found)
 
 
-def records_left(consumer: Consumer, progress: Progress) -> Iterator[Record]:
+def records_left(
+    consumer: Consumer, progress: Progress, until: Mapping[int, int] | None = None
+) -> Generator[Record, None, None]:
     """Yield the committed records of the source that were not taken yet.
+
+    Args:
+        until: by partition, an offset at which to stop before the end of the replay.
 
     Raises:
         KafkaException: a partition cannot be read, or a transaction stays open.
     """
     left = {(progress.source, each): places for each, places in progress.partitions.items()}
     begin: dict[Where, int] = {where: position for where, (position, _) in left.items()}
-    yield from read_committed(consumer, begin, {where: end for where, (_, end) in left.items()})
+    stop = {} if until is None else until
+    ends = {where: min(end, stop.get(where[1], end)) for where, (_, end) in left.items()}
+    yield from read_committed(consumer, begin, ends)
 
 
 def replay(
@@ -67,6 +74,7 @@ def replay(
     change: Change,
     pace: Pace | None = None,
     group: Any = None,
+    until: Mapping[int, int] | None = None,
 ) -> None:
     """Send what is left of a replay.
 
@@ -74,6 +82,7 @@ def replay(
         consumer: with `READER_SETTINGS`.
         forwarder: of a producer with `transactional_id`; it was made before `progress` was read, so that this is final.
         group: the metadata of a group that commits the positions in the source, too; None for none.
+        until: by partition, an offset at which to stop before the end; another run goes on there.
 
     Raises:
         GroupWentOn: the group has members.
@@ -87,9 +96,9 @@ def replay(
 
     # The end is noted before the first record: a run that continues this one stops there too.
     forwarder.send([progress.note()], positions(), group)
-    outputs = _outputs(progress, records_left(consumer, progress), change, pace)
+    outputs = _outputs(progress, records_left(consumer, progress, until), change, pace)
     forwarder.send_noted(outputs, lambda: [progress.note()], positions, group)
-    progress.finish()
+    progress.finish(until)
     forwarder.send([progress.note()], positions(), group)
 
 

@@ -10,6 +10,7 @@ again begins at offset 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from barnabas.retries.record import Output, Record
@@ -49,9 +50,16 @@ class Progress:
         self.read += 1
         self.written += is_written
 
-    def finish(self) -> None:
-        """Note that all was read; markers of transactions may be the last of a log."""
-        self.partitions = {each: (end, end) for each, (_, end) in self.partitions.items()}
+    def finish(self, until: Mapping[int, int] | None = None) -> None:
+        """Note that all was read; markers of transactions may be the last of a log.
+
+        Args:
+            until: by partition, the offset before which all was read; None for all ends.
+        """
+        stop = {} if until is None else until
+        self.partitions = {
+            each: (max(at, min(end, stop.get(each, end))), end) for each, (at, end) in self.partitions.items()
+        }
 
     def note(self) -> Output:
         """Return the record of the state topic."""

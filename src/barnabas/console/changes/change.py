@@ -33,6 +33,7 @@ class Planned(NamedTuple):
         fixed: fields that the preview has decided, such as the offsets of a time.
         basis: what must still be so when the change is carried out; the preview's rows if it is None.
         after: the page to go to afterwards, and its query.
+        command: a line to type that does the same; empty without one.
     """
 
     does: str
@@ -45,6 +46,7 @@ class Planned(NamedTuple):
     fixed: Mapping[str, str] = {}
     basis: object = None
     after: tuple[str, Mapping[str, str]] = ("", {})
+    command: str = ""
 
 
 Plan = Callable[[Admin, Given, int], Planned]
