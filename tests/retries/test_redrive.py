@@ -114,6 +114,18 @@ def test_a_redrive_that_is_killed_is_continued(
 
 
 @pytest.mark.slow
+def test_letters_that_were_read_before_are_sent_once_too(cluster: Cluster) -> None:
+    cluster.bury("Late-0", "Odd-1", "Late-2")
+    kept: list[DeadLetter] = []
+    assert cluster.redrive(chosen=lambda each: kept.append(each) or False) == {}  # type: ignore[func-returns-value]
+    assert cluster.redrive(chosen=error_is("Odd")) == {"orders": 1}
+    assert cluster.redrive(letters=kept) == {"orders": 2}
+    assert cluster.redrive(letters=kept) == {}
+    assert cluster.redrive() == {}
+    assert cluster.back() == ["Late-0", "Late-2", "Odd-1"]
+
+
+@pytest.mark.slow
 def test_of_two_redrives_the_later_one_counts(cluster: Cluster) -> None:
     cluster.bury("Late-0", "Late-1")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
+
 import click
 
 from barnabas.cli.dead_letters import (
@@ -18,7 +21,7 @@ from barnabas.cli.output import found_rows
 from barnabas.cli.sending_once import create_state_topic, explained_library, transactional_producer
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin
-from barnabas.retries.redrive import DeadLetterTopic, NoTarget, output_of, transactional_id, wanted
+from barnabas.retries.redrive import DeadLetter, DeadLetterTopic, NoTarget, output_of, transactional_id, wanted
 from barnabas.retries.redrive import redrive as send_back
 from barnabas.retries.redriven import STATE_TOPIC
 
@@ -57,8 +60,13 @@ def redriven_letters(
     to: str | None,
     *,
     dry_run: bool,
+    letters: Sequence[DeadLetter] | None = None,
 ) -> Done:
     """Send the dead letters of a topic back, or only count them.
+
+    Args:
+        letters: dead letters of the topic that were read a moment ago: it is not read again. Which of them were sent back since is
+            looked up.
 
     Raises:
         Failure: a dead letter has no topic to go to, or the library failed; the next redrive continues.
@@ -69,7 +77,7 @@ def redriven_letters(
     if to is not None and to not in targets:
         raise _no_topic(to)
     try:
-        sent = _sent(session, admin, found, targets, chosen, limit, to, dry_run)
+        sent = _sent(session, admin, found, targets, chosen, limit, to, dry_run, letters)
     except NoTarget as error:
         if error.topic is not None:
             raise _no_topic(error.topic) from None
@@ -90,6 +98,7 @@ def _sent(
     limit: int | None,
     to: str | None,
     dry_run: bool,
+    letters: Sequence[DeadLetter] | None,
 ) -> dict[str, int]:
     """Send the dead letters, or only count them; return how many for each topic."""
     if not dry_run:
@@ -101,9 +110,11 @@ def _sent(
                 target = output_of(each, targets, to).topic
                 count[target] = count.get(target, 0) + 1
             return count
-        with explained_library("the redrive was interrupted: the next one continues it"):
-            producer = transactional_producer(session, transactional_id(topic.name))
-            return send_back(reader, producer, topic, targets, chosen=chosen, limit=limit, to=to)
+        with (
+            explained_library("the redrive was interrupted: the next one continues it"),
+            closing(transactional_producer(session, transactional_id(topic.name))) as producer,
+        ):
+            return send_back(reader, producer, topic, targets, chosen=chosen, limit=limit, to=to, letters=letters)
 
 
 def _no_topic(name: str) -> Failure:

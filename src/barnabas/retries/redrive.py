@@ -6,8 +6,8 @@ name, so a second redrive of the topic fences the first, and reads its notes; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
@@ -115,6 +115,7 @@ def redrive(
     chosen: Callable[[DeadLetter], bool] = lambda _: True,
     limit: int | None = None,
     to: str | None = None,
+    letters: Sequence[DeadLetter] | None = None,
 ) -> dict[str, int]:
     """Send dead letters back that were not sent yet.
 
@@ -124,6 +125,7 @@ def redrive(
         chosen: which dead letters to send.
         limit: how many at most.
         to: another topic than the dead letters' source.
+        letters: dead letters that were read before, in the place of the topic.
 
     Returns:
         How many were sent to each topic.
@@ -135,9 +137,10 @@ def redrive(
     # First of all: this ends what an earlier redrive of the topic has left open, so that the notes are final.
     forwarder = Forwarder(producer)
     redriven = reader.redriven(topic)
+    found = reader.read(topic, redriven) if letters is None else _as_of(redriven, letters)
 
     def outputs() -> Iterator[Output]:
-        for dead_letter in wanted(reader.read(topic, redriven), chosen, limit):
+        for dead_letter in wanted(found, chosen, limit):
             output = output_of(dead_letter, targets, to)
             offset = dead_letter.record.offset
             first = dead_letter.follows if _continues(dead_letter, redriven) else offset
@@ -145,6 +148,12 @@ def redrive(
             yield output
 
     return forwarder.send_noted(outputs(), redriven.changes)
+
+
+def _as_of(redriven: Redriven, letters: Iterable[DeadLetter]) -> Iterator[DeadLetter]:
+    """Yield dead letters that were read before, with what was sent back since."""
+    for each in letters:
+        yield replace(each, is_redriven=redriven.has(each.record.partition, each.record.offset))
 
 
 def _continues(dead_letter: DeadLetter, redriven: Redriven) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from barnabas.console.changes import dead_letters
 from barnabas.console.changes.dead_letters import Bounded
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
-from barnabas.retries.redrive import DeadLetter
+from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic
+from barnabas.retries.redriven import Redriven
 from tests.console.buried import bury
 from tests.console.forms import carry_out, lines, preview
 from tests.console.reading import html, printed
@@ -70,6 +72,40 @@ def test_so_many_and_then_the_same_ones() -> None:
     assert [each for each in sorted(letters, key=lambda each: each.record.partition) if again(each)] == sorted(
         sent, key=lambda each: each.record.partition
     )
+
+
+def test_large_ones_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dead_letters, "KEPT_BYTES_MAX", 10)
+    headers = (("name", b"12"), ("null", None))
+    letter = DeadLetter(Record("x.dlq", 0, 0, 0, None, b"", headers), FailureHeaders(), 0, False)
+    bounded = Bounded(lambda _: True, 3)
+    assert bounded(letter)
+    assert bounded.letters == [letter]
+    assert bounded(letter)
+    assert bounded.letters is None
+
+
+@pytest.mark.slow
+def test_a_form_reads_the_topic_once(
+    changed: barnabas.Broker, writer: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(changed.bootstrap_servers, "once.dlq", "once", 3)
+    reads: list[str] = []
+    read = DeadLetterReader.read
+
+    def counted(self: DeadLetterReader, topic: DeadLetterTopic, redriven: Redriven) -> Iterator[DeadLetter]:
+        reads.append(topic.name)
+        return read(self, topic, redriven)
+
+    monkeypatch.setattr(DeadLetterReader, "read", counted)
+    shown = preview(writer, CHANGE, topic="once.dlq", limit="2")
+    assert carry_out(writer, shown).rows[0]["records"] == 2
+    assert reads == ["once.dlq"] * 2
+    shown = preview(writer, CHANGE, topic="once.dlq")
+    monkeypatch.setattr(dead_letters, "KEPT_BYTES_MAX", 0)
+    assert carry_out(writer, shown).rows[0]["records"] == 1
+    assert reads == ["once.dlq"] * 5
+    assert not_redriven(changed, "once.dlq") == 0
 
 
 def test_what_cannot_go_back(changed: barnabas.Broker, writer: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

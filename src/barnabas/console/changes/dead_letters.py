@@ -25,6 +25,8 @@ from barnabas.words.printable import printable
 SENT_MAX = 10_000
 """So many are sent while a browser waits."""
 READ_MAX = 2_000_000
+KEPT_BYTES_MAX = 64_000_000
+"""The dead letters of a plan are kept until they are sent, unless they are larger."""
 FIELDS = (
     Field("topic", "Topic of dead letters", is_required=True),
     Field("filters", "Only those with, a line each", kind="lines", hint="error=TimeoutError or topic=orders"),
@@ -49,6 +51,9 @@ class Bounded:
         self.count = 0
         self.left = 0
         """How many more pass the filter."""
+        self.letters: list[DeadLetter] | None = []
+        """Those that are to be sent; None if they are too large to keep."""
+        self._kept_bytes = 0
 
     def __repr__(self) -> str:
         return f"<Bounded count={self.count} left={self.left}>"
@@ -61,9 +66,20 @@ class Bounded:
         is_in = at.offset <= self.last.get(at.partition, -1) if self._is_fixed else self.count < self._most
         self.count += is_in
         self.left += not is_in
-        if is_in and not self._is_fixed:
-            self.last[at.partition] = at.offset
+        if is_in:
+            self._keep(letter)
+            if not self._is_fixed:
+                self.last[at.partition] = at.offset
         return is_in
+
+    def _keep(self, letter: DeadLetter) -> None:
+        at = letter.record
+        headers = sum(len(name) + len(value or b"") for name, value in at.headers)
+        self._kept_bytes += len(at.key or b"") + len(at.value or b"") + headers
+        if self._kept_bytes > KEPT_BYTES_MAX:
+            self.letters = None
+        if self.letters is not None:
+            self.letters.append(letter)
 
 
 def redrive(admin: Admin, given: Given, now_ms: int) -> Planned:
@@ -78,9 +94,12 @@ def redrive(admin: Admin, given: Given, now_ms: int) -> Planned:
     last = dict(bounded.last)
 
     def carried_out(admin: Admin, given: Given) -> Done:
+        # The plan was made a moment ago, and has read the topic.
         again = Bounded(chosen, most, last)
-        done = redriven_letters(connection_of(admin), admin, name, again, None, to, dry_run=False)
-        return done._replace(notes=[_left(again.left)])
+        done = redriven_letters(
+            connection_of(admin), admin, name, again, None, to, dry_run=False, letters=bounded.letters
+        )
+        return done._replace(notes=[_left(bounded.left)])
 
     return Planned(
         f"Redrive {counted(bounded.count, 'dead letter')} of {printable(name)}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from io import BytesIO
 
 from barnabas.cli.done import Done
@@ -55,8 +56,10 @@ def production(admin: Admin, given: Given, now_ms: int) -> Planned:
     ]
 
     def written(admin: Admin, given: Given) -> Done:
-        with explained_library("all of the records or none of them were written"):
-            producer = transactional_producer(connection_of(admin), f"barnabas-console-{name}")
+        with (
+            explained_library("all of the records or none of them were written"),
+            closing(transactional_producer(connection_of(admin), f"barnabas-console-{name}")) as producer,
+        ):
             Forwarder(producer).send(outputs, [])
         return Done(_found(name, records, is_written=True))
 
