@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.directory.start_report import RecoveryReport, say_start, warn_of_readers
+from barnabas.directory.start_report import RecoveryReport, say_start, say_what_is_left, warn_of_readers
 from barnabas.log.disk import OsDisk
 from barnabas.log.log_manager import Recovery
 from barnabas.log.meta_properties import MetaProperties
@@ -50,10 +50,20 @@ def test_a_recovery_says_now_and_then_how_far_it_is(log: pytest.LogCaptureFixtur
         recovery.bytes_read += 600_000
         report.add(recovery)
     recovery.bytes_cut = 57
+    assert report.has_recovered
     report.end()
     assert log.messages == [
         "Recovered 2 of 4 partitions in 5.0 s: 6 segments and 1.20 MB read",
         "Recovered 4 partitions in 13.0 s: 12 segments and 2.40 MB read, 57 B cut off",
+    ]
+
+
+def test_after_a_recovery_it_is_said_whether_something_may_be_lost(log: pytest.LogCaptureFixture) -> None:
+    say_what_is_left("")
+    say_what_is_left("the directory is a copy")
+    assert log.messages == [
+        "Nothing is lost that the last run wrote: the machine has not started again since",
+        "What the last run wrote at last may be lost: the directory is a copy",
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.builder import build_batch
@@ -168,3 +170,39 @@ def test_epochs_below_the_log_start_or_without_batches_do_not_contradict() -> No
     log = PartitionLog(disk, DIRECTORY, CONFIG, now_ms=lambda: NOW_MS, log_start_offset=1)
     assert log.epoch_entries == [(2, 1), (3, 2), (4, 3)]
     assert disk.contents(f"{DIRECTORY}/leader-epoch-checkpoint") == epochs
+
+
+WHOLE = bytes(at(16))
+
+
+@pytest.mark.parametrize(
+    ("tail", "is_damaged"),
+    [
+        (b"", False),
+        (WHOLE, False),
+        (WHOLE[:1], False),
+        (WHOLE[:20], False),
+        (WHOLE[:-1], False),
+        (WHOLE + bytes(at(17))[:-1], False),  # of a write of several batches
+        (WHOLE[:-1] + b"?", True),  # whole, and wrong
+        (bytes(40), True),  # a page that the system has lost
+        (bytes(len(WHOLE)), True),
+        (WHOLE[:16] + b"?" + WHOLE[17:-1], True),  # another format
+        (bytes(at(9))[:-1], True),  # an older batch
+        (bytes(at(18)), True),  # behind a hole
+    ],
+)
+def test_a_torn_write_is_told_from_damage(tail: bytes, is_damaged: bool) -> None:
+    disk = written()
+    path = f"{DIRECTORY}/{max(name for name in disk.listdir(DIRECTORY) if name.endswith('.log'))}"
+    disk.put(path, disk.contents(path) + tail)
+    assert open_log(disk).recovered.is_damaged == is_damaged
+
+
+def test_a_cut_before_the_last_segment_is_damage() -> None:
+    disk = written()
+    first = f"{DIRECTORY}/{0:020d}.log"
+    disk.put(first, disk.contents(first)[:-1])
+    log = open_log(disk)
+    assert log.recovered.is_damaged
+    assert log.log_end_offset < 16

@@ -15,6 +15,7 @@ from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.directory.storage import format_directory
 from barnabas.log.disk import OsDisk, OsDiskFile, OsLock
+from barnabas.log.running_file import RUNNING_FILE
 from barnabas.metadata.controller_view import ControllerResult
 from barnabas.metadata.partition_registration import LEADER_RECOVERED, LEADER_RECOVERING
 from barnabas.metadata.quorum_controller import _change
@@ -70,14 +71,20 @@ def test_a_broker_that_stops_in_order_hands_its_partitions_over_and_gets_them_ba
         assert produce(again, "t", b"two") == 1
 
 
-def test_after_a_crash_a_replica_leads_because_it_was_the_last_to_lead(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("end", "state"), [("kill", LEADER_RECOVERED), ("power", LEADER_RECOVERING)])
+def test_after_a_loss_of_power_a_replica_leads_because_it_was_the_last_to_lead(
+    end: str, state: int, tmp_path: Path
+) -> None:
+    """After a kill it leads because it is in sync."""
     node = Serving(tmp_path)
     node.create_topic("t")
     produce(node, "t", b"one")
     node.node.fail(RuntimeError("the end"))
     node.close()
+    if end == "power":
+        (tmp_path / "data" / RUNNING_FILE).write_text("of another start of the machine")
     with closing(Serving(tmp_path)) as again:
-        assert partition_states(again) == {(1, (1,), (), (), LEADER_RECOVERING)}
+        assert partition_states(again) == {(1, (1,), (), (), state)}
         assert b"one" in fetched(again, "t")
 
 

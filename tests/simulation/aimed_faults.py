@@ -14,6 +14,7 @@ takes some seconds, begins when every replica is in sync, and stays within the p
 | `move_coordinator_back` | a coordinator is cut off, another one works on, and the first one leads again |
 | `kill_leader_with_a_new_end` | clients know an end that no follower knows to be committed, and the leader dies |
 | `leave_controller_alone` | what the controller writes reaches no other voter, and these elect another one |
+| `kill_the_others` | one replica loses its power, and the others are killed before their session ends |
 
 They see all nodes at once, as no real observer can, but only to choose the moment.
 """
@@ -148,11 +149,10 @@ class AimedFaults(Faults):
             self._world.network.cut(leader.host, follower.host, PORT)
 
     def _crash(self, node: JudgedNode) -> bool:
-        """Kill a node if it may crash now; return whether it did."""
-        if not node.serves or not self._may_crash(node):
+        """Kill a node if it runs; return whether it did."""
+        if not node.serves:
             return False
         node.kill()
-        self._died.add(node)
         self._history.crashes.append(f"kill of {node.name}")
         return True
 
@@ -217,7 +217,7 @@ class AimedFaults(Faults):
         voter = next(voter for voter in voters if self._voted_for(voter, epoch) is not None)
         await asyncio.sleep(self._rng.choice((0.0, 0.03, 0.1)) * self._rng.random())
         forgets = self._rng.random() < 0.5
-        if forgets and self._may_lose_power(voter):
+        if forgets and self._may_forget(voter):
             self._cut_power(voter)
         elif not self._crash(voter):
             return
@@ -337,7 +337,7 @@ class AimedFaults(Faults):
         if not await self._until(lambda: aim.last.node_id not in self._isr(aim)):
             return
         await asyncio.sleep(2.0 * self._rng.random())
-        if not self._may_lose_power(forgetful):
+        if not self._may_forget(forgetful):
             return
         self._cut_power(forgetful)
         await asyncio.sleep(self._rng.choice((0.1, 2.0, 12.0)))
@@ -346,6 +346,21 @@ class AimedFaults(Faults):
         self._world.network.part([aim.leader.host], [aim.next.host, aim.last.host])
         await self._until(lambda: self._leads(aim, forgetful))
         await asyncio.sleep(self._rng.random())
+
+    async def kill_the_others(self) -> None:
+        aim = self._pick_any()
+        if aim is None:
+            return
+        forgetful, *others = self._rng.sample((aim.leader, aim.next, aim.last), 3)
+        if not self._may_forget(forgetful):
+            return
+        self._cut_power(forgetful)
+        for other in others:
+            await asyncio.sleep(3.0 * self._rng.random())
+            self._crash(other)
+        for node in self._rng.sample(list(self.nodes), len(self.nodes)):
+            await asyncio.sleep(self._rng.choice((0.1, 3.0, 15.0)) * self._rng.random())
+            self._start(node)
 
 
 AIMED = (
@@ -358,4 +373,5 @@ AIMED = (
     "forget_in_short_isr",
     "kill_leader_with_a_new_end",
     "leave_controller_alone",
+    "kill_the_others",
 )

@@ -6,13 +6,14 @@ They stay within what three replicas with min.insync.replicas=2 promise to survi
   killed process wrote is in the page cache of its system, so its disk gets all of it; only the write that it died in is torn.
 - A node whose disk is full, or fails, may stop. It counts as killed, and is started again on a disk that works. If it does not stop when
   its disk fails, its operator restarts it: a log whose sync has failed takes no writes until then.
-- A node loses its power, and with it what its disk had not synced, only if no other node has died since every replica was in sync. Kafka
-  does not sync before it acknowledges; a second disk that forgets would break its promise. The others may be cut off, paused or behind.
+- A node loses its power, and with it what its disk had not synced, only if no other node has forgotten something since every replica was
+  in sync. Kafka does not sync before it acknowledges; a second disk that forgets would break its promise. The others may be killed, cut
+  off, paused or behind: a killed process is not a machine without power, and the broker that returns says so (`running_file`).
 - A node loses its whole disk only while every replica is in sync and every node has the same metadata, because a voter loses its vote
   with its disk. A sole controller keeps its disk: nobody else has the metadata.
-- After a node has forgotten something, no other node is killed until every replica is in sync again. The controller cannot tell a killed
-  process from a machine without power: either way the broker leaves the in-sync replicas. If all brokers but the one that has forgotten
-  left them, that one would lead, and records would be lost, as in Apache Kafka.
+- A node whose disk fails counts as one that forgets: after a failed sync it claims nothing, and leaves the in-sync replicas when it
+  restarts. If all brokers but one that has forgotten left them, that one would lead, and records would be lost, as in Apache Kafka, where
+  every kill has this effect.
 """
 
 from __future__ import annotations
@@ -68,8 +69,6 @@ class Faults:
         self._stopping: dict[asyncio.Task[None], None] = {}
         # The last node whose disk has forgotten something, until every replica is in sync again.
         self._forgetful: JudgedNode | None = None
-        # The nodes that have died since then.
-        self._died: set[JudgedNode] = set()
 
     async def run(self) -> None:
         """Let one fault begin after the other until cancelled."""
@@ -109,31 +108,18 @@ class Faults:
         node = rng.choice(list(self.nodes))
         return node if node.serves and not node.loop.is_paused else None
 
-    def _may_crash(self, node: JudgedNode) -> bool:
-        """Return whether a node may die now and keep its disk."""
-        if (self._forgetful is not None or self._died) and self._are_in_sync():
-            self._forgetful = None
-            self._died.clear()
-        return self._forgetful in (None, node)
-
-    def _may_lose_power(self, node: JudgedNode) -> bool:
+    def _may_forget(self, node: JudgedNode) -> bool:
         """Return whether a node may now lose what its disk has not synced."""
+        if self._forgetful is not None and self._are_in_sync():
+            self._forgetful = None
         is_another_dying = any(each.is_dying for each in self.nodes)
-        return node.serves and not is_another_dying and self._may_crash(node) and self._died <= {node}
+        return node.serves and not is_another_dying and self._forgetful in (None, node)
 
     def _cut_power(self, node: JudgedNode) -> None:
-        """Take a node's power, and with it what its disk has not synced; `_may_lose_power` says whether it may."""
+        """Take a node's power, and with it what its disk has not synced; `_may_forget` says whether it may."""
         self._forgetful = node
         node.lose_power()
         self._history.crashes.append(f"power cut of {node.name}")
-
-    def _to_kill(self, rng: random.Random) -> JudgedNode | None:
-        """Return a node that runs and may die now; None if the one that was picked does not."""
-        node = self._node(rng)
-        if node is None or not self._may_crash(node):
-            return None
-        self._died.add(node)
-        return node
 
     def _seconds(self, rng: random.Random) -> float:
         return rng.choice((0.3, min(2.0, self._longest_seconds / 3), self._longest_seconds)) * rng.random()
@@ -146,7 +132,7 @@ class Faults:
     # Faults
 
     async def kill(self, rng: random.Random) -> None:
-        node = self._to_kill(rng)
+        node = self._node(rng)
         if node is not None:
             node.kill()
             self._history.crashes.append(f"kill of {node.name}")
@@ -154,7 +140,7 @@ class Faults:
 
     async def kill_in_write(self, rng: random.Random) -> None:
         """Kill a node in the middle of its next write, which is torn."""
-        node = self._to_kill(rng)
+        node = self._node(rng)
         if node is not None:
             node.disk.end_in_write = Crash
             self._history.crashes.append(f"kill of {node.name} in a write")
@@ -167,14 +153,14 @@ class Faults:
 
     async def lose_power(self, rng: random.Random) -> None:
         node = self._node(rng)
-        if node is not None and self._may_lose_power(node):
+        if node is not None and self._may_forget(node):
             self._cut_power(node)
             await self._stay_down(node, rng)
 
     async def wipe(self, rng: random.Random) -> None:
         """Kill a node, and let it return with an empty disk."""
         node = self._node(rng)
-        if node is not None and node.is_broker and self._may_lose_power(node) and self._are_in_sync():
+        if node is not None and node.is_broker and self._may_forget(node) and self._are_in_sync():
             self._forgetful = node
             node.kill()
             node.wipe()
@@ -244,7 +230,7 @@ class Faults:
 
     async def full_disk(self, rng: random.Random) -> None:
         """Leave a node's disk only a few free bytes, for a while."""
-        node = self._to_kill(rng)
+        node = self._node(rng)
         if node is not None:
             free = rng.choice((0, 300, 5000))
             node.note(f"its disk has {free} bytes left")
@@ -253,8 +239,9 @@ class Faults:
 
     async def failing_disk(self, rng: random.Random) -> None:
         """Let some of a node's calls to its disk fail for a while."""
-        node = self._to_kill(rng)
-        if node is not None:
+        node = self._node(rng)
+        if node is not None and self._may_forget(node):
+            self._forgetful = node
             node.note("its disk fails now and then")
             node.disk.error_rate = rng.choice((0.003, 0.05, 1.0))
             await self._with_bad_disk(node, rng, must_restart=True)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
+from barnabas.log import running_file
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata import cluster_control, partition_leaders
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
@@ -148,6 +149,16 @@ def trust_a_crashed_disk() -> Switch:
     return replaced(cluster_control, "on_broker_crashed", partition_leaders.on_broker_gone)
 
 
+def claim_after_a_power_cut() -> Switch:
+    """A broker whose machine lost its power claims that it has all it wrote. Caught by durability."""
+    return replaced(running_file, "_doubt", lambda written, found: "")
+
+
+def count_every_kill_as_a_power_cut() -> Switch:
+    """A broker that was killed claims nothing, as in Apache Kafka. Caught by durability, when another one has lost its power."""
+    return replaced(running_file, "read", lambda disk, root: running_file.Claim(-1, "nobody believes it"))
+
+
 def vote_without_sync() -> Switch:
     """A vote may be lost with the power. Caught by single_leader, or by recovery, when the file is torn."""
 
@@ -193,5 +204,7 @@ BUGS: dict[str, Bug] = {
     "vote_without_sync": Bug(vote_without_sync, 30, "crash_voter"),
     "answer_from_the_former_shard": Bug(answer_from_the_former_shard, 12, "move_coordinator_back"),
     "name_the_end_too_early": Bug(name_the_end_too_early, 6, "kill_leader_with_a_new_end"),
+    "claim_after_a_power_cut": Bug(claim_after_a_power_cut, 30, "forget_in_short_isr"),
+    "count_every_kill_as_a_power_cut": Bug(count_every_kill_as_a_power_cut, 30, "kill_the_others"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from barnabas.config.cannot_start import CannotStart, remedies
 from barnabas.config.config import BrokerConfig
-from barnabas.directory.start_report import RecoveryReport, say_start
+from barnabas.directory.start_report import RecoveryReport, say_start, say_what_is_left
 from barnabas.directory.storage import format_directory
 from barnabas.log import log_files, meta_properties
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
@@ -206,6 +206,8 @@ class DataDirectory:
 
         await log_manager.open(recovered)
         report.end()
+        if report.has_recovered:
+            say_what_is_left(log_manager.claim.doubt)
 
     def _say_start(self, recovery: Recovery, *, was_clean: bool) -> None:
         assert self.meta is not None, self

@@ -4,6 +4,7 @@
     The last run was killed or failed: 108 partitions to recover
     Recovered 61 of 108 partitions in 5.0 s: 84 segments and 1.20 GB read
     Recovered 108 partitions in 8.7 s: 131 segments and 2.14 GB read, 57 B cut off
+    Nothing is lost that the last run wrote: the machine has not started again since
 
 A start that fails because of its settings, its directory or its port says nothing here: its user reads one line.
 """
@@ -23,7 +24,7 @@ from barnabas.words.byte_sizes import format_bytes
 if TYPE_CHECKING:
     from barnabas.log.meta_properties import MetaProperties
 
-__all__ = ["RecoveryReport", "say_start", "warn_of_readers"]
+__all__ = ["RecoveryReport", "say_start", "say_what_is_left", "warn_of_readers"]
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,11 @@ class RecoveryReport:
     def __repr__(self) -> str:
         return f"<RecoveryReport {self._last!r}>"
 
+    @property
+    def has_recovered(self) -> bool:
+        """Whether there was a log to recover."""
+        return self._last is not None
+
     def add(self, recovery: Recovery) -> None:
         """Note that one more log is recovered."""
         self._last = recovery
@@ -85,6 +91,18 @@ class RecoveryReport:
             format_bytes(recovery.bytes_read),
             cut,
         )
+
+
+def say_what_is_left(doubt: str) -> None:
+    """Say, after a recovery, whether this node claims to have all that its last run wrote.
+
+    Args:
+        doubt: why it does not, in words; empty if it does.
+    """
+    if doubt:
+        logger.info("What the last run wrote at last may be lost: %s", doubt)
+    else:
+        logger.info("Nothing is lost that the last run wrote: the machine has not started again since")
 
 
 def warn_of_readers(disk: Disk, root: str, names: Sequence[str], what: str) -> None:

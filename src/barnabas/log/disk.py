@@ -33,6 +33,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
+from barnabas.log.file_identity import FileIdentity, file_identity
+
 if sys.platform != "win32":  # where no broker runs, but programs import it
     import fcntl
     import resource
@@ -132,6 +134,10 @@ class Disk(Protocol):
 
     def is_public(self, path: str) -> bool:
         """Return whether other users of this machine may read a file, or enter a directory."""
+        ...
+
+    def identity(self, path: str) -> FileIdentity | None:
+        """Return what tells a file from its copies and from itself before the machine's last start; None if the disk cannot tell."""
         ...
 
     def max_open_files(self) -> int:
@@ -300,6 +306,9 @@ class OsDisk:
     def is_public(self, path: str) -> bool:
         mode = os.stat(path).st_mode
         return bool(mode & (stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH))
+
+    def identity(self, path: str) -> FileIdentity | None:
+        return file_identity(path)
 
     def max_open_files(self) -> int:
         # Half of them are for connections. The server raises the soft limit to the hard one when it starts.

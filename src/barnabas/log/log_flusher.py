@@ -70,6 +70,7 @@ class LogFlusher:
         "_disk",
         "_name_changes",
         "_name_changes_synced",
+        "_on_failure",
         "_run_blocking",
         "_segments",
         "_truncations",
@@ -88,10 +89,16 @@ class LogFlusher:
         recovery_point: int,
         now_ms: int,
         run_blocking: RunBlocking,
+        on_failure: Callable[[], None] = lambda: None,
     ) -> None:
+        """
+        Args:
+            on_failure: called when a sync or a truncation has failed.
+        """
         self._disk = disk
         self._segments = segments
         self._run_blocking = run_blocking
+        self._on_failure = on_failure
         self.directory = directory
         self.recovery_point = recovery_point
         self.failure: str | None = None
@@ -226,4 +233,5 @@ class LogFlusher:
             f"{what} of {self.directory} failed: {in_words(error)}; the log takes no writes until it is opened again"
         )
         logger.error("%s", self.failure)
+        self._on_failure()
         return KafkaStorageError(self.failure)

@@ -3,6 +3,7 @@
     <root>/.lock                                held while a broker owns the directory
     <root>/meta.properties                      whose directory it is
     <root>/.kafka_cleanshutdown                 the last owner closed everything; its broker epoch, as JSON
+    <root>/.barnabas_running                    the epoch of the run that goes on, or went on last; which file on which machine, as JSON
     <root>/recovery-point-offset-checkpoint     up to where each log was flushed
     <root>/log-start-offset-checkpoint          log starts that lie inside a segment
     <root>/replication-offset-checkpoint        high watermarks
@@ -13,7 +14,8 @@
 
 Opening. After a clean stop the directories are only listed, and each log is opened on first use. After an unclean stop
 every log is recovered during the start, so that the marker of a later clean stop holds for all of them. The marker is removed,
-durably, before the first log is opened, so that a crash from then on leaves none.
+durably, before the first log is opened, so that a crash from then on leaves none. If the last owner was killed, and its machine has gone
+on since, its logs have all that it wrote: `run_claim`.
 
 Durability of names. Creating a partition syncs nothing, so that a second is enough for thousands. The first flush of
 a log syncs its directory and the root; a power cut before that may lose the directory, with nothing in it that was flushed.
@@ -36,7 +38,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barnabas.log import clean_shutdown_file, log_files, partition_metadata
@@ -52,6 +54,7 @@ from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import Recovered
+from barnabas.log.run_claim import RunClaim
 from barnabas.protocol.primitives import Uuid
 from barnabas.turns import READ, REPLICA, next_turn, pace
 
@@ -84,6 +87,7 @@ class Recovery:
     Attributes:
         logs: how many logs there are; `done` of them are recovered.
         segments: how many segments were read whole; they had `bytes_read` bytes, of which `bytes_cut` were cut off.
+        damaged: logs from which something is missing that the end of a process does not take.
     """
 
     logs: int = 0
@@ -91,6 +95,7 @@ class Recovery:
     segments: int = 0
     bytes_read: int = 0
     bytes_cut: int = 0
+    damaged: list[str] = field(default_factory=list)
 
     def add(self, log: Recovered) -> None:
         """Count one more recovered log."""
@@ -107,7 +112,8 @@ class LogManager:
         had_clean_shutdown: whether the last owner closed everything.
         is_recovered: whether the logs are whole: nothing had to be recovered, or all of them are. A start that is given up may then
             close them cleanly.
-        broker_epoch: the epoch that a clean stop writes down: at first the last owner's, -1 if it is not known.
+        broker_epoch: the epoch that a clean stop writes down. At first the last owner's, if its logs have all that it wrote; else -1.
+        claim: whether the logs have all that an owner wrote that was killed.
         failure: whether the disk takes writes.
     """
 
@@ -154,6 +160,7 @@ class LogManager:
         self.is_recovered = False
         self.failure = LogDirFailure(root_dir)
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
+        self.claim = RunClaim(disk, root_dir, run_blocking)
         self.cleaner = LogCleaner(
             disk,
             root_dir,
@@ -227,6 +234,7 @@ class LogManager:
             if not self.had_clean_shutdown:
                 await self._recover(recovery, on_recovery)
                 self.is_recovered = True
+                self.broker_epoch = self.claim.decide(recovery.damaged)
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self.root_dir}: {in_words(error)}") from error
         self._housekeeping.begin(self._now_ms())
@@ -266,8 +274,12 @@ class LogManager:
     async def _recover(self, recovery: Recovery, on_recovery: Callable[[Recovery], None] | None) -> None:
         # A topic's settings are the same for all of its partitions, and finding them takes as long as opening a log.
         configs = {topic: self._config_for(topic) for topic in {topic for topic, _ in self._unopened}}
+        recovery.damaged += self.claim.missing(self._checkpoints.with_records(), self._unopened, self._doomed)
         for key in list(self._unopened):
-            recovery.add(self._open_listed(key, configs[key[0]]).recovered)
+            log = self._open_listed(key, configs[key[0]])
+            recovery.add(log.recovered)
+            if log.recovered.is_damaged or log.log_end_offset < self._checkpoints.of(key).high_watermark:
+                recovery.damaged.append(log.name)
             if on_recovery is not None:
                 on_recovery(recovery)
             # It may have taken long: a signal may end the start between two logs.
@@ -294,6 +306,7 @@ class LogManager:
             high_watermark=known.high_watermark,
             clean=clean,
             cleaned_to=self.cleaner.cleaned_to(key),
+            on_sync_failure=self.claim.give_up,
         )
         log.on_truncate = lambda offset: self._truncating(key, offset)
         self._logs[key] = log

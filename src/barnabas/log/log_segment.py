@@ -45,6 +45,7 @@ from barnabas.records.record_batch import (
 
 HEADER_CHUNK = 4096
 """One read of this many bytes sees every header up to the next index entry when batches are small."""
+
 SCAN_CHUNK = 1 << 20
 RELATIVE_OFFSET_MAX = 2**31 - 1
 REMEMBERED_POSITIONS = 64
@@ -421,9 +422,9 @@ class LogSegment(OpenedFile):
     def rebuild(
         self, *, end_offset: int | None = None, follows: Callable[[BatchHeader], bool] | None = None
     ) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Read the segment from the start, rebuild its indexes, and cut the file behind the last good batch.
+        """Read the segment from the start, and rebuild its indexes; the segment then ends behind the last good batch, its file not yet.
 
-        Yields each good batch; the caller must exhaust the iterator. A batch that `follows` rejects is bad.
+        Yields each good batch; the caller must exhaust the iterator, and `cut_tail` then. A batch that `follows` rejects is bad.
         """
         self.offset_index.reset()
         self.time_index.reset()
@@ -439,10 +440,19 @@ class LogSegment(OpenedFile):
             self.note_batch(position, header.size, header.base_offset, header.last_offset, header.max_timestamp)
             good = position + header.size
             yield header, view
-        file = self.file()
-        if file.size() != good:
-            file.truncate(good)
         self.size = good
+
+    def cut_tail(self) -> int:
+        """Cut the file where the segment ends; return how many bytes that removed.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        file = self.file()
+        tail = file.size() - self.size
+        if tail:
+            file.truncate(self.size)
+        return tail
 
     def open_existing(self) -> bool:
         """Load the indexes of an active segment and check them against its tail; return False if it must be rebuilt."""

@@ -69,6 +69,10 @@ class OffsetCheckpoints:
             self._recovery_points.get(key, 0), self._log_starts.get(key, 0), self._high_watermarks.get(key, 0)
         )
 
+    def with_records(self) -> set[Key]:
+        """Return the logs that have committed records, as the files say."""
+        return {key for key, offset in self._high_watermarks.items() if offset > 0}
+
     def give_up(self) -> None:
         """End the write that waits for its turn: it writes nothing."""
         self._generation += 1

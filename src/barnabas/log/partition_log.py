@@ -21,8 +21,6 @@ If the disk rejects a write (full, or failing) the append returns KAFKA_STORAGE_
 space again the log accepts writes. Apache Kafka takes the directory offline instead. A failed sync is different: the system may
 have dropped unwritten pages, so the log rejects all writes until it has been opened again.
 
-Left out here: tiered storage.
-
 Source: Kafka's `UnifiedLog`, `LocalLog`.
 """
 
@@ -103,13 +101,14 @@ class PartitionLog:
         high_watermark: int = 0,
         clean: bool = False,
         cleaned_to: int = 0,
+        on_sync_failure: Callable[[], None] = lambda: None,
     ) -> None:
         """Open the log in a directory, and recover it unless it was closed cleanly; create missing files.
 
         Args:
             log_start_offset, recovery_point, high_watermark: from the directory's checkpoints, 0 if unknown.
             clean: the last owner closed the log.
-            run_blocking: runs syncs elsewhere and reports back on this thread.
+            run_blocking: runs syncs elsewhere and reports back on this thread; after a failed one `on_sync_failure` is called.
             cleaned_to: up to where compaction has been, 0 if unknown: holes below it are not damage.
 
         Raises:
@@ -141,7 +140,9 @@ class PartitionLog:
         except OSError as error:
             raise KafkaStorageError(f"cannot open the log {directory}: {error.strerror or error}") from error
         self._segments = LogSegments(loaded.segments)
-        self._flusher = LogFlusher(disk, directory, self._segments, loaded.recovery_point, opened_ms, run_blocking)
+        self._flusher = LogFlusher(
+            disk, directory, self._segments, loaded.recovery_point, opened_ms, run_blocking, on_sync_failure
+        )
         self._local = LocalLog(
             disk, open_files, directory, self._segments, loaded.log_end_offset, self._flusher, run_blocking
         )

@@ -43,21 +43,52 @@ from barnabas.log.producer_state_entry import NO_OFFSET
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.control import ControlRecordType, EndTransactionMarker, parse_control_record
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import BatchHeader
+from barnabas.records.record_batch import (
+    BATCH_OVERHEAD,
+    LOG_OVERHEAD,
+    MAGIC,
+    PREFIX_BYTES,
+    BatchHeader,
+    length_and_magic,
+)
 
 logger = logging.getLogger(__name__)
 
+_OFFSET_BYTES = 8
 SEGMENT_SUFFIXES = frozenset(
     {log_files.LOG, log_files.INDEX, log_files.TIME_INDEX, log_files.TRANSACTION_INDEX, log_files.SNAPSHOT}
 )
 
 
+def ends_torn(segment: LogSegment, next_offset: int) -> bool:
+    """Return whether a rebuilt segment's file ends with one incomplete batch: the write was torn in which a process died.
+
+    Args:
+        next_offset: no batch behind the last good one may be below it.
+    """
+    file = segment.file()
+    tail = file.size() - segment.size
+    head = file.pread(min(tail, PREFIX_BYTES), segment.size)
+    if len(head) >= _OFFSET_BYTES and int.from_bytes(head[:_OFFSET_BYTES], signed=True) < next_offset:
+        return False  # As where the system has lost a page, which is zeros.
+    if len(head) < PREFIX_BYTES:
+        return 0 < tail < BATCH_OVERHEAD
+    length, magic = length_and_magic(head)
+    return magic == MAGIC and length + LOG_OVERHEAD > tail
+
+
 class Recovered(NamedTuple):
-    """The work after an unclean stop: how much was read whole, and how much of it was cut off."""
+    """The work after an unclean stop: how much was read whole, and how much of it was cut off.
+
+    Attributes:
+        is_damaged: whether something is missing that the end of a process does not take: it tears at most the write that it died in,
+            and so leaves at most one incomplete batch, at the end of the log.
+    """
 
     segments: int = 0
     bytes_read: int = 0
     bytes_cut: int = 0
+    is_damaged: bool = False
 
 
 @dataclass(slots=True)
@@ -101,6 +132,7 @@ class LogLoader:
         self._segments_rebuilt = 0
         self._bytes_read = 0
         self._bytes_cut = 0
+        self._is_damaged = False
         self._saw_marker = False
         self._recovery_point = 0
         self._log_start_offset = 0
@@ -131,7 +163,7 @@ class LogLoader:
         self._load_producers(segments, log_start_offset, log_end_offset)
         if clean and not self._segments_rebuilt:
             recovery_point = log_end_offset
-        recovered = Recovered(self._segments_rebuilt, self._bytes_read, self._bytes_cut)
+        recovered = Recovered(self._segments_rebuilt, self._bytes_read, self._bytes_cut, self._is_damaged)
         return LoadedLog(segments, log_start_offset, log_end_offset, min(recovery_point, log_end_offset), recovered)
 
     def _list(self) -> list[int]:
@@ -268,6 +300,8 @@ class LogLoader:
             if header.partition_leader_epoch >= 0 and header.last_offset >= self._log_start_offset:
                 known = self._epochs.epoch_for_offset(max(header.base_offset, self._log_start_offset))
                 self._epochs_contradict = self._epochs_contradict or known != header.partition_leader_epoch
+        is_torn = next_base is None and doubtful is None and segment.size < before and ends_torn(segment, expected)
+        segment.cut_tail()
         if doubtful is not None and (next_base is None or segment.size < before):
             segment.truncate_to(doubtful)
         cut = before - segment.size
@@ -275,7 +309,9 @@ class LogLoader:
             self._bytes_cut += cut
             logger.warning("%s: cut %d bytes behind the last good batch", segment.path, cut)
         is_cleaned = is_compacted or (next_base is not None and next_base <= self._cleaned_to)
-        return not cut and (next_base is None or expected == next_base or is_cleaned)
+        is_whole = not cut and (next_base is None or expected == next_base or is_cleaned)
+        self._is_damaged = self._is_damaged or not (is_whole or is_torn)
+        return is_whole
 
     def _follows(self, header: BatchHeader) -> bool:
         """Return False for an unflushed batch of an older leader epoch than the batch before it."""

@@ -188,6 +188,7 @@ class BrokerServer:
                 raise CannotStart(f"cannot register this broker: {error.message} ({remedy})") from None
             raise CannotStart(f"the controller rejects this broker: {error.message}") from None
         log_manager.broker_epoch = self.lifecycle.epoch
+        await log_manager.claim.prepare(self.lifecycle.epoch)
 
     async def enter_service(self, observer: Observer | None) -> None:
         """Apply the metadata, be unfenced, and answer requests.

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import partial
 
 from barnabas.log.disk import Buffer, DiskLocked, DiskUsage, parent_dir
+from barnabas.log.file_identity import FileIdentity
 
 MUTATIONS = frozenset({"pwrite", "truncate", "sync", "mkdir", "remove", "rename", "sync_dir", "write", "create"})
 
@@ -33,9 +34,10 @@ SECTOR = 64
 class _File:
     """One file: what it holds, what is safe, and what happened in between."""
 
-    __slots__ = ("content", "durable", "modified_ms", "pending")
+    __slots__ = ("content", "durable", "modified_ms", "number", "pending")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
         self.content = bytearray()
         self.durable = b""
         # (offset, bytes) for a write, (size, None) for a truncation.
@@ -43,7 +45,7 @@ class _File:
         self.modified_ms = 0
 
     def copy(self) -> _File:
-        twin = _File()
+        twin = _File(self.number)
         twin.content = bytearray(self.content)
         twin.durable = self.durable
         twin.pending = list(self.pending)
@@ -157,6 +159,10 @@ class SimDisk:
         # Called at every write. What it returns is raised when a part of the write is done: the process ends in the middle of the write.
         self.end_in_write: Callable[[], BaseException | None] | None = None
         self.generation = 0
+        # How often the power went, whose disk it is, and how many files it has had: what the identity of a file is made of.
+        self.boots = 0
+        self.copies = 0
+        self._created = 0
         self.open_handles = 0
         self.calls = 0
         self.locks: set[str] = set()
@@ -194,6 +200,7 @@ class SimDisk:
     def copy(self, seed: int | None = None) -> SimDisk:
         """An independent disk in the same state, with no open handle, lock or planned fault."""
         twin = SimDisk(0, capacity=self.capacity, now_ms=self.now_ms)
+        twin.boots, twin.copies, twin._created = self.boots, self.copies + 1, self._created
         twin.random.setstate(self.random.getstate())
         if seed is not None:
             twin.random.seed(seed)
@@ -281,6 +288,7 @@ class SimDisk:
             for step in reversed(undo[keep:]):
                 step()
         self._unsynced_names.clear()
+        self.boots += 1
         for path in sorted(self._files):
             self._forget(self._files[path])
         self._end_of_process()
@@ -340,7 +348,8 @@ class SimDisk:
     def _create(self, path: str) -> _File:
         self.called("create", path)
         self._check_dir(parent_dir(path))
-        file = self._files[path] = _File()
+        self._created += 1
+        file = self._files[path] = _File(self._created)
         file.modified_ms = self.now_ms()
         self._named(path, lambda: self._undo_create(path, file))
         return file
@@ -484,6 +493,10 @@ class SimDisk:
     def is_public(self, path: str) -> bool:
         self.called("is_public", path)
         return False
+
+    def identity(self, path: str) -> FileIdentity | None:
+        self.called("identity", path)
+        return FileIdentity(f"boot-{self.boots}", self.copies, self._file(path).number, 0)
 
     def max_open_files(self) -> int:
         return 512
