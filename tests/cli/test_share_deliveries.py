@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import AcknowledgeType, Producer, ShareConsumer
 from starlette.testclient import TestClient
 
+import barnabas
 from barnabas.cli import share_deliveries
 from barnabas.cli.group import described_group
 from barnabas.cli.share_deliveries import HELD_NOW, ShareReading, share_reading
@@ -20,6 +21,8 @@ from barnabas.console.app import Console
 from barnabas.console.asked_cluster import AskedCluster
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.state_batches import RecordState, StateBatch
+from barnabas.security.acls import AclBinding, AclOperation, PatternType, Permission
+from barnabas.security.acls import ResourceType as AclType
 from tests.conform.brokers import await_leaders, broker
 
 PATIENCE_SECONDS = 60
@@ -91,6 +94,21 @@ SETTINGS = {
 }
 
 
+def joined(bootstrap: str, admin: Admin) -> ShareConsumer:
+    """Return a member of group q, which begins at the first of six records of the topic jobs."""
+    admin.create_topics([NewTopic("jobs", 1, 1)])
+    await_leaders(bootstrap, {"jobs": 1})
+    begins = {ConfigResource(ResourceType.GROUP, "q"): [ConfigChange("share.auto.offset.reset", "earliest")]}
+    assert list(admin.alter_configs(begins).values()) == [None]
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(6):
+        producer.produce("jobs", str(number), partition=0)
+    assert producer.flush(PATIENCE_SECONDS) == 0
+    member = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": "q", "share.acknowledgement.mode": "explicit"})
+    member.subscribe(["jobs"])
+    return member
+
+
 def taken(consumer: ShareConsumer, count: int) -> dict[int, Any]:
     """Return so many records by offset."""
     found: dict[int, Any] = {}
@@ -115,23 +133,40 @@ def seen(admin: Admin) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("operation", [AclOperation.READ, AclOperation.DESCRIBE])
+def test_who_may_not_read_the_states_sees_the_rest(operation: AclOperation) -> None:
+    authorizer = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    denied = AclBinding(
+        AclType.TOPIC, "__share_group_state", PatternType.LITERAL, "User:ANONYMOUS", "*", operation, Permission.DENY
+    )
+    allowed = denied._replace(operation=AclOperation.DESCRIBE, permission_type=Permission.ALLOW)
+    with barnabas.Broker(config={**SETTINGS, **authorizer}) as running, Admin(running.bootstrap_servers) as admin:
+        member = joined(running.bootstrap_servers, admin)
+        for each in taken(member, 6).values():
+            member.acknowledge(each, AcknowledgeType.RELEASE)
+        member.commit_sync(PATIENCE_SECONDS)
+        assert seen(admin)[0]["available"] == 6
+        assert admin.create_acls([denied, allowed]) == [None, None]
+        found = described_group(
+            admin, result(admin.describe_groups(["q"])["q"]), with_members=False, with_partitions=True
+        ).data
+        member.close()
+    (sentence,) = found["deliveries_unknown"]
+    assert sentence.startswith("Topic __share_group_state: ")
+    assert sentence.endswith("(this user is not allowed to do that).")
+    assert (found["deliveries"], found["total_lag"], found["lag_to_last_stable_offset"]) == ([], 6, None)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["barnabas", pytest.param("apache-kafka", marks=pytest.mark.conform)])
 def test_released_and_rejected_records(name: str, tmp_path: Path) -> None:
     accept, release, reject = AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT
     with broker(name, tmp_path, SETTINGS) as running, Admin(running.bootstrap_servers) as admin:
         bootstrap = running.bootstrap_servers
-        admin.create_topics([NewTopic("jobs", 1, 1)])
-        await_leaders(bootstrap, {"jobs": 1})
-        begins = {ConfigResource(ResourceType.GROUP, "q"): [ConfigChange("share.auto.offset.reset", "earliest")]}
-        assert list(admin.alter_configs(begins).values()) == [None]
-        producer = Producer({"bootstrap.servers": bootstrap})
-        for number in range(6):
-            producer.produce("jobs", str(number), partition=0)
-        assert producer.flush(PATIENCE_SECONDS) == 0
-        member = ShareConsumer(
-            {"bootstrap.servers": bootstrap, "group.id": "q", "share.acknowledgement.mode": "explicit"}
-        )
-        member.subscribe(["jobs"])
+        member = joined(bootstrap, admin)
         first = taken(member, 6)
         for offset, kind in enumerate((accept, release, reject, accept, release, accept)):
             member.acknowledge(first[offset], kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from typing import Any
 
@@ -14,7 +15,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from barnabas.protocol.partition_for import partition_for, share_coordinator_key
-from barnabas.protocol.state_batches import RecordState, StateBatch
+from barnabas.protocol.state_batches import RecordState, StateBatch, combine
 from barnabas.protocol.topic_names import SHARE_GROUP_STATE
 from barnabas.records.builder import build_batch
 from barnabas.records.record import Record, check_records
@@ -69,24 +70,37 @@ def test_updates_change_a_snapshot() -> None:
         update(-1, (2, 2, ARCHIVED, 1)),
         update(1, (4, 4, AVAILABLE, 2)),
     )
-    first, rejected, between, again, last = fold.states[JOBS].batches
-    assert fold.states[JOBS].start_offset == 1
+    first, rejected, between, again, last = fold.states()[JOBS].batches
+    assert fold.states()[JOBS].start_offset == 1
     assert (first, rejected) == (StateBatch(1, 1, AVAILABLE, 1), StateBatch(2, 2, ARCHIVED, 1))
     assert (between[:2], again, last[:2]) == ((3, 3), StateBatch(4, 4, AVAILABLE, 2), (5, 5))
-    assert repr(fold) == "<StateFold states=1 open=0>"
+    assert repr(fold) == "<StateFold snapshots=1 open=0>"
 
 
 def test_a_snapshot_replaces_the_state_and_its_end_leaves_none() -> None:
-    assert folded(update(0, (0, 0, AVAILABLE, 1)), snapshot(7)).states == {JOBS: ShareState(7)}
+    assert folded(update(0, (0, 0, AVAILABLE, 1)), snapshot(7)).states() == {JOBS: ShareState(7)}
     ended = folded(snapshot(7), END)
-    assert (ended.states, ended.open) == ({}, set())
+    assert (ended.states(), ended.open) == ({}, set())
     assert folded(update(3)).open == {JOBS}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_updates_at_once_are_the_updates_one_after_another(seed: int) -> None:
+    rng = random.Random(seed)
+    start, so_far, updates = 0, ShareState(0), []
+    for _ in range(rng.randint(1, 8)):
+        first = start + rng.randrange(10)
+        batch = (first, first + rng.randrange(6), rng.choice((0, 2, 4)), rng.randint(1, 3))
+        start += rng.randrange(4)
+        updates.append(update(start, batch))
+        so_far = ShareState(start, combine((*so_far.batches, StateBatch(*batch)), start))
+    assert folded(snapshot(0), *updates).states() == {JOBS: so_far}
 
 
 def test_records_of_newer_brokers_are_an_error() -> None:
     key, value = snapshot(0)
     with pytest.raises(KafkaError, match="version 9, of a newer broker"):
-        folded((key, b"\0\x09" + (value or b"")[2:]))
+        folded((key, b"\0\x09" + (value or b"")[2:])).states()
 
 
 def test_what_may_still_be_delivered() -> None:

@@ -66,48 +66,63 @@ class ShareState(NamedTuple):
 
 
 class StateFold:
-    """Joins the records of one partition of the topic to states.
+    """Joins the records of one partition of the topic to states. Records before the last snapshot are forgotten undecoded.
 
     Args:
         wanted: by the name of a share partition, its group, topic id and partition.
 
     Attributes:
-        states: without those that ended.
         open: the share partitions whose state has not begun with a snapshot yet.
     """
 
     def __init__(self, wanted: Mapping[TopicPartition, tuple[str, bytes, int]]) -> None:
-        self.states: dict[TopicPartition, ShareState] = {}
         self.open = set(wanted)
         self._snapshots: dict[bytes, TopicPartition] = {}
         self._updates: dict[bytes, TopicPartition] = {}
+        self._last: dict[TopicPartition, bytes] = {}
+        self._since: dict[TopicPartition, list[bytes]] = {each: [] for each in wanted}
         for where, (group_id, topic_id, partition) in wanted.items():
             snapshot = ShareSnapshotKey(group_id=group_id, topic_id=topic_id, partition=partition)
             update = ShareUpdateKey(group_id=group_id, topic_id=topic_id, partition=partition)
             self._snapshots[_key(snapshot)], self._updates[_key(update)] = where, where
 
     def __repr__(self) -> str:
-        return f"<StateFold states={len(self.states)} open={len(self.open)}>"
+        return f"<StateFold snapshots={len(self._last)} open={len(self.open)}>"
 
     def feed(self, record: Record) -> None:
-        """Apply a record; one of another share partition changes nothing.
-
-        Raises:
-            KafkaError: UNSUPPORTED_VERSION, it is of a newer broker; or it is malformed.
-        """
+        """Take a record; one of another share partition changes nothing."""
         key = record.key or b""
         if (where := self._snapshots.get(key)) is not None:
             self.open.discard(where)
+            self._since[where].clear()
             if record.value is None:
-                self.states.pop(where, None)
+                self._last.pop(where, None)
             else:
-                whole = _decoded(ShareSnapshotValue, record.value)
-                self.states[where] = ShareState(whole.start_offset, _batches(whole))
+                self._last[where] = record.value
         elif (where := self._updates.get(key)) is not None and record.value is not None:
-            update = _decoded(ShareUpdateValue, record.value)
-            before = self.states.get(where, ShareState(update.start_offset))
-            start = before.start_offset if update.start_offset == _UNCHANGED else update.start_offset
-            self.states[where] = ShareState(start, combine((*before.batches, *_batches(update)), start))
+            self._since[where].append(record.value)
+
+    def states(self) -> dict[TopicPartition, ShareState]:
+        """Return the states, without those that ended.
+
+        Raises:
+            KafkaError: UNSUPPORTED_VERSION, a record is of a newer broker; or it is malformed.
+        """
+        found = {}
+        for where, values in self._since.items():
+            start, batches = _UNCHANGED, []
+            if (value := self._last.get(where)) is not None:
+                snapshot = _decoded(ShareSnapshotValue, value)
+                start, batches = snapshot.start_offset, _batches(snapshot)
+            elif not values:
+                continue
+            for value in values:
+                update = _decoded(ShareUpdateValue, value)
+                start = start if update.start_offset == _UNCHANGED else update.start_offset
+                batches += _batches(update)
+            # The order does not matter: of two batches the one with more deliveries wins.
+            found[where] = ShareState(start, combine(batches, start))
+        return found
 
 
 def read_share_states(
@@ -156,13 +171,13 @@ def _states(
         for record in records_between(cluster, place, begin, end):
             fold.feed(record)
         if begin == start or not fold.open:
-            return {**fold.states}
+            return {**fold.states()}
         if size >= READ_MAX:
             sentence = (
                 f"the last {size} records of partition {place.partition} of {place.topic} do not have the whole state"
             )
             unknown = dict.fromkeys(fold.open, error_for(ErrorCode.OFFSET_NOT_AVAILABLE, sentence))
-            return {**fold.states, **unknown}
+            return {**fold.states(), **unknown}
         size = min(size * 10, READ_MAX)
 
 
@@ -180,8 +195,8 @@ def _decoded(kind: type[_Value], data: bytes) -> _Value:
     return kind.decode(data[_int16.size :], version)
 
 
-def _batches(value: ShareSnapshotValue | ShareUpdateValue) -> tuple[StateBatch, ...]:
-    return tuple(
+def _batches(value: ShareSnapshotValue | ShareUpdateValue) -> list[StateBatch]:
+    return [
         StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
         for each in value.state_batches
-    )
+    ]
