@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shlex
 from collections.abc import Iterator
 from unittest import mock
@@ -12,11 +13,13 @@ from click.testing import CliRunner, Result
 
 import barnabas
 from barnabas.cli.failure import Failure
+from barnabas.cli.lines import Lines
 from barnabas.cli.output import TableOutput
 from barnabas.cli.producer_run import ProducerRun
-from barnabas.cli.record_reader import Given
+from barnabas.cli.record_reader import Common, Given
 from barnabas.cli.session import Session
-from barnabas.client.admin import Admin
+from barnabas.client.admin import LATEST, Admin, TopicPartition, result
+from barnabas.client.partition_records import records_between
 from barnabas.client.topics import NewTopic
 from barnabas.main import command_group
 
@@ -104,3 +107,66 @@ def test_ctrl_c_after_a_rejected_record_is_one_statement(broker: barnabas.Broker
         "interrupted: the record was not produced, and the input from record 2 on was not read: topic latest: invalid record"
         " (a compacted topic rejects records without a key: set one with -k or -K)\n"
     )
+
+
+def records(admin: Admin, topic: str, partitions: int) -> dict[int, list[tuple[object, ...]]]:
+    """Return what lies in each partition, without the times."""
+    wanted = [TopicPartition(topic, number) for number in range(partitions)]
+    ends = admin.list_offsets(dict.fromkeys(wanted, LATEST))
+    return {
+        each.partition: [
+            (record.offset, record.key, record.value, record.headers)
+            for record in records_between(admin.cluster, each, 0, result(ends[each]).offset)
+        ]
+        for each in wanted
+    }
+
+
+LIBRARY_CHOOSES = "-X partitioner=murmur2_random"
+LINES = [b"", b":", b"k:", b":v", b"no key", b"\x00\xff:\xfe\x00", "ü:ß".encode()] + [
+    b"%d:%s" % (number % 7, b"x" * number) for number in range(50)
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "partitions"),
+    [
+        ("", 1),
+        ("-k customer-42 -H a=1 -H b", 5),
+        ("-K: -D ;", 1),
+        ("-K: -D ';' -Z", 1),
+        ("-p 3 -z gzip", 5),
+        ("-z snappy", 1),
+        ("-z lz4", 1),
+        ("-z zstd -K:", 1),
+        ("-X queue.buffering.max.messages=7", 1),
+    ],
+)
+def test_the_same_is_produced_and_reported_whoever_chooses_the_partition(
+    broker: barnabas.Broker, options: str, partitions: int
+) -> None:
+    given = (b";" if "-D" in options else b"\n").join(LINES)
+    found = []
+    with Admin(broker.bootstrap_servers) as admin:
+        for extra in ("", LIBRARY_CHOOSES):
+            topic = f"by-{'library' if extra else 'command'}-{options.encode().hex()}"
+            admin.create_topics([NewTopic(topic, partitions, 1)])
+            ran = run(broker, f"barnabas produce {topic} -o json {options} {extra}", io.BytesIO(given))
+            assert ran.exit_code == 0, ran.output
+            report = json.loads(ran.stdout)
+            assert report["records"] == len(LINES)
+            counts = {each["partition"]: each["records"] for each in report["partitions"]}
+            found.append((counts, report["value_bytes"], records(admin, topic, partitions)))
+    assert found[0] == found[1]
+    assert sum(map(len, found[0][2].values())) == len(LINES)
+
+
+def test_what_a_second_ctrl_c_leaves_behind_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    session = Session("127.0.0.1:1", {}, None, TableOutput())
+    producing = ProducerRun(session, "orders", (), {"partitioner": "murmur2_random"}, None, [0, 0])
+    lines = Lines.of(b"\n", None)
+    producing.send_lines(lines.batches(io.BytesIO(b"a\nb\nc\n")), lines, Common())
+    producing.report(is_interrupted=True)
+    said = capsys.readouterr()
+    assert said.err.endswith("interrupted: 3 records were sent but not acknowledged, so the log may have them\n")
+    assert said.out == "produced 0 records\n"

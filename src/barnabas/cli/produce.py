@@ -128,20 +128,22 @@ def produce(
     # Completion does without the library; and if it is missing, that is said before a broker is asked.
     from barnabas.cli.producer_run import ProducerRun
 
-    limit_bytes = None
+    source = sys.stdin.buffer
+    typed = sys.stdin.isatty()
+    limit_bytes: int | None = None
+    leaders: list[int] = []
     if topic is None:
         read = with_checked_topics(session, read, may_create=allow_auto_topic_creation)
     else:
-        limit_bytes = _check_topic(session, topic, partition, may_create=allow_auto_topic_creation)
+        limit_bytes, leaders = _check_topic(session, topic, partition, may_create=allow_auto_topic_creation)
     options = {"acks": acks, "partitioner": partitioner, "compression.type": compression}
     encoding = None
     if serdes:
         serialized = import_module("barnabas.cli.serialized")
         encoding = serialized.Encoding(serdes, serialized.opened_source(serdes), topic)
-    run = ProducerRun(session, topic, extra, options, limit_bytes)
+    by_line = lines is not None and not typed
+    run = ProducerRun(session, topic, extra, options, limit_bytes, leaders if by_line else ())
     common = Common(None if key is None else key.encode(), partition, given, tombstone)
-    source = sys.stdin.buffer
-    typed = sys.stdin.isatty()
     if lines is not None and not typed:
         pairs = iter if encoding is None else encoding.pairs
         _send(run, lambda: run.send_lines(lines.batches(source), lines, common, pairs), typed=False)
@@ -192,11 +194,14 @@ def _descriptor() -> int | None:
         return None
 
 
-def _check_topic(session: Session, topic: str, partition: int | None, *, may_create: bool) -> int | None:
+def _check_topic(
+    session: Session, topic: str, partition: int | None, *, may_create: bool
+) -> tuple[int | None, list[int]]:
     """Check the topic before reading: an error should not wait for the input, nor for the library's timeout.
 
     Returns:
-        The topic's `max.message.bytes`; None if the broker does not tell, or will create the topic.
+        The topic's `max.message.bytes`, None if the broker does not tell; and the leader of each partition. Neither if the broker will
+        create the topic.
     """
     with session.admin() as admin:
         try:
@@ -207,11 +212,12 @@ def _check_topic(session: Session, topic: str, partition: int | None, *, may_cre
             hint = f"`barnabas topic list` shows which exist, `barnabas topic create {as_typed(topic)}` creates it"
             raise Failure(failure_of(error).message, hint, Missing("topic", topic)) from None
         if found is None:
-            return None
+            return None, []
         partitions = found.partitions
         if partition is not None and partition >= len(partitions):
             raise Failure(f"topic {topic} has no partition {partition}", f"it has {len(partitions)}, from 0 on")
+        leaders = [each.leader for each in partitions]
         try:
-            return topic_limit(admin, topic)
+            return topic_limit(admin, topic), leaders
         except KafkaError:  # this user may write the topic, and not see its settings
-            return None
+            return None, leaders

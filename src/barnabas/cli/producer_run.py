@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -17,11 +17,12 @@ from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.lines import Lines
 from barnabas.cli.output import Table
+from barnabas.cli.partition_choice import PartitionChoice, may_choose
 from barnabas.cli.progress import InputFile, Measured, rate
 from barnabas.cli.record_format import Headers
 from barnabas.cli.record_limit import DEFAULT_BYTES, batch_settings, too_large, topic_limit
 from barnabas.cli.record_reader import Common, Given, Pair
-from barnabas.cli.session import Session
+from barnabas.cli.session import Session, parse_pairs
 from barnabas.cli.wording import were
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -29,6 +30,7 @@ _TYPED_S = 2.0
 """How long to wait for the acknowledgement of a typed record; the next one may be typed meanwhile."""
 
 _COUNTED_RECORDS = 1000
+_LOOK_TIMEOUT_S = 1.0
 
 
 class _Refused(NamedTuple):
@@ -54,6 +56,8 @@ class ProducerRun:
 
     Args:
         limit_bytes: the topic's `max.message.bytes`; None if it is not known.
+        leaders: the leader of each of the topic's partitions, for `send_lines`. If they are given, the command chooses the partitions,
+            and the library reports only records that fail: the others are acknowledged when it has no more.
     """
 
     def __init__(
@@ -63,10 +67,16 @@ class ProducerRun:
         extra: tuple[str, ...],
         options: dict[str, Any],
         limit_bytes: int | None = None,
+        leaders: Sequence[int] = (),
     ) -> None:
         settings = {name: value for name, value in options.items() if value is not None}
         settings["message.timeout.ms"] = session.timeout_ms
         settings |= batch_settings(limit_bytes, session.properties)
+        self._choice: PartitionChoice | None = None
+        if leaders and may_choose(settings["partitioner"], {**session.properties, **parse_pairs(extra, "-X")}):
+            self._choice = PartitionChoice(settings["partitioner"], leaders, self._leaders)
+            settings["delivery.report.only.error"] = True
+        self._reports_failures_only = self._choice is not None
         self._producer: Producer = connected(Producer, session, extra, settings)
         self._session = session
         self._topic = topic
@@ -77,6 +87,12 @@ class ProducerRun:
         self._bytes = 0
         self._acknowledged: list[Message] = []
         """Records that are not yet counted."""
+        self._sent: Counter[int] = Counter()
+        self._lost: Counter[int] = Counter()
+        """By partition, where the command chooses it: records that the library took, and those of them that were not acknowledged."""
+        self._sent_bytes = 0
+        self._lost_bytes = 0
+        self._gives_up = False
         self._refused: _Refused | None = None
         self._failed = 0
         self._read = 0
@@ -86,6 +102,7 @@ class ProducerRun:
 
     @property
     def delivered(self) -> int:
+        """Return how many records are acknowledged, after `finish`."""
         self._count()
         return self._partitions.total()
 
@@ -145,33 +162,50 @@ class ProducerRun:
                 return
             self._read_bytes += sum(map(len, batch))
             is_small = max(map(len, batch)) < self._numbered_bytes
-            pairs = encoded(common.pairs(lines.pairs(batch)))
-            while True:
-                left = self._pass_small(topic, pairs, common.partition, headers) if is_small else next(pairs, None)
-                if left is None:
-                    break
-                self._produce(topic, Given(*left, headers, None, common.partition))
+            pairs, failure = _taken(encoded(common.pairs(lines.pairs(batch))))
+            places = self._places(pairs, common.partition, is_one_key=lines.key_delimiter is None)
+            at = 0
+            while at < len(pairs):
+                if is_small:
+                    at += self._pass_small(topic, pairs[at:], places[at:], headers)
+                    if at == len(pairs):
+                        break
+                self._produce(topic, Given(*pairs[at], headers, None, places[at]))
                 self._read += 1
+                at += 1
                 if self._refused is not None:
                     return
+            if failure is not None:
+                raise failure
             self._producer.poll(0)
-            self._count()
+            if self._acknowledged:
+                self._count()
         self._ended = True
 
-    def _pass_small(
-        self, topic: str, pairs: Iterator[Pair], partition: int | None, headers: Headers | None
-    ) -> Pair | None:
-        """Pass values and keys to the library; return the first pair that it has no place for, or None after the last."""
+    def _places(self, pairs: list[Pair], partition: int | None, *, is_one_key: bool) -> list[int]:
+        """Return the partition of each pair; -1 if the library chooses it."""
+        if partition is not None or self._choice is None or not pairs:
+            return [-1 if partition is None else partition] * len(pairs)
+        choice = self._choice
+        choice.begin()
+        return [choice[pairs[0][1]]] * len(pairs) if is_one_key else [choice[key] for _, key in pairs]
+
+    def _pass_small(self, topic: str, pairs: list[Pair], places: list[int], headers: Headers | None) -> int:
+        """Pass values and keys to the library until it has no place for one; return how many it took."""
         produce, done = self._producer.produce, self._done_unnumbered
-        to = -1 if partition is None else partition
         same: Any = headers
-        for pair in pairs:
-            try:
-                produce(topic, *pair, to, done, None, 0, same)
-            except (BufferError, OverflowError, KafkaException):
-                return pair
-            self._read += 1
-        return None
+        taken = 0
+        try:
+            for taken, ((value, key), place) in enumerate(zip(pairs, places, strict=True), 1):  # noqa: B007
+                produce(topic, value, key, place, done, None, 0, same)
+        except (BufferError, OverflowError, KafkaException):
+            taken -= 1
+        finally:
+            # A signal's handler raises as soon as the library's call returns, so that record counts, too.
+            self._read += taken
+            self._sent.update(places[:taken])
+            self._sent_bytes += sum([len(value) for value, _ in pairs[:taken] if value])
+        return taken
 
     def _produce(self, topic: str, record: Given) -> None:
         """Pass a record to the library; wait for a place in its queue."""
@@ -189,12 +223,16 @@ class ProducerRun:
                 )
             except BufferError:  # the library's queue is full: wait for acknowledgements
                 self._producer.poll(0.1)
-                self._count()
+                if self._acknowledged:
+                    self._count()
                 continue
             except OverflowError:
                 raise ValueError(f"record {self._read + 1}: the partition or timestamp is out of range") from None
             except KafkaException as error:
                 self._refuse(_Refused(error.args[0], topic, partition, self._read + 1, size, local=True))
+                return
+            self._sent[partition] += 1
+            self._sent_bytes += len(record.value or b"")
             return
 
     def _refuse(self, refused: _Refused) -> None:
@@ -212,10 +250,18 @@ class ProducerRun:
             self._acknowledged.append(message)
             return
         partition = int(message.partition() or 0)
-        self._refuse(_Refused(error, str(message.topic()), partition, number, size, local=False))
+        self._lost[partition] += 1
+        self._lost_bytes += len(message)
+        if not self._gives_up:
+            self._refuse(_Refused(error, str(message.topic()), partition, number, size, local=False))
 
     def _count(self) -> None:
         """Count the acknowledged records, by batch."""
+        if self._topic is not None and self._reports_failures_only:
+            left = {partition: count - self._lost[partition] for partition, count in self._sent.items()}
+            self._partitions = Counter({(self._topic, partition): count for partition, count in left.items() if count})
+            self._bytes = self._sent_bytes - self._lost_bytes
+            return
         if not self._acknowledged:
             return
         acknowledged, self._acknowledged = self._acknowledged, []
@@ -225,6 +271,23 @@ class ProducerRun:
             return
         for partition, count in Counter(map(Message.partition, acknowledged)).items():
             self._partitions[self._topic, int(partition or 0)] += count
+
+    def _leaders(self) -> list[int]:
+        """Return the leader of each partition, as the library now sees them; empty if no broker answers."""
+        assert self._topic is not None, "the command chooses the partitions of one topic"
+        try:
+            found = self._producer.list_topics(self._topic, timeout=_LOOK_TIMEOUT_S).topics.get(self._topic)
+        except KafkaException:
+            return []
+        return [] if found is None else [found.partitions[number].leader for number in sorted(found.partitions)]
+
+    def _give_up(self) -> None:
+        """Wait for no acknowledgement any more, and learn which records have none."""
+        self._gives_up = True
+        if self._reports_failures_only:
+            self._producer.purge()
+            while len(self._producer):
+                self._producer.poll(0.1)
 
     def finish(self) -> None:
         """Wait for the last acknowledgements; Ctrl-C ends the wait.
@@ -249,6 +312,8 @@ class ProducerRun:
         Raises:
             Failure: some records were not produced.
         """
+        if is_interrupted:
+            self._give_up()
         self._count()
         left = ", and ".join(self._left(is_interrupted=is_interrupted))
         if self._refused is not None:
@@ -313,3 +378,14 @@ class ProducerRun:
         except KafkaError:
             return False
         return isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _taken(pairs: Iterator[Pair]) -> tuple[list[Pair], Exception | None]:
+    """Return the pairs up to the first that cannot be encoded, and why it cannot."""
+    taken = []
+    try:
+        for pair in pairs:
+            taken.append(pair)
+    except Exception as error:  # raised again when the pairs before it are with the library
+        return taken, error
+    return taken, None
