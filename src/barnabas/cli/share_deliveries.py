@@ -25,8 +25,8 @@ from barnabas.protocol.state_batches import RecordState
 from barnabas.protocol.topic_names import SHARE_GROUP_STATE
 
 HELD_NOW = (
-    "Which records members hold now is not stored: only the leader of a partition knows. Such records are in no batch, or "
-    "stand as they did before."
+    "The deliveries do not have the records that members hold now: only the leader of a partition knows them. Such records are in "
+    "no batch, or stand as they did before."
 )
 _WRITTEN = (RecordState.AVAILABLE, RecordState.ACKNOWLEDGED, RecordState.ARCHIVING, RecordState.ARCHIVED)
 _PARTITION_COLUMNS = (
