@@ -100,7 +100,9 @@ class ScriptRunner(Script):
 
     def do_heartbeat(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
         broker = int(arguments[0])
-        wants = {f"want_{word.replace('-', '_')}": True for word in arguments[1:]}
+        wants: dict[str, Any] = {f"want_{word.replace('-', '_')}": True for word in arguments[1:]}
+        if "cordoned" in options:
+            wants["cordoned_log_dirs"] = [self.uuid(label) for label in options["cordoned"].split(",") if label]
         answer = self.harness.heartbeat(broker, int(options.get("epoch", self.epochs[broker])), **wants)
         yield f"caught_up={answer.is_caught_up} fenced={answer.is_fenced} shut_down={answer.should_shut_down}"
 

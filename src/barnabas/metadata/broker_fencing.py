@@ -12,7 +12,7 @@ Differences from Kafka
 - After a change of controller, the other brokers have to read everything that the new one found appended. In Kafka the broker may stop at
   once then too.
 
-Sources: KIP-631; Kafka's `BrokerHeartbeatManager`, `ReplicationControlManager.processBrokerHeartbeat`.
+Sources: KIP-631, KIP-1066; Kafka's `BrokerHeartbeatManager`, `ReplicationControlManager.processBrokerHeartbeat`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from barnabas.metadata.batches import Batches
 from barnabas.metadata.cluster_control import registered
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.metadata_version import CORDONED_DIRECTORIES_SINCE
 from barnabas.metadata.partition_leaders import is_active, is_in_any_isr, leads_any, on_broker_back, on_broker_gone
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
@@ -33,8 +34,8 @@ FENCE, UNFENCE = 1, -1
 def heartbeat(
     view: ControllerView, request: messages.BrokerHeartbeatRequest
 ) -> ControllerResult[messages.BrokerHeartbeatResponse]:
-    """Answer one BrokerHeartbeat: unfence a broker that has caught up, fence a broker on its own request, and let
-    one shut down that leads nothing.
+    """Answer one BrokerHeartbeat: unfence a broker that has caught up, fence a broker on its own request, let
+    one shut down that leads nothing, and note which directories are cordoned.
 
     Raises:
         KafkaError: BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH.
@@ -55,11 +56,36 @@ def heartbeat(
     elif not broker.fenced and broker.id not in view.sessions.settled:
         # Its unfencing stopped half-way, possibly in another controller.
         batches = _settle(view, broker.id)
+    cordoned = _cordoned(view, broker, request.cordoned_log_dirs)
+    if cordoned is not None:
+        batches = _followed_by(cordoned, batches)
     view.sessions.touch(broker.id, view.now_ms, request.current_metadata_offset)
     response = messages.BrokerHeartbeatResponse(
         is_caught_up=caught_up, is_fenced=fenced, should_shut_down=should_shut_down
     )
     return ControllerResult(response, batches=batches)
+
+
+def _cordoned(
+    view: ControllerView, broker: BrokerRegistration, directories: list[bytes] | None
+) -> MetadataRecord | None:
+    """Return the record of a change of the broker's cordoned directories (KIP-1066); None without a change.
+
+    Args:
+        directories: from a heartbeat; None if it does not speak of them.
+    """
+    if directories is None or (view.image.features.metadata_version or 0) < CORDONED_DIRECTORIES_SINCE:
+        return None
+    if set(directories) == set(broker.cordoned_directories):
+        return None
+    return messages.BrokerRegistrationChangeRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=sorted(directories)
+    )
+
+
+def _followed_by(record: MetadataRecord, batches: Batches | None) -> Batches:
+    records = [] if batches is None else (yield from batches)
+    return [*records, record]
 
 
 def _settle(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Batches:

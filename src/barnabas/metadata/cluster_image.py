@@ -42,6 +42,11 @@ class BrokerRegistration(NamedTuple):
     directories: tuple[bytes, ...]
     cordoned_directories: tuple[bytes, ...] = ()
 
+    @property
+    def takes_new_replicas(self) -> bool:
+        """Whether a directory is not cordoned (KIP-1066); a broker that names none takes them."""
+        return not self.directories or not set(self.directories) <= set(self.cordoned_directories)
+
     def listener(self, name: str) -> Endpoint | None:
         return next((endpoint for endpoint in self.listeners if endpoint.name == name), None)
 

@@ -54,6 +54,8 @@ CONTROLLER_REGISTRATION_SINCE = 15
 """3.7-IV0, the first metadata.version with which controllers register (KIP-919)."""
 DIRECTORY_ASSIGNMENT_SINCE = 17
 """3.7-IV2, the first metadata.version with directories in registrations and partitions (KIP-858)."""
+CORDONED_DIRECTORIES_SINCE = 30
+"""4.3-IV0, the first metadata.version with cordoned directories (KIP-1066)."""
 CIDR_ACLS_SINCE = 32
 """4.4-IV1, the first metadata.version with ranges of addresses as hosts of ACLs."""
 CONTROLLER_UNREGISTRATION_SINCE = 33

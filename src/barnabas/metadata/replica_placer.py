@@ -2,7 +2,8 @@
 
 Brokers form a ring in which racks alternate. Each partition starts one place further, so leaders spread evenly; its
 replicas take the following places, so they spread over racks. Fenced brokers may hold followers but come last in a partition's
-list, since the first is its preferred leader.
+list, since the first is its preferred leader. A broker whose directories are all cordoned gets no new replica, except from a client that
+names its replicas itself.
 
 Source: Kafka's `StripedReplicaPlacer` (the idea; the order of draws from the random generator is our own).
 """
@@ -48,6 +49,7 @@ def place(
     Args:
         brokers: every registered broker, fenced ones too.
     """
+    brokers = [broker for broker in brokers if broker.takes_new_replicas]
     prefix = f"Unable to replicate the partition {replication_factor} time(s): "
     usable = [broker for broker in brokers if not (broker.fenced or broker.in_controlled_shutdown)]
     if not usable:
