@@ -15,7 +15,7 @@ from barnabas.console.asked_cluster import AskedCluster
 from barnabas.console.audit_log import AuditLog
 from barnabas.console.changes.table import CHANGES
 from tests.conform.brokers import await_leaders, broker
-from tests.console.forms import carry_out, lines, preview
+from tests.console.forms import carry_out, lines, preview, upload
 
 pytestmark = [pytest.mark.conform, pytest.mark.long]
 
@@ -51,6 +51,11 @@ STEPS: list[tuple[str, dict[str, str]]] = [
         {"topic": "orders", "lines": '{"key": "b", "value": "3", "partition": 1}\n{"value": "classified"}'},
     ),
     ("records-produce", {"topic": "orders", "lines": '{"partition": 7}'}),
+    (
+        "records-file",
+        {"topic": "orders", "file": '{"key_base64": "/w==", "value": null, "partition": 0}\n{"value": "4"}\n'},
+    ),
+    ("records-file", {"topic": "orders", "file": '{"value": "4"}\n{'}),
     ("record-again", {"topic": "orders", "partition": "0", "value": "2", "timestamp": "1795255200000"}),
     ("topic-create", {"name": "copy", "partitions": "2"}),
     ("replay", {"topic": "orders", "from": "start", "to": "copy", "filters": "key=b"}),
@@ -116,7 +121,12 @@ def played(bootstrap: str, audit: Path) -> list[Any]:
                 if change == "group-delete" and fields["id"] == "others":
                     admin.alter_group_offsets("others", {TopicPartition("orders", 0): CommittedOffset(1, "")})
                 named = {name: text.format(broker=node) if name == "name" else text for name, text in fields.items()}
-                shown = preview(browser, change, **named)
+                file = named.pop("file", None)
+                shown = (
+                    preview(browser, change, **named)
+                    if file is None
+                    else upload(browser, change, file.encode(), **named)
+                )
                 if shown.status == 200:
                     asks = PASSWORDS if shown.data["asks"] == ["password", "again"] else {}
                     done = carry_out(browser, shown, **asks)

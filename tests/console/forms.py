@@ -44,6 +44,14 @@ def preview(browser: TestClient, change: str, **fields: str) -> Reply:
     return send(browser, change, {**fields, "token": token})
 
 
+def upload(browser: TestClient, change: str, data: bytes, name: str = "records.jsonl", **fields: str) -> Reply:
+    """Send the form of a change with a file."""
+    token = browser.get(address(change), headers=JSON).json()["token"]
+    files = {"file": (name, data)}
+    answer = browser.post(address(change), data={**fields, "token": token}, files=files, headers=JSON)
+    return Reply(answer.status_code, answer.json())
+
+
 def carry_out(browser: TestClient, shown: Reply, **asks: str) -> Reply:
     """Send the form of a preview; the name is typed if one is asked for."""
     assert shown.status == 200, shown

@@ -258,34 +258,59 @@ def _read_json(stream: BinaryIO, note: Callable[[str], None]) -> Iterator[Given]
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
-        try:
-            found = json.loads(line)
-            if not isinstance(found, dict):
-                raise _Explained('write an object, such as {"key": "k", "value": "v"}')
-            if not (is_noted or found.keys() & {"value", "value_base64"}):
-                is_noted = True
-                note(f'line {number} has no "value": it and all such lines are tombstones; "value": null says so')
-            yield Given(
-                _json_field(found, "value"),
-                _json_field(found, "key"),
-                [_json_header(each) for each in _json_typed(found, "headers", list) or ()],
-                _json_typed(found, "topic", str),
-                _json_typed(found, "partition", int),
-                _json_typed(found, "timestamp", int),
-            )
-        except json.JSONDecodeError as error:
-            # The character that Python's message names depends on its release, and may be the wrong one.
-            raise ValueError(f"line {number} is not valid JSON from column {error.colno} on") from None
-        except UnicodeDecodeError:
-            raise ValueError(f"line {number} is not valid UTF-8") from None
-        except _Explained as error:
-            raise ValueError(f"line {number} is not a record in JSON: {error}") from None
+        found, has_value = read_json_line(number, line)
+        if not (is_noted or has_value):
+            is_noted = True
+            note(f'line {number} has no "value": it and all such lines are tombstones; "value": null says so')
+        yield found
+
+
+def read_json_line(number: int, line: bytes) -> tuple[Given, bool]:
+    """Return the record of a line that is not empty, and whether the line says what its value is.
+
+    Args:
+        number: of the line in its input, for errors.
+
+    Raises:
+        ValueError: the line is not a record; a sentence says why.
+    """
+    try:
+        found = json.loads(line)
+        if not isinstance(found, dict):
+            raise _Explained('write an object, such as {"key": "k", "value": "v"}')
+        has_value = bool(found.keys() & {"value", "value_base64"})
+        if "not_read" in found and not has_value:
+            raise _Explained("an export ends so that could not read all records")
+        record = Given(
+            _json_field(found, "value"),
+            _json_field(found, "key"),
+            [_json_header(each) for each in _json_typed(found, "headers", list) or ()],
+            _json_typed(found, "topic", str),
+            _json_typed(found, "partition", int),
+            _json_typed(found, "timestamp", int),
+        )
+    except json.JSONDecodeError as error:
+        # The character that Python's message names depends on its release, and may be the wrong one.
+        raise ValueError(f"line {number} is not valid JSON from column {error.colno} on") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"line {number} is not valid UTF-8") from None
+    except UnicodeEncodeError:
+        raise ValueError(f"line {number} has half of a pair of surrogates, which is not a character") from None
+    except RecursionError:
+        raise ValueError(f"line {number} is nested too deeply") from None
+    except _Explained as error:
+        raise ValueError(f"line {number} is not a record in JSON: {error}") from None
+    except ValueError:
+        # Python reads no number of more than 4300 digits.
+        raise ValueError(f"line {number} has a number with too many digits") from None
+    return record, has_value
 
 
 def _json_header(found: Any) -> tuple[str, bytes | None]:
     name = _json_typed(found, "key", str) if isinstance(found, dict) else None
-    if not name:
+    if name is None:
         raise _Explained(f'header {json.dumps(found)} is not {{"key": name, "value": value}}')
+    name.encode()
     return name, _json_field(found, "value")
 
 

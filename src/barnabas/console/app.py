@@ -49,6 +49,7 @@ from barnabas.console.pages.record import named_record
 from barnabas.console.rendering import Templates
 from barnabas.console.sampler import Sampler
 from barnabas.console.search.query import BadQuery, Query
+from barnabas.console.sent_form import BadBody, FormReader
 from barnabas.console.tail import Tail
 from barnabas.protocol.errors import KafkaError
 from barnabas.version import VERSION
@@ -84,6 +85,7 @@ class Console:
         self.samplers = {each.name: Sampler(each) for each in clusters}
         self.logins = logins or Logins()
         self._changing = None if audit is None else Changing(audit)
+        self._forms = FormReader()
         self._links = Links(base_path)
         self._templates = Templates(
             links=self._links,
@@ -128,7 +130,8 @@ class Console:
             exception_handlers={404: self._not_found},
             lifespan=self._lifespan,
         )
-        return Guard(app, self.logins, self._links, self._host, self._names)
+        files = {f"/change/{each.path}": each.file_bytes_max for each in CHANGES if each.file_bytes_max}
+        return Guard(app, self.logins, self._links, self._host, self._names, files if self._changing else {})
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -188,9 +191,7 @@ class Console:
         if self._changing is None:
             answer = Answer(change.title, 403, {"cluster": asked.cluster.name, "error": READ_ONLY}, READ_ONLY)
         elif request.method == "POST":
-            body = (await request.body()).decode("utf-8", "replace")
-            texts = dict(parse_qsl(body, keep_blank_values=True, errors="replace"))
-            answer = await self._changing.answer(asked, change, self._visitor(request), texts)
+            answer = await self._sent(request, self._changing, asked, change)
         else:
             answer = await self._changing.opened(asked, change, self._visitor(request))
         if wants_json(request):
@@ -206,6 +207,15 @@ class Console:
             action=asked.link(f"change/{change.path}"),
         )
         return HTMLResponse(html, answer.status)
+
+    async def _sent(self, request: Request, changing: Changing, asked: Asked, change: Change) -> Answer:
+        visitor, content_type = self._visitor(request), request.headers.get("content-type", "")
+        try:
+            length = int(request.headers["content-length"])  # The guard has looked at it.
+            form = await self._forms.read(content_type, length, request.stream(), change.file_bytes_max)
+        except BadBody as error:
+            return changing.form(asked, change, visitor, f"{error.sentence} Nothing was changed.", error.status)
+        return await changing.answer(asked, change, visitor, form.texts, form.files)
 
     def _visitor(self, request: Request) -> Visitor:
         authorization, cookie = request.headers.get("authorization"), cookie_of(request.headers)

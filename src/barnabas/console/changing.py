@@ -7,6 +7,7 @@ POST fields + token + id + name typed    planned again, compared with the previe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -19,8 +20,9 @@ from barnabas.client.errors import ClientError
 from barnabas.console.asked import Asked
 from barnabas.console.audit_log import AuditLog, BadAuditLog, Entry
 from barnabas.console.changes.change import Change, Planned
-from barnabas.console.changes.given import BadForm, Given
+from barnabas.console.changes.given import BadForm, Given, SentFile
 from barnabas.console.form_tokens import FormTokens, Previews, Taken, hash_of
+from barnabas.console.kept_files import KEPT_S, KeptFiles
 from barnabas.console.page import Field, Link, Section, section, sentence_of
 from barnabas.console.search.query import BadQuery
 from barnabas.protocol.errors import KafkaError
@@ -36,6 +38,10 @@ _FORGED = (
     " Nothing was changed."
 )
 _GONE = "This preview was carried out before, or is older than an hour. Nothing was changed now; this is a new one."
+_FILE_GONE = (
+    "The file of this preview is not kept any more: it was too long ago, or others came after it. Choose the file again."
+    " Nothing was changed."
+)
 _OTHER = "The cluster has changed since the preview. Nothing was changed now; this is a new one."
 
 
@@ -97,6 +103,7 @@ class Changing:
         self._audit = audit
         self._tokens = FormTokens()
         self._previews = Previews()
+        self._files = KeptFiles()
 
     def __repr__(self) -> str:
         return f"<Changing {self._audit!r} {self._previews!r}>"
@@ -131,7 +138,9 @@ class Changing:
         status: int = 200,
     ) -> Answer:
         shown = [each for each in change.fields if each.kind != "hidden"]
-        fields = [each._replace(value=texts.get(each.name, each.value)) for each in shown]
+        fields = [
+            each if each.kind == "file" else each._replace(value=texts.get(each.name, each.value)) for each in shown
+        ]
         token = self._tokens.of(visitor.secret)
         described = [
             {
@@ -151,13 +160,43 @@ class Changing:
             links=[_back(asked, change, texts)],
         )  # fmt: skip
 
-    async def answer(self, asked: Asked, change: Change, visitor: Visitor, texts: Mapping[str, str]) -> Answer:
-        """Return the preview of a form, or carry it out if it is the form of a preview."""
+    async def answer(
+        self,
+        asked: Asked,
+        change: Change,
+        visitor: Visitor,
+        texts: Mapping[str, str],
+        files: Mapping[str, SentFile] | None = None,
+    ) -> Answer:
+        """Return the preview of a form, or carry it out if it is the form of a preview.
+
+        Args:
+            files: that came with the form; those of a preview are kept already.
+        """
         # A browser ends each line of a form with CRLF, whatever the page has.
         texts = {name: text.replace("\r\n", "\n").replace("\r", "\n") for name, text in texts.items()}
         if not self._tokens.is_valid(visitor.secret, texts.get(TOKEN, "")):
             return self.form(asked, change, visitor, _FORGED, 403)
-        given = Given({each.name: texts[each.name] for each in change.fields if each.name in texts})
+        of_files = [each.name for each in change.fields if each.kind == "file"]
+        if PREVIEW not in texts:
+            texts |= {name: self._kept(each) for name, each in (files or {}).items() if name in of_files}
+        kept = {name: file for name in of_files if (file := self._files.of(texts.get(name, ""))) is not None}
+        given = Given({each.name: texts[each.name] for each in change.fields if each.name in texts}, kept)
+        if PREVIEW in texts and len(kept) < len(of_files):
+            return self._form(asked, change, visitor, given.texts, _FILE_GONE, 409)
+        answer = await self._answer(asked, change, visitor, given, texts)
+        if PREVIEW not in answer.hidden:
+            for name in kept:
+                self._files.forget(texts[name])
+        return answer
+
+    def _kept(self, file: SentFile) -> str:
+        asyncio.get_running_loop().call_later(KEPT_S + 1, self._files.forget_old)
+        return self._files.keep(file)
+
+    async def _answer(
+        self, asked: Asked, change: Change, visitor: Visitor, given: Given, texts: Mapping[str, str]
+    ) -> Answer:
         ask = asked.cluster.search if change.reads_records else asked.cluster.ask
         try:
             if change.refuse is not None:
@@ -372,7 +411,9 @@ def _head(asked: Asked, change: Change, planned: Planned) -> dict[str, object]:
 
 def _for_address(change: Change, given: Given) -> dict[str, str]:
     """Return the fields that an address may have, for a form that is filled in again: not what is private, or long."""
-    kept = [each for each in change.fields if not each.is_private and each.kind not in ("hidden", "secret", "lines")]
+    kept = [
+        each for each in change.fields if not each.is_private and each.kind not in ("hidden", "secret", "lines", "file")
+    ]
     return {each.name: text for each in kept if (text := given.text(each.name))}
 
 

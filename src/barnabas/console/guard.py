@@ -16,7 +16,7 @@ Sources: RFC 9110 section 7.2, CSP level 3, the Fetch standard.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -42,6 +42,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 BODY_BYTES_MAX = 64 * 1024
+_DIGITS_MAX = 18
 _STATIC = "max-age=3600"
 
 
@@ -51,14 +52,24 @@ class Guard:
     Args:
         host: that the console listens on.
         names: other hosts by which it is reached, such as that of a proxy.
+        files: how many bytes of a file a form may have, by the end of its path.
     """
 
-    def __init__(self, app: ASGIApp, logins: Logins, links: Links, host: str, names: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        logins: Logins,
+        links: Links,
+        host: str,
+        names: Collection[str] = (),
+        files: Mapping[str, int] | None = None,
+    ) -> None:
         self._app = app
         self._logins = logins
         self._links = links
         self._host = host
         self._names = {each.lower() for each in names}
+        self._files = files or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -86,8 +97,10 @@ class Guard:
             if not _is_from_here(headers):
                 return PlainTextResponse("The form is not from a page of this console (Origin).\n", 403)
             length = headers.get("content-length", "")
-            if not length.isdigit() or int(length) > BODY_BYTES_MAX:
-                return PlainTextResponse("The form is too long, or does not say how long it is.\n", 413)
+            file_bytes_max = next((most for end, most in self._files.items() if scope["path"].endswith(end)), 0)
+            if not _is_number(length) or int(length) > BODY_BYTES_MAX + file_bytes_max:
+                bound = f" (a file may have {file_bytes_max >> 20} MB)" if file_bytes_max else ""
+                return PlainTextResponse(f"The form is too long{bound}, or does not say how long it is.\n", 413)
         path = scope["path"]
         if path == self._links.to("login") or path.startswith(self._links.to("static/")):
             return None
@@ -105,6 +118,10 @@ class Guard:
             or host.rpartition(":")[0].lower() in self._names
             or host.lower() in self._names
         )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
 
 
 def _is_local(scope: Scope) -> bool:

@@ -98,7 +98,7 @@ class Field(NamedTuple):
     """A field of a form.
 
     Attributes:
-        kind: `text`, `choice`, `box`, `lines` or `secret`.
+        kind: `text`, `choice`, `box`, `lines`, `file` or `secret`.
         value: what is filled in; of a box `1` if it is ticked.
         choices: values and their words.
         hint: an example.

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import barnabas
+from barnabas.console.changes import several_records
 from barnabas.console.changes.given import BadForm
 from barnabas.console.changes.several_records import read_records
 from tests.console.forms import carry_out, change, lines, preview
@@ -46,6 +47,8 @@ def test_none_of_them(writer: TestClient) -> None:
     for fields, sentence in (
         ({"lines": '{"key": "k", "partition": 3}'}, "Record 1 is for partition 3"),
         ({"lines": "x"}, "Line 1 is not valid JSON from column 1 on."),
+        ({"lines": '{"timestamp": -2}'}, "Record 1 has no possible timestamp"),
+        ({"lines": '{"timestamp": 9223372036854775808}'}, "Record 1 has no possible timestamp"),
         ({"lines": " "}, "There is no record in the text."),
         ({"topic": "several-absent", "lines": "{}"}, "does not exist"),
     ):
@@ -54,13 +57,41 @@ def test_none_of_them(writer: TestClient) -> None:
 
 def test_every_line_that_is_wrong_is_named() -> None:
     with pytest.raises(BadForm) as refused:
-        read_records('\n{"value": "1"}\nx\n{"value": "2"}\n[]\n{"partition": "z"}')
+        read_records(b'\n{"value": "1"}\nx\n{"value": "2"}\n[]\n{"partition": "z"}', "it")
     assert [each.split(" is ")[0] for each in str(refused.value).split("; ")] == ["line 3", "line 5", "line 6"]
     with pytest.raises(BadForm) as refused:
-        read_records("\n".join("x" * 20))
-    assert str(refused.value).count("line") == 5
+        read_records(b"\n".join([b"x"] * 20), "it")
+    assert [each.split(" is ")[0] for each in str(refused.value).split("; ")][-2:] == [
+        "line 5",
+        "15 more lines are wrong",
+    ]
 
 
 def test_a_line_without_a_value_is_said() -> None:
-    records, notes = read_records('{"key": "k"}\n')
-    assert ([each.value for each in records], len(notes)) == ([None], 1)
+    records, notes = read_records(b'{"key": "k"}\n{"key": "k"}\n', "it")
+    assert ([each.value for each in records], len(notes)) == ([None, None], 1)
+
+
+HOSTILE_LINES = (
+    (b"[" * 100_000, "line 1 is nested too deeply"),
+    (b'{"value": %s}' % (b"9" * 5000), "line 1 has a number with too many digits"),
+    (b'{"value": "\\ud800"}', "line 1 has half of a pair of surrogates, which is not a character"),
+    (b'{"headers": [{"key": "\\udfff"}]}', "line 1 has half of a pair of surrogates, which is not a character"),
+    (b'{"value": "\xff"}', "line 1 is not valid UTF-8"),
+    (b'{"value_base64": "?"}', "line 1 is not a record in JSON: '?' is not valid base64"),
+    (b'{"not_read": ["x"]}', "line 1 is not a record in JSON: an export ends so that could not read all records"),
+    (b"\x00", "line 1 is not valid JSON from column 1 on"),
+)
+
+
+@pytest.mark.parametrize(("line", "sentence"), HOSTILE_LINES, ids=[sentence[7:30] for _, sentence in HOSTILE_LINES])
+def test_a_hostile_line_is_a_sentence(line: bytes, sentence: str) -> None:
+    with pytest.raises(BadForm) as refused:
+        read_records(line, "it")
+    assert str(refused.value) == sentence
+
+
+def test_too_many_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(several_records, "RECORDS_MAX", 2)
+    with pytest.raises(BadForm, match="it has more than 2 records"):
+        read_records(b"{}\n{}\n{}", "it")

@@ -97,6 +97,7 @@ class Change(NamedTuple):
         fill: fills the form in; without it the address does.
         refuse: is asked before the plan; None if nothing that is masked comes into it.
         reads_records: it takes as long as a search.
+        file_bytes_max: how large a file of the form may be; 0 if it has none.
         subject: the parameter of that page with the name of the thing, and the field that gets it; None if the page is about many.
     """
 
@@ -109,6 +110,7 @@ class Change(NamedTuple):
     also: Mapping[str, tuple[str, str]] = {}
     refuse: Refuse | None = None
     reads_records: bool = False
+    file_bytes_max: int = 0
     carries: Sequence[str] = ()
     fill: Fill | None = None
 

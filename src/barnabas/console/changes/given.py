@@ -16,10 +16,26 @@ class BadForm(ValueError):
     """A field has nothing that can be used; the text is a sentence without its full stop."""
 
 
+class SentFile(NamedTuple):
+    """A file of a form.
+
+    Attributes:
+        name: as the browser says it.
+    """
+
+    name: str
+    data: bytes
+
+
 class Given(NamedTuple):
-    """The text of each field of a form; a field that is not there is empty."""
+    """The text of each field of a form; a field that is not there is empty.
+
+    Attributes:
+        files: by the name of the field, whose text is the file's id in this console.
+    """
 
     texts: Mapping[str, str]
+    files: Mapping[str, SentFile] = {}
 
     def text(self, name: str) -> str:
         """Return a text as it was given."""
@@ -34,6 +50,19 @@ class Given(NamedTuple):
         found = self.text(name)
         if not found:
             raise BadForm(f"{noun} is missing")
+        return found
+
+    def file(self, name: str, noun: str) -> SentFile:
+        """Return a file that may not be empty.
+
+        Raises:
+            BadForm: it is, or there is no file.
+        """
+        found = self.files.get(name)
+        if found is None:
+            raise BadForm(f"{noun} is missing")
+        if not found.data:
+            raise BadForm(f"{noun} is empty")
         return found
 
     def is_ticked(self, name: str) -> bool:
@@ -99,9 +128,14 @@ class Given(NamedTuple):
         return found
 
     def for_audit(self, fields: Iterable[Field]) -> dict[str, str]:
-        """Return what the audit log has of the fields: no secret, of a private one the length, and nothing of an empty one."""
+        """Return what the audit log has of the fields: no secret, and nothing of an empty one.
+
+        It has the length of a private field, and the name and the size of a file.
+        """
         found = {}
         for each in fields:
-            if (text := self.text(each.name)) and each.kind != "secret":
+            if (file := self.files.get(each.name)) is not None:
+                found[each.name] = f"{printable(file.name)} ({len(file.data)} bytes)"
+            elif (text := self.text(each.name)) and each.kind != "secret":
                 found[each.name] = f"({len(text)} characters)" if each.is_private else text
         return found

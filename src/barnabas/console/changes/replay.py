@@ -150,11 +150,13 @@ def replay(admin: Admin, given: Given, now_ms: int) -> Planned:
 
     def carried_out(admin: Admin, given: Given) -> Done:
         create_state_topic(admin, STATE_TOPIC)
-        with _reading(admin) as (consumer, library):
-            # The producer is made first: no other run of the name goes on behind it.
-            forwarder = Forwarder(transactional_producer(connection_of(admin), transactional_id(name)))
-            again = continued(consumer, library, new)
-            if again != stored:
+        with (
+            _reading(admin) as (consumer, library),
+            # It is there before the notes are read: no other run of the name goes on behind it.
+            closing(transactional_producer(connection_of(admin), transactional_id(name))) as producer,
+        ):
+            forwarder = Forwarder(producer)
+            if continued(consumer, library, new) != stored:
                 raise Failure(f"replay {name} went on since the preview", "look at a new one")
             progress = _copy(part.begun)
             send(consumer, forwarder, progress, lambda each: each if chosen(each) else None, until=part.until)

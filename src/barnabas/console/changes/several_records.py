@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
-from io import BytesIO
 
 from barnabas.cli.done import Done
 from barnabas.cli.librdkafka import connection_of
 from barnabas.cli.output import Found, Table
 from barnabas.cli.record_format import Shown, json_object
 from barnabas.cli.record_reader import Given as Record
-from barnabas.cli.record_reader import reader
+from barnabas.cli.record_reader import read_json_line
 from barnabas.cli.sending_once import explained_library, transactional_producer
 from barnabas.cli.wording import counted
 from barnabas.client.admin import Admin
 from barnabas.console.changes.change import Planned
-from barnabas.console.changes.given import BadForm, Given
+from barnabas.console.changes.given import INT_64_MAX, BadForm, Given
 from barnabas.console.changes.records import words_of
 from barnabas.console.changes.topics import described
 from barnabas.console.page import Field
@@ -23,8 +23,11 @@ from barnabas.retries.forwarding import Forwarder
 from barnabas.retries.record import Output
 from barnabas.words.printable import printable
 
+RECORDS_MAX = 100_000
+"""So many are sent in one transaction."""
 _SHOWN = 3
 _ERRORS_SHOWN = 5
+_NO_TIMESTAMP = -1
 _NOT_WRITTEN = ("topic", "offset", "timestamp")
 FIELDS = (
     Field("topic", "Topic", is_required=True),
@@ -42,7 +45,18 @@ FIELDS = (
 def production(admin: Admin, given: Given, now_ms: int) -> Planned:
     """Plan records; they are written in one transaction."""
     name = given.required("topic", "the topic")
-    records, notes = read_records(given.required("lines", "the text of the records"))
+    text = given.required("lines", "the text of the records")
+    records, notes = read_records(text.encode("utf-8", "surrogatepass"), "the text")
+    return planned_records(admin, name, records, notes)
+
+
+def planned_records(admin: Admin, name: str, records: Sequence[Record], notes: Sequence[str]) -> Planned:
+    """Plan to write records to a topic in one transaction.
+
+    Raises:
+        BadForm: a record is for a partition that the topic lacks, or has no possible time.
+        KafkaError: the topic does not exist.
+    """
     topic = described(admin, name)
     for number, each in enumerate(records, 1):
         if each.partition is not None and not 0 <= each.partition < len(topic.partitions):
@@ -50,8 +64,17 @@ def production(admin: Admin, given: Given, now_ms: int) -> Planned:
                 f"record {number} is for partition {each.partition}, and topic {printable(name)} has"
                 f" {counted(len(topic.partitions), 'partition')}, from 0 on"
             )
+        if each.timestamp is not None and not _NO_TIMESTAMP <= each.timestamp <= INT_64_MAX:
+            raise BadForm(f"record {number} has no possible timestamp: write milliseconds since 1970")
     outputs = [
-        Output(name, each.value, each.key, tuple(each.headers or ()), each.partition, each.timestamp)
+        Output(
+            name,
+            each.value,
+            each.key,
+            tuple(each.headers or ()),
+            each.partition,
+            None if each.timestamp == _NO_TIMESTAMP else each.timestamp,
+        )
         for each in records
     ]
 
@@ -72,38 +95,46 @@ def production(admin: Admin, given: Given, now_ms: int) -> Planned:
     )
 
 
-def read_records(text: str) -> tuple[list[Record], list[str]]:
+def read_records(data: bytes, noun: str) -> tuple[list[Record], list[str]]:
     """Return the records of some lines, and what may not be meant so.
 
+    Args:
+        noun: for the data.
+
     Raises:
-        BadForm: lines are wrong; it names the first of them, or there is no record.
+        BadForm: lines are wrong; it names the first of them and counts the others; or there are too many records, or none.
     """
     notes: list[str] = []
     records: list[Record] = []
     errors: list[str] = []
-    read = reader("json", notes.append)
-    lines = text.split("\n")
-    begin = 0
-    while begin < len(lines) and len(errors) < _ERRORS_SHOWN:
-        # The empty lines keep the numbers of those that follow.
-        stream = BytesIO("\n".join([*[""] * begin, *lines[begin:]]).encode())
+    wrong = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        if len(records) == RECORDS_MAX:
+            raise BadForm(f"{noun} has more than {RECORDS_MAX} records: `barnabas produce -f json` takes any number")
         try:
-            records.extend(read(stream))
+            record, has_value = read_json_line(number, line)
         except ValueError as error:
-            errors.append(str(error))
-            # The stream was read to the end of the line that is wrong.
-            begin = stream.getvalue()[: stream.tell()].count(b"\n") or len(lines)
-            begin = begin if stream.tell() < len(stream.getvalue()) else len(lines)
-        else:
-            break
+            wrong += 1
+            if wrong <= _ERRORS_SHOWN:
+                errors.append(str(error))
+            continue
+        if not (has_value or notes):
+            notes.append(f'line {number} has no "value": it and all such lines are tombstones; "value": null says so')
+        records.append(record)
+    if wrong > _ERRORS_SHOWN:
+        errors.append(
+            f"{counted(wrong - _ERRORS_SHOWN, 'more line')} {'is' if wrong == _ERRORS_SHOWN + 1 else 'are'} wrong"
+        )
     if errors:
         raise BadForm("; ".join(errors))
     if not records:
-        raise BadForm("there is no record in the text")
+        raise BadForm(f"there is no record in {noun}")
     return records, notes
 
 
-def _found(topic: str, records: list[Record], *, is_written: bool) -> Found:
+def _found(topic: str, records: Sequence[Record], *, is_written: bool) -> Found:
     status = "produced" if is_written else "would be produced"
     data: dict[str, object] = {"topic": topic, "records": len(records), "status": status}
     counts = Table(("TOPIC", "RECORDS", "STATUS"), [(topic, len(records), status)])
