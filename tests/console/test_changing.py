@@ -89,12 +89,12 @@ def test_a_form_of_another_site(writer: TestClient, headers: dict[str, str]) -> 
 
 
 def test_a_preview_counts_once(writer: TestClient, admin: Admin, audit: Path) -> None:
-    shown = preview(writer, "topic-create", name="once")
+    shown = preview(writer, "topic-create", name="counts-once")
     assert carry_out(writer, shown).status == 200
-    admin.delete_topics(["once"])
+    admin.delete_topics(["counts-once"])
     again = carry_out(writer, shown)
     assert (again.status, "was carried out before" in again.error) == (409, True)
-    assert not exists(admin, "once")
+    assert not exists(admin, "counts-once")
     invented = send(writer, "topic-create", {**shown.data["send"], "preview": "invented"})
     assert invented.status == 409
     assert len(audit.read_text().splitlines()) == 2

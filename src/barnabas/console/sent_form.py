@@ -1,4 +1,4 @@
-"""The body of a request that sends a form: its texts and files, read within bounds of size, time, and forms at once."""
+"""The body of a request that sends a form: its texts and files, within bounds of size, of time, and of how many are read."""
 
 from __future__ import annotations
 
