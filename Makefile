@@ -50,7 +50,7 @@ pipelines: install java  ## run the shop's tables with spark-pipelines, twice, a
 	@PYTHONPATH=. $(BIN)/python tools/run_pipelines.py $(ARGS)
 
 test: install java  ## run the default suite
-	$(PYTEST) -q -m "not conform and not long" $(ARGS)
+	$(PYTEST) -q -m "not conform and not long" --durations=25 $(ARGS)
 
 quick: check  ## check, and the tests that need neither Java nor much time: some minutes, for the loop of work
 	$(PYTEST) -q -m "not slow and not conform and not long and not spark" $(ARGS)
