@@ -18,6 +18,7 @@ from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.offset_grammar import Span
 from barnabas.cli.progress import Measured, on_terminal, rate
+from barnabas.cli.rare_collections import rare_collections
 from barnabas.cli.record_printer import Printer
 from barnabas.cli.session import Session
 from barnabas.cli.termination import ends_cleanly
@@ -43,7 +44,7 @@ def opened(session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -
     Ctrl-C ends the block without an error, SIGTERM and SIGHUP with their exit codes.
     """
     consumer: Consumer = connected(Consumer, session, extra, settings)
-    with suppress(KeyboardInterrupt), ends_cleanly():
+    with suppress(KeyboardInterrupt), ends_cleanly(), rare_collections():
         try:
             yield ConsumerRun(consumer)
         finally:

@@ -57,8 +57,8 @@ class Lines(NamedTuple):
         delimiter = self.key_delimiter
         if delimiter is None:
             return zip(lines, repeat(None))
-        parted = (line.partition(delimiter) for line in lines)
-        return ((value, key) if found else (key, None) for key, found, value in parted)
+        parted = [line.partition(delimiter) for line in lines]
+        return iter([(value, key) if found else (key, None) for key, found, value in parted])
 
     def records(self, stream: BinaryIO) -> Iterator[Given]:
         """Yield the records of a stream, one by one."""

@@ -162,7 +162,8 @@ class ProducerRun:
                 return
             self._read_bytes += sum(map(len, batch))
             is_small = max(map(len, batch)) < self._numbered_bytes
-            pairs, failure = _taken(encoded(common.pairs(lines.pairs(batch))))
+            whole = common.pairs(lines.pairs(batch))
+            pairs, failure = (list(whole), None) if encoded is iter else _taken(encoded(whole))
             places = self._places(pairs, common.partition, is_one_key=lines.key_delimiter is None)
             at = 0
             while at < len(pairs):
