@@ -167,3 +167,13 @@ def test_long_and_deep_texts_do_not_end_the_process() -> None:
     for text in ("!" * 999 + "true", "1" + "+1" * 490 + " > 0", "-" * 900 + "1 < 2", "[[[[1]]]] == [[[[1]]]]"):
         with contextlib.suppress(BadExpression):
             holds(text)
+
+
+@pytest.mark.parametrize("text", ["value.a > 5", "has(value.a)", "value['a'] == 1", "value.exists(x, x == 1)"])
+def test_a_field_of_what_is_only_text_is_not_judged(text: str) -> None:
+    changed = (RECORD | {"value": "text"}).__getitem__
+    with pytest.raises(Unjudged, match="the value is text, which has no fields"):
+        Expression(text).holds(changed, {"value"})
+    assert not Expression(text).holds(changed, {"key"})
+    assert not Expression(f"partition == 9 && {text}").holds(changed, {"value"})
+    assert Expression("value.startsWith('t')").holds(changed, {"value"})

@@ -40,3 +40,11 @@ def test_what_a_producer_may_write() -> None:
         variables.of(RECORD._replace(key=b"\xff"), "key")
     with pytest.raises(Unjudged, match="the key has 100000 bytes, which are too many"):
         variables.of(RECORD._replace(key=b"a" * 100_000), "key")
+
+
+@pytest.mark.parametrize(
+    ("key_as", "value_as", "topic", "wanted"),
+    [("text", "json", "orders", {"key"}), ("json", "", "orders", {"value"}), ("", "", "__consumer_offsets", set())],
+)
+def test_which_parts_have_no_fields(key_as: str, value_as: str, topic: str, wanted: set[str]) -> None:
+    assert RecordVariables(Decoder(), key_as, value_as).undecoded(topic) == wanted

@@ -26,7 +26,7 @@ from barnabas.console.asked import Asked
 from barnabas.console.records import COLUMNS, DETAILS, decoded, details_of, header_text, time_text, whole_object
 from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.fetched import Found
-from barnabas.console.search.guess import formats_of, with_formats
+from barnabas.console.search.guess import formats_of, guessed
 from barnabas.console.search.query import LIMIT_MAX, BadQuery, Query
 from barnabas.console.search.search import run
 from barnabas.console.search.verdict import verdict_of
@@ -186,7 +186,10 @@ async def exported(asked: Asked, query: Query, writer: ExportWriter) -> AsyncGen
 
     def page(admin: Admin) -> tuple[Query, Cursor | None, int, bytes, list[str]]:
         decoder = asked.cluster.decoder
-        chosen = with_formats(admin, query, decoder, asked.now_ms) if query.filter and cursor is None else query
+        chosen = query
+        # A format that could not be guessed is guessed again when the filter needs it.
+        if query.filter and (cursor is None or any(cursor.unjudged)):
+            chosen = guessed(admin, query, decoder, asked.now_ms).query
         outcome = run(admin, chosen, decoder, asked.now_ms, cursor)
         chosen = formats_of(chosen, decoder, outcome.found)
         data = b"".join(writer.add(each, chosen) for each in outcome.found)

@@ -18,7 +18,7 @@ from barnabas.console.asked import Asked
 from barnabas.console.page import Section, failed_section
 from barnabas.console.pages.messages import bad_section, read_section, record_sections
 from barnabas.console.search.fetched import Found
-from barnabas.console.search.guess import formats_of, with_formats
+from barnabas.console.search.guess import Guess, guess_of, guessed
 from barnabas.console.search.query import LIMIT_MAX, BadQuery, Query
 from barnabas.console.search.search import Limits, Outcome, run
 from barnabas.protocol.errors import KafkaError
@@ -46,8 +46,10 @@ class Tail:
         self._interval_s = interval_s
         self._clock = clock
         self._latest: deque[Found] = deque(maxlen=query.limit)
+        self._guess = Guess(self._query)
         self._topic_id = b""
         self._begins: dict[int, int] | None = None
+        self._is_unjudged = False
 
     def __repr__(self) -> str:
         return f"<Tail {self._query.topic} records={len(self._latest)}>"
@@ -72,12 +74,14 @@ class Tail:
     def _sections(self, outcome: Outcome) -> list[Section]:
         shown = replace(outcome, query=self._query, found=list(self._latest), found_before=0, cursor=None)
         records = record_sections(self._asked, self._query, shown)
-        return [*records, read_section(self._asked, self._query, outcome)]
+        return [*records, read_section(self._asked, self._query, outcome, self._guess)]
 
     def _look(self, admin: Admin) -> tuple[Outcome, bool]:
         decoder, now_ms = self._asked.cluster.decoder, self._asked.now_ms
         if self._begins is None:
             return self._begin(admin), True
+        if self._is_unjudged:
+            self._choose(guessed(admin, self._query, decoder, now_ms))
         following = replace(self._query, order="oldest", limit=LIMIT_MAX)
         outcome = run(admin, following, decoder, now_ms, begins=self._begins)
         if outcome.topic_id != self._topic_id:
@@ -85,22 +89,32 @@ class Tail:
             return self._begin(admin), True
         self._begins |= {each.partition: each.position for each in outcome.spans if each.is_known}
         self._latest.extendleft(outcome.found)
-        self._learn()
-        return outcome, bool(outcome.found) or outcome.is_deleted or bool(outcome.failures)
+        self._learn(outcome)
+        is_new = bool(outcome.found) or outcome.is_deleted or bool(outcome.failures) or self._is_unjudged
+        return outcome, is_new
 
     def _begin(self, admin: Admin) -> Outcome:
         decoder, now_ms = self._asked.cluster.decoder, self._asked.now_ms
         if self._query.filter:
-            self._query = with_formats(admin, self._query, decoder, now_ms)
+            self._choose(guessed(admin, self._query, decoder, now_ms))
         outcome = run(admin, self._query, decoder, now_ms, limits=_FIRST)
         self._topic_id = outcome.topic_id
         self._begins = {each.partition: each.end for each in outcome.spans if each.is_known}
         self._latest.clear()
         self._latest.extend(outcome.found)
-        self._learn()
+        self._learn(outcome)
         return outcome
 
-    def _learn(self) -> None:
-        """Choose formats once there are records."""
+    def _learn(self, outcome: Outcome) -> None:
+        """Choose formats once there are records; note whether the filter could be asked."""
+        self._is_unjudged = any(outcome.unjudged.values())
         if self._latest:
-            self._query = formats_of(self._query, self._asked.cluster.decoder, list(self._latest))
+            chosen = guess_of(self._query, self._asked.cluster.decoder, list(self._latest))
+            self._query = chosen.query
+            if not self._query.filter:
+                self._choose(chosen)
+
+    def _choose(self, guess: Guess) -> None:
+        self._query = guess.query
+        if guess.records or guess.why_none:
+            self._guess = guess

@@ -13,7 +13,7 @@
 | `state` | `committed`, `aborted` or `held_back` |
 
 An expression does not hold for a record that lacks a field of it, or has another type there. A record that cannot be decoded is not judged
-(`Unjudged`); the search counts it and says so.
+(`Unjudged`), nor is one of which the expression needs a field where nothing but text was decoded; the search counts them and says so.
 
 `record_variables` makes them of a record.
 
@@ -26,7 +26,7 @@ take time in proportion to the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from barnabas.words.nearest import did_you_mean
@@ -41,6 +41,10 @@ COST_MAX = 50_000
 _PLACE = re.compile(r"<input>:(\d+):(\d+): (.*)")
 _UNDEFINED = re.compile(r"Undefined variable or function: '([^']*)'")
 _MACRO = re.compile(r"\.\s*(all|exists|exists_one|existsOne|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
+_FIELD = re.compile(
+    r"(?<![\w.\])])(value|key)\s*(?:\[|\.\s*(?:(?:all|exists|exists_one|existsOne|map|filter)\s*\(|[A-Za-z_]\w*\b(?!\s*\()))"
+)
+"""A field of a part, or an element of it: what no text has."""
 _COPYING = frozenset(("map", "filter"))
 _DEPTH_MAX = 12
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -54,7 +58,15 @@ class BadExpression(ValueError):
 
 
 class Unjudged(Exception):
-    """An expression cannot be asked about a record; the text says why."""
+    """An expression cannot be asked about a record; the text says why.
+
+    Attributes:
+        part: `key` or `value` if that part could not be decoded; empty for another reason.
+    """
+
+    def __init__(self, why: str, part: str = "") -> None:
+        super().__init__(why)
+        self.part = part
 
 
 class Expression:
@@ -75,6 +87,7 @@ class Expression:
         except ValueError as error:
             raise BadExpression(_misread(text, str(error))) from None
         plain = _TEXT.sub('""', text)
+        self._with_fields = set(_FIELD.findall(plain))
         bound = {match[2] for match in _MACRO.finditer(plain)}
         self._variables = [each for each in self._program.variables() if each in VARIABLES]
         for name in self._program.variables():
@@ -90,14 +103,15 @@ class Expression:
     def __repr__(self) -> str:
         return f"<Expression of {', '.join(self._variables) or 'nothing'}>"
 
-    def holds(self, variable: Callable[[str], object]) -> bool:
+    def holds(self, variable: Callable[[str], object], undecoded: Collection[str] = ()) -> bool:
         """Return whether the expression holds.
 
         Args:
             variable: returns a variable of the record; only those that the expression has are asked for.
+            undecoded: `key` or `value`, or both, if they are no more than text, whatever the record has.
 
         Raises:
-            Unjudged: it would cost too much, or `variable` raises it.
+            Unjudged: it would cost too much, it needs a field of a part that is undecoded, or `variable` raises it.
             BadExpression: it has a function that there is not, or is not a yes or no.
         """
         known = {name: variable(name) for name in self._variables}
@@ -105,7 +119,12 @@ class Expression:
             raise Unjudged("it has too many elements for the filter")
         try:
             found = self._program.execute(known)
-        except (KeyError, TypeError, IndexError, ZeroDivisionError, OverflowError):
+        except TypeError:
+            for part in ("value", "key"):
+                if part in undecoded and part in self._with_fields and known[part] is not None:
+                    raise Unjudged(f"the {part} is text, which has no fields", part) from None
+            return False
+        except (KeyError, IndexError, ZeroDivisionError, OverflowError):
             return False
         except ValueError as error:
             raise Unjudged(on_one_line(str(error))) from None

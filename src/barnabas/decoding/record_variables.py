@@ -12,6 +12,7 @@ from typing import NamedTuple
 from barnabas.decoding.decoded import Decoded
 from barnabas.decoding.decoder import Decoder
 from barnabas.decoding.expression import Unjudged
+from barnabas.decoding.internal_topics import INTERNAL_TOPICS
 
 _TEXTS = ("text", "hex", "base64")
 
@@ -38,7 +39,7 @@ class RecordVariables:
     """The variables of expressions over records that are decoded in the same way.
 
     Args:
-        key_as, value_as: formats of `Decoder`.
+        key_as, value_as: formats of `Decoder`; an empty one is that of an internal topic, or not known.
     """
 
     def __init__(self, decoder: Decoder, key_as: str, value_as: str) -> None:
@@ -48,6 +49,12 @@ class RecordVariables:
 
     def __repr__(self) -> str:
         return f"<RecordVariables key={self._key_as} value={self._value_as}>"
+
+    def undecoded(self, topic: str) -> frozenset[str]:
+        """Return the parts, `key` and `value`, of which an expression sees text, and no fields whatever a record has."""
+        texts = _TEXTS if topic in INTERNAL_TOPICS else ("", *_TEXTS)
+        formats = {"key": self._key_as, "value": self._value_as}
+        return frozenset(part for part, format in formats.items() if format in texts)
 
     def of(self, record: UndecodedRecord, name: str) -> object:
         """Return a variable, one of `expression.VARIABLES`.
@@ -70,9 +77,9 @@ class RecordVariables:
 
 def _judged(part: str, found: Decoded) -> object:
     if found.note is not None:
-        raise Unjudged(f"the {part}: {found.note}")
+        raise Unjudged(f"the {part}: {found.note}", part)
     if found.is_cut and found.format in _TEXTS:
-        raise Unjudged(f"the {part} has {found.size} bytes, which are too many")
+        raise Unjudged(f"the {part} has {found.size} bytes, which are too many", part)
     return found.data
 
 

@@ -10,6 +10,8 @@ from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.query import BadQuery
 from barnabas.console.search.span import PARTITIONS_MAX, UNKNOWN, PartitionSpan
 
+NONE_UNJUDGED = (0, 0, 0)
+
 
 def drawn(dice: random.Random) -> Cursor:
     spans = []
@@ -21,7 +23,7 @@ def drawn(dice: random.Random) -> Cursor:
         spans.append(
             PartitionSpan(partition, begin, end, end, dice.randrange(9), dice.choice((begin, end)), edge_ms, *counts)
         )
-    return Cursor(dice.randbytes(16), dice.randrange(99), 0, 3, spans)
+    return Cursor(dice.randbytes(16), dice.randrange(99), 3, (0, dice.randrange(99), 1), spans)
 
 
 def test_text_and_back() -> None:
@@ -34,7 +36,7 @@ def test_text_and_back() -> None:
 
 
 def test_an_unknown_partition() -> None:
-    cursor = Cursor(bytes(16), 0, 0, 0, [PartitionSpan(3, UNKNOWN, UNKNOWN, UNKNOWN, 0, UNKNOWN)])
+    cursor = Cursor(bytes(16), 0, 0, NONE_UNJUDGED, [PartitionSpan(3, UNKNOWN, UNKNOWN, UNKNOWN, 0, UNKNOWN)])
     assert Cursor.of(cursor.text()) == cursor
 
 
@@ -43,18 +45,19 @@ def test_many_partitions_fit_into_an_address() -> None:
         PartitionSpan(each, 10**9, 2 * 10**9, 2 * 10**9, 0, 10**9 + 5, 1_700_000_000_000, 10**6)
         for each in range(PARTITIONS_MAX)
     ]
-    assert len(Cursor(bytes(16), 0, 0, 0, spans).text()) < 20_000
+    assert len(Cursor(bytes(16), 0, 0, NONE_UNJUDGED, spans).text()) < 20_000
 
 
-GOOD = Cursor(bytes(16), 0, 0, 0, [PartitionSpan(0, 5, 9, 9, 0, 6)]).text()
+GOOD = Cursor(bytes(16), 0, 0, NONE_UNJUDGED, [PartitionSpan(0, 5, 9, 9, 0, 6)]).text()
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "x",
-        "1..0-0-0",
-        GOOD.replace("1.", "2.", 1),
+        "2..0-0-0-0-0",
+        GOOD.replace("2.", "1.", 1),
+        GOOD.replace("0-0-0-0-0", "0-0-0"),
         GOOD + ".0",
         GOOD.replace("-6-", "-4-"),
         GOOD.replace("-6-", "-z-"),
@@ -62,7 +65,7 @@ GOOD = Cursor(bytes(16), 0, 0, 0, [PartitionSpan(0, 5, 9, 9, 0, 6)]).text()
         GOOD.replace("-6-", "-ü-"),
         GOOD[:-1] + "M1",
         GOOD + "9" * 100,
-        "1.AAAA.0-0-0",
+        "2.AAAA.0-0-0-0-0",
         "\x00",
         "." * 1000,
     ],

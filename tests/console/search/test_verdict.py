@@ -14,7 +14,8 @@ from barnabas.protocol.errors import ErrorCode, error_for
 
 
 def outcome(*spans: PartitionSpan, **fields: Any) -> Outcome:
-    return Outcome(Query("t", order="oldest"), bytes(16), fields.pop("stop", Stop.END), list(spans), **fields)
+    query = Query("t", order="oldest", value_as="json", key_as="text")
+    return Outcome(query, bytes(16), fields.pop("stop", Stop.END), list(spans), **fields)
 
 
 def span(**fields: Any) -> PartitionSpan:
@@ -45,7 +46,9 @@ def test_an_empty_range() -> None:
         (outcome(span(position=13, records=3), stop=Stop.LIMIT), "It stopped because the page is full."),
         (outcome(span(records=5, removed=5)), "5 offsets that retention or an administrator had removed"),
         (outcome(span(records=5, damaged=5), damage="partition 1: bad crc"), "5 offsets in damaged batches, such as partition 1: bad crc."),
-        (outcome(span(records=10), unjudged=1, why_unjudged="x"), "1 record that the filter cannot be asked about, such as x."),
+        (outcome(span(records=10), unjudged={"": 1}, why_unjudged={"": "x"}), "1 record that the filter cannot be asked about, such as x."),
+        (outcome(span(records=10), unjudged={"value": 2}, why_unjudged={"value": "x"}), "value could not be decoded as json, such as x."),
+        (outcome(span(records=10), unjudged={"key": 1}), "1 record, because the filter asks for a field of the key, read as text"),
         (outcome(span(records=10), is_deleted=True), "Topic t was deleted"),
         (outcome(span(begin=UNKNOWN, end=UNKNOWN, position=UNKNOWN)), "partition 1 had no leader"),
         (

@@ -17,7 +17,7 @@ from barnabas.console.asked import Asked
 from barnabas.console.page import Field, Form, Link, Page, Section, failed_section, grid
 from barnabas.console.records import grid_of, object_of
 from barnabas.console.search.cursor import Cursor
-from barnabas.console.search.guess import formats_of, with_formats
+from barnabas.console.search.guess import Guess, guess_of, guessed
 from barnabas.console.search.query import BadQuery, Query
 from barnabas.console.search.search import Outcome, run
 from barnabas.console.search.verdict import verdict_of
@@ -31,10 +31,15 @@ _HEADING = "Records"
 
 
 class _Answer(NamedTuple):
-    """A page of a search, and the query with its formats."""
+    """A page of a search, and the formats that its filter saw.
+
+    Attributes:
+        query: with formats for what the page shows.
+    """
 
     query: Query
     outcome: Outcome
+    guess: Guess
 
 
 async def messages(asked: Asked) -> Page:
@@ -77,15 +82,16 @@ async def _sections(asked: Asked) -> list[Section]:
         return [bad_section(str(error))]
     except NotInstalled as error:
         return [bad_section(f"{error.sentence}: {error.command}")]
-    return [*record_sections(asked, answer.query, answer.outcome), read_section(asked, answer.query, answer.outcome)]
+    read = read_section(asked, answer.query, answer.outcome, answer.guess)
+    return [*record_sections(asked, answer.query, answer.outcome), read]
 
 
 def _answer(admin: Admin, asked: Asked, query: Query, cursor: Cursor | None) -> _Answer:
     decoder = asked.cluster.decoder
-    if query.filter:
-        query = with_formats(admin, query, decoder, asked.now_ms)
-    outcome = run(admin, query, decoder, asked.now_ms, cursor)
-    return _Answer(formats_of(query, decoder, outcome.found), outcome)
+    before = guessed(admin, query, decoder, asked.now_ms) if query.filter else None
+    outcome = run(admin, query if before is None else before.query, decoder, asked.now_ms, cursor)
+    shown = guess_of(query if before is None else before.query, decoder, outcome.found)
+    return _Answer(shown.query, outcome, shown if before is None else before)
 
 
 def bad_section(sentence: str) -> Section:
@@ -122,8 +128,8 @@ def _links(asked: Asked, query: Query, outcome: Outcome) -> list[Link]:
     return links
 
 
-def read_section(asked: Asked, query: Query, outcome: Outcome) -> Section:
-    """Return the section that says what was read, and what not."""
+def read_section(asked: Asked, query: Query, outcome: Outcome, guess: Guess) -> Section:
+    """Return the section that says what was read, and what not, and how the formats were found."""
     verdict = verdict_of(outcome)
     newest = query.is_newest_first
     rows = [
@@ -142,6 +148,8 @@ def read_section(asked: Asked, query: Query, outcome: Outcome) -> Section:
     table = Table(_PROGRESS_COLUMNS, rows)
     line = query.consume_line()
     notes = list(verdict.sentences[1:])
+    if said := guess.sentence():
+        notes.append(said)
     if query.partitioner and len(outcome.spans) == 1:
         notes.append(
             f"Only partition {outcome.spans[0].partition} is read, where {query.partitioner} puts this key among the topic's"
@@ -155,6 +163,7 @@ def read_section(asked: Asked, query: Query, outcome: Outcome) -> Section:
     data = {
         **verdict.data(),
         "masked": [] if mask is None else list(mask.fields),
+        "formats": guess.data(),
         "stopped": outcome.stop.name.lower(),
         "partitions": table.objects(),
         "query": query.parameters(),

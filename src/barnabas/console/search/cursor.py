@@ -1,9 +1,10 @@
 """Where a search goes on, as text that fits into an address.
 
-    1.TOPIC-ID.FOUND-UNJUDGED-HIDDEN.PARTITION-BEGIN-END-….PARTITION-…
+    2.TOPIC-ID.FOUND-HIDDEN-VALUES-KEYS-OTHERS.PARTITION-BEGIN-END-….PARTITION-…
 
-Numbers are in base 36; a negative one begins with `M`, an absent one is `N`. The cursor has everything that was fixed when the search
-began and counted since, so that the next page needs no memory of the console's: any process can go on.
+`VALUES`, `KEYS` and `OTHERS` count the records that the filter could not be asked about. Numbers are in base 36; a negative one begins
+with `M`, an absent one is `N`. The cursor has everything that was fixed when the search began and counted since, so that the next page
+needs no memory of the console's: any process can go on.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ import binascii
 from dataclasses import astuple
 from typing import NamedTuple
 
+from barnabas.console.search.filters import UNJUDGED_PARTS
 from barnabas.console.search.query import BadQuery
 from barnabas.console.search.span import PARTITIONS_MAX, UNKNOWN, PartitionSpan
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_VERSION = "1"
+_VERSION = "2"
 _TOPIC_ID_BYTES = 16
 _DIGITS_MAX = 14
 _FIELDS = 11
 _TIME_AT = 6
+_PARTS = len(UNJUDGED_PARTS)
 
 
 class Cursor(NamedTuple):
@@ -30,20 +33,20 @@ class Cursor(NamedTuple):
     Attributes:
         topic_id: of the topic that is searched; zeros if the broker has no ids.
         found: results of the pages before.
-        unjudged: records that the filter could not be asked about.
         hidden: records of aborted transactions that were passed over.
+        unjudged: records that the filter could not be asked about, in the order of `filters.UNJUDGED_PARTS`.
     """
 
     topic_id: bytes
     found: int
-    unjudged: int
     hidden: int
+    unjudged: tuple[int, ...]
     spans: list[PartitionSpan]
 
     def text(self) -> str:
         """Return the cursor as a parameter of an address."""
         topic_id = base64.urlsafe_b64encode(self.topic_id).decode().rstrip("=")
-        counts = "-".join(map(_written, (self.found, self.unjudged, self.hidden)))
+        counts = "-".join(map(_written, (self.found, self.hidden, *self.unjudged)))
         return ".".join((_VERSION, topic_id, counts, *("-".join(map(_written, astuple(each))) for each in self.spans)))
 
     @classmethod
@@ -56,13 +59,18 @@ class Cursor(NamedTuple):
         try:
             version, topic_id_text, counts, *spans = text.split(".", PARTITIONS_MAX + 3)
             topic_id = base64.b64decode(f"{topic_id_text}==", altchars=b"-_", validate=True)
-            found, unjudged, hidden = (_number(each) for each in counts.split("-"))
+            found, hidden, *unjudged = (_number(each) for each in counts.split("-"))
             read = [_span(each) for each in spans]
         except (ValueError, binascii.Error):
             raise BadQuery("The address does not say where the search goes on: begin it again.") from None
-        if version != _VERSION or len(topic_id) != _TOPIC_ID_BYTES or len(read) > PARTITIONS_MAX:
+        if (
+            version != _VERSION
+            or len(topic_id) != _TOPIC_ID_BYTES
+            or len(read) > PARTITIONS_MAX
+            or len(unjudged) != _PARTS
+        ):
             raise BadQuery("The address does not say where the search goes on: begin it again.")
-        return cls(topic_id, found, unjudged, hidden, read)
+        return cls(topic_id, found, hidden, tuple(unjudged), read)
 
 
 def _span(text: str) -> PartitionSpan:

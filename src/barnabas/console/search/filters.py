@@ -14,6 +14,9 @@ from barnabas.decoding.expression import BadExpression, Expression, Unjudged
 from barnabas.decoding.masks import TopicMask
 from barnabas.decoding.record_variables import RecordVariables, UndecodedRecord
 
+UNJUDGED_PARTS = ("value", "key", "")
+"""A record is not judged because its value or its key could not be decoded, or for another reason."""
+
 
 class Filters:
     """The filters of a query.
@@ -26,18 +29,20 @@ class Filters:
         NotInstalled: an expression needs a library that is missing.
 
     Attributes:
-        unjudged: how many records the expression could not be asked about.
-        why: the first reason for that.
+        unjudged: how many records the expression could not be asked about: by the part that could not be decoded, one of
+            `UNJUDGED_PARTS`.
+        why: the first reason for that, by the same.
         hidden: records of aborted transactions that read_committed does not show.
     """
 
     def __init__(self, query: Query, decoder: Decoder, now_ms: int) -> None:
-        self.unjudged = 0
-        self.why: str | None = None
+        self.unjudged = dict.fromkeys(UNJUDGED_PARTS, 0)
+        self.why: dict[str, str] = {}
         self.hidden = 0
         self._query = query
         self._expression = _expression(query.filter)
         self._variables = RecordVariables(decoder, *decoder.masks.formats(query.topic, query.key_as, query.value_as))
+        self._undecoded = self._variables.undecoded(query.topic)
         self._check(decoder.masks.of(query.topic))
         self._is_committed_only = query.isolation_level == "read_committed"
         self._key = query.key_bytes()
@@ -98,10 +103,10 @@ class Filters:
             found.state.value,
         )
         try:
-            return expression.holds(partial(self._variables.of, raw))
+            return expression.holds(partial(self._variables.of, raw), self._undecoded)
         except Unjudged as error:
-            self.unjudged += 1
-            self.why = self.why or f"partition {found.partition}, offset {record.offset}: {error}"
+            self.unjudged[error.part] += 1
+            self.why.setdefault(error.part, f"partition {found.partition}, offset {record.offset}: {error}")
             return False
         except BadExpression as error:
             raise BadQuery(str(error)) from None

@@ -24,6 +24,8 @@ from barnabas.words.times import parse_time_ms
 LIMIT = 50
 LIMIT_MAX = 500
 ORDERS = ("newest", "oldest")
+FORMAT_FIELDS = {"value": "“Values are” (value_as)", "key": "“Keys are” (key_as)"}
+"""Where a format is chosen, on the page and in the address, by the part of a record."""
 _INT64_MAX = 2**63 - 1
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from barnabas.client.admin import Admin
 from barnabas.console.search.cursor import Cursor
 from barnabas.console.search.fetched import Found
-from barnabas.console.search.filters import Filters
+from barnabas.console.search.filters import UNJUDGED_PARTS, Filters
 from barnabas.console.search.partition_scan import FETCH_BYTES, PartitionScan, TopicIsGone
 from barnabas.console.search.query import Query
 from barnabas.console.search.span import PartitionSpan, chosen_partitions, spans_of_query, topic_of
@@ -82,8 +82,8 @@ class Outcome:
     failures: dict[int, KafkaError] = field(default_factory=dict)
     is_deleted: bool = False
     damage: str | None = None
-    unjudged: int = 0
-    why_unjudged: str | None = None
+    unjudged: dict[str, int] = field(default_factory=dict)
+    why_unjudged: dict[str, str] = field(default_factory=dict)
     hidden: int = 0
 
 
@@ -115,10 +115,12 @@ def run(
     topic_id = bytes(topic.topic_id)
     if cursor is None:
         partitions = chosen_partitions(query, topic)
-        cursor = Cursor(topic_id, 0, 0, 0, spans_of_query(admin, query, now_ms, partitions, begins))
+        cursor = Cursor(
+            topic_id, 0, 0, (0,) * len(UNJUDGED_PARTS), spans_of_query(admin, query, now_ms, partitions, begins)
+        )
     elif cursor.topic_id != topic_id:
         return Outcome(query, topic_id, Stop.END, cursor.spans, found_before=cursor.found, is_deleted=True)
-    filters.unjudged, filters.hidden = cursor.unjudged, cursor.hidden
+    filters.unjudged, filters.hidden = dict(zip(UNJUDGED_PARTS, cursor.unjudged, strict=True)), cursor.hidden
     spans = [replace(each) for each in cursor.spans]
     outcome = Outcome(query.fixed(now_ms), topic_id, Stop.END, spans, found_before=cursor.found)
     search = _Search(admin, query, topic_id, outcome, filters, decoder, limits, clock)
@@ -130,7 +132,7 @@ def run(
     outcome.unjudged, outcome.why_unjudged, outcome.hidden = filters.unjudged, filters.why, filters.hidden
     if not outcome.is_deleted and not search.is_done:
         found = cursor.found + len(outcome.found)
-        outcome.cursor = Cursor(topic_id, found, filters.unjudged, filters.hidden, outcome.spans)
+        outcome.cursor = Cursor(topic_id, found, filters.hidden, tuple(filters.unjudged.values()), outcome.spans)
     return outcome
 
 

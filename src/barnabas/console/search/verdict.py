@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.cli.failure import failure_of
 from barnabas.cli.wording import counted, first_few
+from barnabas.console.search.query import FORMAT_FIELDS
 from barnabas.console.search.search import Outcome, Stop
 from barnabas.console.search.span import PartitionSpan
+
+_TEXTS = ("text", "hex", "base64")
+"""Formats without fields."""
 
 
 class Verdict(NamedTuple):
@@ -18,6 +23,7 @@ class Verdict(NamedTuple):
         read, wanted: offsets.
         records, control, empty, removed, damaged: of the offsets that were read: records, control records, offsets without a record,
             and what could not be read.
+        unjudged: records that the filter could not be asked about, by the part that could not be decoded.
         sentences: first what was read; then each thing that was not, or is not shown.
     """
 
@@ -29,12 +35,16 @@ class Verdict(NamedTuple):
     empty: int
     removed: int
     damaged: int
+    unjudged: Mapping[str, int]
     sentences: list[str]
 
     def data(self) -> dict[str, object]:
         """Return it for programs."""
         return {
             "complete": self.is_complete,
+            "unjudged_records": sum(self.unjudged.values()),
+            "undecoded_values": self.unjudged.get("value", 0),
+            "undecoded_keys": self.unjudged.get("key", 0),
             "read_offsets": self.read,
             "wanted_offsets": self.wanted,
             "records": self.records,
@@ -55,7 +65,9 @@ def verdict_of(outcome: Outcome) -> Verdict:
     records, control = sum(each.records for each in known), sum(each.control for each in known)
     removed, damaged = sum(each.removed for each in known), sum(each.damaged for each in known)
     empty = read - records - control - removed - damaged
-    lost = bool(removed or damaged or unknown or outcome.unjudged or outcome.is_deleted or outcome.failures)
+    lost = bool(
+        removed or damaged or unknown or any(outcome.unjudged.values()) or outcome.is_deleted or outcome.failures
+    )
     is_complete = read == wanted and not lost
     sentences = [_first(outcome, is_complete, read, wanted, _parts(records, control, empty))]
     if outcome.is_deleted:
@@ -76,18 +88,29 @@ def verdict_of(outcome: Outcome) -> Verdict:
     if damaged:
         example = f", such as {outcome.damage}" if outcome.damage else ""
         sentences.append(f"Not read: {counted(damaged, 'offset')} in damaged batches{example}.")
-    if outcome.unjudged:
-        example = f", such as {outcome.why_unjudged}" if outcome.why_unjudged else ""
-        sentences.append(
-            f"Not judged: {counted(outcome.unjudged, 'record')} that the filter cannot be asked about{example}."
-        )
+    sentences += [_not_judged(outcome, part, count) for part, count in outcome.unjudged.items() if count]
     if held_back := sum(each.held_back for each in known):
         sentences.append(
             f"Not read: {counted(held_back, 'offset')} at the end, which open transactions hold back from read_committed."
         )
     if outcome.hidden:
         sentences.append(f"Not shown: {counted(outcome.hidden, 'record')} of aborted transactions.")
-    return Verdict(is_complete, read, wanted, records, control, empty, removed, damaged, sentences)
+    return Verdict(is_complete, read, wanted, records, control, empty, removed, damaged, outcome.unjudged, sentences)
+
+
+def _not_judged(outcome: Outcome, part: str, count: int) -> str:
+    records, why = counted(count, "record"), outcome.why_unjudged.get(part)
+    example = f", such as {why}" if why else ""
+    if not part:
+        return f"Not judged: {records} that the filter cannot be asked about{example}."
+    format = outcome.query.value_as if part == "value" else outcome.query.key_as
+    choose = f"choose another format under {FORMAT_FIELDS[part]}"
+    if format in _TEXTS:
+        return f"Not judged: {records}, because the filter asks for a field of the {part}, read as {format}: {choose}."
+    if not format:
+        choose = choose.replace("another", "the")
+        return f"Not judged: {records} whose {part} was not decoded, since its format was not guessed: {choose}."
+    return f"Not judged: {records} whose {part} could not be decoded as {format}{example}."
 
 
 def _first(outcome: Outcome, is_complete: bool, read: int, wanted: int, parts: str) -> str:
