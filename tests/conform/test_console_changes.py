@@ -48,12 +48,15 @@ STEPS: list[tuple[str, dict[str, str]]] = [
     ("record-produce", {"topic": "orders", "partition": "1", "value": "x", "timestamp": "1795255200000"}),
     (
         "records-produce",
-        {"topic": "orders", "lines": '{"key": "b", "value": "3", "partition": 1}\n{"value": "classified"}'},
+        {"topic": "orders", "lines": '{"key": "b", "value": "3", "partition": 1}\n{"value": "4", "partition": 0}'},
     ),
     ("records-produce", {"topic": "orders", "lines": '{"partition": 7}'}),
     (
         "records-file",
-        {"topic": "orders", "file": '{"key_base64": "/w==", "value": null, "partition": 0}\n{"value": "4"}\n'},
+        {
+            "topic": "orders",
+            "file": '{"key_base64": "/w==", "value": null, "partition": 0}\n{"value": "5", "partition": 1}\n',
+        },
     ),
     ("records-file", {"topic": "orders", "file": '{"value": "4"}\n{'}),
     ("record-again", {"topic": "orders", "partition": "0", "value": "2", "timestamp": "1795255200000"}),

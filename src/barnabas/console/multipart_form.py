@@ -15,6 +15,8 @@ No part is larger than it may be, and no more parts are read than a form has, be
 
 from __future__ import annotations
 
+import logging
+
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
@@ -25,6 +27,8 @@ TEXT_BYTES_MAX = 64 * 1024
 """Of all fields that are no files, with their names."""
 MULTIPART = "multipart/form-data"
 _NAME_CHARACTERS = 200
+# The parser warns of each bad form; without a handler the lines would be among those of the audit log.
+logging.getLogger("python_multipart").addHandler(logging.NullHandler())
 
 
 class BadMultipart(ValueError):
