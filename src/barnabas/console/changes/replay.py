@@ -187,7 +187,7 @@ def _require_few(source: TopicMetadata) -> None:
     if count > PARTITIONS_MAX:
         raise Failure(
             f"topic {source.name} has {count} partitions, and the console replays {PARTITIONS_MAX}",
-            "`barnabas replay` sends all",
+            f"`barnabas replay {source.name} --from start --to TOPIC` sends all",
         )
 
 
