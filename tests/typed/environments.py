@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -37,7 +38,7 @@ def packages_of(text: str) -> tuple[str, ...]:
 
 
 class Environments:
-    """Makes environments below a folder, one for each set of extras.
+    """Makes environments below a folder, one for each set of extras; pages may ask at once.
 
     Raises:
         RuntimeError: uv is not installed, or does not build or install something.
@@ -49,6 +50,7 @@ class Environments:
             raise RuntimeError("uv is not installed")
         self._uv = found
         self._folder = folder
+        self._making = threading.Lock()
         self._locked = folder / "locked.txt"
         self._locked.write_text(
             self._run("export", "-q", "--frozen", "--all-groups", "--all-extras", "--no-emit-project", "--no-hashes")
@@ -66,14 +68,23 @@ class Environments:
         """Return the folder of an environment with the wheel, and with the extras and packages that a page names."""
         extras, packages = extras_of(text), packages_of(text)
         folder = self._folder / f"with-{'-'.join(extras + packages)}"
-        if not folder.exists():
-            self._run("venv", "-q", "--python", sys.executable, str(folder))
-            python = folder / "bin" / "python"
-            pip = folder / "bin" / "pip"
-            pip.write_text(_PIP.format(wheel=self.wheel, uv=self._uv, python=python, locked=self._locked))
-            pip.chmod(0o755)
-            wanted = f"{self.wheel}[{','.join(extras)}]"
-            self._run(
-                "pip", "install", "-q", "--python", str(python), "--constraints", str(self._locked), wanted, *packages
-            )
+        with self._making:
+            if not folder.exists():
+                self._run("venv", "-q", "--python", sys.executable, str(folder))
+                python = folder / "bin" / "python"
+                pip = folder / "bin" / "pip"
+                pip.write_text(_PIP.format(wheel=self.wheel, uv=self._uv, python=python, locked=self._locked))
+                pip.chmod(0o755)
+                wanted = f"{self.wheel}[{','.join(extras)}]"
+                self._run(
+                    "pip",
+                    "install",
+                    "-q",
+                    "--python",
+                    str(python),
+                    "--constraints",
+                    str(self._locked),
+                    wanted,
+                    *packages,
+                )
         return folder

@@ -35,6 +35,14 @@ NOT_TYPED: dict[tuple[str, str], str] = {
         "barnabas top -b localhost:9092",
     ): "it draws on a whole terminal; tests/console/test_top_screen.py plays it",
     ("docs/cli.md", "barnabas verify --start --time 600 --kill-every 5 --history run.jsonl"): "it takes ten minutes",
+    (
+        "docs/cli.md",
+        "barnabas lake compact --delta /srv/lake/orders",
+    ): "it needs tables; tests/cli/test_lake.py makes some",
+    (
+        "docs/clusters.md",
+        "kafka-metadata-quorum.sh --bootstrap-server one.example:9092 --command-config server.properties add-controller",
+    ): _MACHINES,
     ("docs/containers.md", "docker compose up --build --detach"): "it needs Docker",
     (
         "docs/delivery-guarantees.md",

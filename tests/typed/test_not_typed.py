@@ -15,6 +15,19 @@ def test_every_listed_block_exists() -> None:
     assert sorted(set(NOT_TYPED) - existing) == []
 
 
+def test_no_command_hides_in_a_block_that_is_not_a_shells() -> None:
+    shell = re.compile(
+        r"^(?:\$ |(?:barnabas (?!\d|starts|ready)|kafka-[\w-]+\.sh |curl |docker |pip )).*", re.MULTILINE
+    )
+    hidden = [
+        (page, found[0])
+        for page in PAGES
+        for language, text in re.findall(r"^```(.*?)\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+        if language not in ("console", "sh", "bash") and (found := shell.search(text))
+    ]
+    assert hidden == []
+
+
 def test_reasons_name_what_exists() -> None:
     named = {name for why in NOT_TYPED.values() for name in re.findall(r"tests/[\w/]+(?:\.py)?", why)}
     assert {name for name in named if not (ROOT / name).exists()} == set()
