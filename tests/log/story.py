@@ -65,6 +65,14 @@ def manager(disk: SimDisk, **settings: object) -> LogManager:
     return opened
 
 
+def running(disk: SimDisk, broker_epoch: int) -> LogManager:
+    """Return the logs of a broker that has registered, and appended to a log since."""
+    opened = manager(disk)
+    at_once(opened.claim.prepare(broker_epoch))
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
+    return opened
+
+
 def read_all(log: PartitionLog, *, max_bytes: int = 300) -> list[Record]:
     """Reads from the log's start to its end in small steps."""
     return list(read_from(log, log.log_start_offset, max_bytes=max_bytes))

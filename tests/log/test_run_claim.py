@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.log.log_manager import LogManager
 from barnabas.log.running_file import RUNNING_FILE
 from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
-from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manager
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manager, running
 
 EPOCH = 42
 PATH = f"{ROOT}/{RUNNING_FILE}"
 LOG = f"{ROOT}/orders-0/00000000000000000000.log"
 
 
-def running(disk: SimDisk) -> LogManager:
-    """A broker that has registered, and appended to a log since."""
-    opened = manager(disk)
-    at_once(opened.claim.prepare(EPOCH))
-    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
-    return opened
-
-
 def test_a_killed_broker_has_all_it_wrote() -> None:
     disk = SimDisk()
-    running(disk)
+    running(disk, EPOCH)
     disk.last_write = None
     disk.kill()
     again = manager(disk)
@@ -36,7 +27,7 @@ def test_a_killed_broker_has_all_it_wrote() -> None:
 
 def test_a_write_that_the_process_died_in_was_never_acknowledged() -> None:
     disk = SimDisk()
-    log = running(disk).get(TOPIC, 0)
+    log = running(disk, EPOCH).get(TOPIC, 0)
     assert log is not None
     torn = log.log_end_offset.to_bytes(8) + bytes(batch(log.log_end_offset))[8:]
     for size in (1, 20, 61, len(torn) - 1):
@@ -52,7 +43,7 @@ def test_a_write_that_the_process_died_in_was_never_acknowledged() -> None:
 def test_a_machine_that_lost_its_power_claims_nothing() -> None:
     for seed in range(10):
         disk = SimDisk(seed)
-        running(disk)
+        running(disk, EPOCH)
         disk.crash()
         again = manager(disk)
         assert (again.broker_epoch, again.claim.doubt) == (-1, "the machine has started again since")
@@ -60,7 +51,7 @@ def test_a_machine_that_lost_its_power_claims_nothing() -> None:
 
 def test_a_copy_claims_nothing() -> None:
     disk = SimDisk()
-    running(disk)
+    running(disk, EPOCH)
     disk.kill()
     assert manager(disk.copy()).claim.doubt == "the file system has been mounted again since"
     content = disk.contents(PATH)
@@ -72,7 +63,7 @@ def test_a_copy_claims_nothing() -> None:
 
 def test_logs_that_lack_something_claim_nothing() -> None:
     disk = SimDisk()
-    opened = running(disk)
+    opened = running(disk, EPOCH)
     log = opened.get(TOPIC, 0)
     assert log is not None
     log.high_watermark = log.log_end_offset
@@ -103,7 +94,7 @@ def test_logs_that_lack_something_claim_nothing() -> None:
 
 def test_many_damaged_logs_are_named_in_part() -> None:
     disk = SimDisk()
-    opened = running(disk)
+    opened = running(disk, EPOCH)
     for index in range(1, 8):
         append(opened.get_or_create(TOPIC, index, TOPIC_ID, CONFIG), 1)
     for _, log in opened:
@@ -119,7 +110,7 @@ def test_many_damaged_logs_are_named_in_part() -> None:
 
 def test_after_a_failed_sync_the_next_run_claims_nothing() -> None:
     disk = SimDisk()
-    opened = running(disk)
+    opened = running(disk, EPOCH)
     log = opened.get(TOPIC, 0)
     assert log is not None
     disk.on_call = lambda call, path: OSError(5, "simulated") if call == "sync" and path == LOG else None
@@ -135,7 +126,7 @@ def test_after_a_failed_sync_the_next_run_claims_nothing() -> None:
 
 def test_a_file_that_cannot_be_removed_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     disk = SimDisk()
-    log = running(disk).get(TOPIC, 0)
+    log = running(disk, EPOCH).get(TOPIC, 0)
     assert log is not None
     disk.on_call = lambda call, path: OSError(5, "simulated") if call in ("sync", "remove") else None
     with pytest.raises(Exception, match="failed"):

@@ -7,28 +7,18 @@ import json
 import pytest
 
 from barnabas.log import running_file
-from barnabas.log.log_manager import LogManager
 from barnabas.log.running_file import RUNNING_FILE, Claim
 from barnabas.simulation.disk import SimDisk
-from tests.at_once import at_once
-from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager
+from tests.log.story import ROOT, running
 
 EPOCH = 42
 PATH = f"{ROOT}/{RUNNING_FILE}"
 LOG = f"{ROOT}/orders-0/00000000000000000000.log"
 
 
-def running(disk: SimDisk) -> LogManager:
-    """A broker that has registered, and appended to a log since."""
-    opened = manager(disk)
-    at_once(opened.claim.prepare(EPOCH))
-    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
-    return opened
-
-
 def test_where_files_have_no_identity_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     disk = SimDisk()
-    running(disk)
+    running(disk, EPOCH)
     monkeypatch.setattr(SimDisk, "identity", lambda self, path: None)
     assert running_file.read(disk, ROOT) == Claim(-1, "the file system does not tell a file from its copy")
     running_file.write(disk, ROOT, EPOCH + 1)
@@ -43,13 +33,13 @@ def test_a_kill_at_any_call_leaves_the_former_file_or_the_new_one() -> None:
         pass
 
     counted = SimDisk()
-    running(counted)
+    running(counted, EPOCH)
     before = counted.calls
     running_file.write(counted, ROOT, EPOCH + 1)
     for number in range(counted.calls - before):
         for end in (SimDisk.kill, SimDisk.crash):
             disk = SimDisk(number)
-            running(disk)
+            running(disk, EPOCH)
             left = iter(range(number))
 
             def dies(call: str, path: str, left: object = left) -> OSError | None:
@@ -84,7 +74,7 @@ def test_a_kill_at_any_call_leaves_the_former_file_or_the_new_one() -> None:
 )
 def test_a_damaged_file_claims_nothing(field: str, value: object) -> None:
     disk = SimDisk()
-    running(disk)
+    running(disk, EPOCH)
     fields = json.loads(disk.contents(PATH))
     assert list(fields) == ["version", "brokerEpoch", "bootId", "mount", "inode", "birthNs"]
     content = json.dumps(fields | {field: value}).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from barnabas.console.changes.given import BadForm
+from barnabas.console.changes.given import BadForm, Given
 from barnabas.decoding.decoder import Decoder
 from barnabas.decoding.masks import Masks
 from barnabas.records.record import Record
@@ -64,3 +64,17 @@ def refuse_target(masks: Masks, topic: str, target: str) -> None:
         raise BadForm(
             f"this console masks {', '.join(bare)} of topic {printable(topic)}, and not of topic {printable(target)}"
         )
+
+
+def refuse_telling(masks: Masks, given: Given) -> None:
+    """Refuse a form that copies records to another topic, if it would tell what this console masks.
+
+    Args:
+        given: has the fields `topic`, `filters` and `to`.
+
+    Raises:
+        BadForm: a filter or the target would.
+    """
+    topic = given.text("topic")
+    refuse_masked_filters(masks, topic, given.lines("filters"))
+    refuse_target(masks, topic, given.text("to").strip())

@@ -11,7 +11,8 @@ from starlette.testclient import TestClient
 import barnabas
 from barnabas.console.changes import replay
 from barnabas.console.changes.given import BadForm, Given
-from barnabas.console.changes.replay import Part, refuse_telling
+from barnabas.console.changes.replay import Part
+from barnabas.console.masked_letters import refuse_telling
 from barnabas.decoding.masks import MaskRule, Masks
 from barnabas.retries.replayed import Progress
 from tests.console.forms import carry_out, lines, preview

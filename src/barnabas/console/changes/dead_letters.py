@@ -16,9 +16,7 @@ from barnabas.client.admin import Admin, TopicPartition
 from barnabas.console.changes.change import Planned
 from barnabas.console.changes.given import BadForm, Given
 from barnabas.console.changes.topics import described
-from barnabas.console.masked_letters import refuse_masked_filters, refuse_target
 from barnabas.console.page import Field
-from barnabas.decoding.masks import Masks
 from barnabas.retries.redrive import DeadLetter
 from barnabas.words.printable import printable
 
@@ -140,14 +138,3 @@ def _places(text: str) -> dict[int, int] | None:
         return {int(partition): int(offset) for partition, offset in (each.split(":") for each in text.split())}
     except ValueError:
         raise BadForm("the offsets of the preview are not PARTITION:OFFSET") from None
-
-
-def refuse_telling(masks: Masks, given: Given) -> None:
-    """Refuse a redrive that would tell what this console masks.
-
-    Raises:
-        BadForm: a filter or the target would.
-    """
-    topic = given.text("topic")
-    refuse_masked_filters(masks, topic, given.lines("filters"))
-    refuse_target(masks, topic, given.text("to").strip())

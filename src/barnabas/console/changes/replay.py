@@ -38,9 +38,7 @@ from barnabas.client.cuts import is_valid_cut_name
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.console.changes.change import Planned
 from barnabas.console.changes.given import BadForm, Given
-from barnabas.console.masked_letters import refuse_masked_filters, refuse_target
 from barnabas.console.page import Field
-from barnabas.decoding.masks import Masks
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.forwarding import Forwarder
 from barnabas.retries.record import Record
@@ -289,14 +287,3 @@ def _partitions(part: Part) -> Done:
 def _same(given: Given, name: str) -> dict[str, str]:
     """Return the fields of the same replay, for its next form."""
     return {**{each.name: given.text(each.name) for each in FIELDS if each.kind != "hidden"}, "name": name}
-
-
-def refuse_telling(masks: Masks, given: Given) -> None:
-    """Refuse a replay that would tell what this console masks.
-
-    Raises:
-        BadForm: a filter or the target would.
-    """
-    topic = given.text("topic")
-    refuse_masked_filters(masks, topic, given.lines("filters"))
-    refuse_target(masks, topic, given.text("to").strip())

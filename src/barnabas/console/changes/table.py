@@ -19,6 +19,7 @@ from barnabas.console.changes import (
     users,
 )
 from barnabas.console.changes.change import Change
+from barnabas.console.masked_letters import refuse_telling
 
 _OF_TOPIC = ("name", "name")
 _OF_GROUP = ("id", "id")
@@ -79,7 +80,7 @@ CHANGES = (
         replay.FIELDS,
         replay.replay,
         also={"messages": ("topic", "topic")},
-        refuse=replay.refuse_telling,
+        refuse=refuse_telling,
         reads_records=True,
     ),
     Change("topic-delete", "Delete the topic", "topic", _OF_TOPIC, topics.DELETION_FIELDS, topics.deletion),
@@ -124,7 +125,7 @@ CHANGES = (
         ("topic", "topic"),
         dead_letters.FIELDS,
         dead_letters.redrive,
-        refuse=dead_letters.refuse_telling,
+        refuse=refuse_telling,
         reads_records=True,
     ),
     Change(
