@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from barnabas.cli.done import Done, failed
-from barnabas.cli.failure import failure_of, report_failures
+from barnabas.cli.failure import Failure, failure_of, report_failures
 from barnabas.cli.group_delete_offsets import delete_offsets
 from barnabas.cli.group_lag import (
     LAG,
@@ -316,6 +316,11 @@ def last_rebalances(admin: Admin, name: str, last: int) -> list[GroupRebalance]:
         Failure: the group does not exist, or its coordinator does not remember rebalances.
     """
     outcome = admin.group_rebalances([name])[name]
+    if isinstance(outcome, KafkaError) and outcome.code == ErrorCode.UNSUPPORTED_VERSION:
+        raise Failure(
+            f"the coordinator of group {name} does not remember rebalances, as one of barnabas does: when and why the group"
+            " rebalanced cannot be known"
+        )
     if isinstance(outcome, KafkaError):
         raise failure_of(outcome, f"group {name}")
     return outcome[-last:]
