@@ -23,6 +23,12 @@ def test_a_line() -> None:
     assert chart.described == "From 22:00:00 to 22:00:10 UTC: least 0, most 10, last 5 records a second."
 
 
+def test_a_label_stands_once() -> None:
+    chart = line_chart(points(0, 0), "bytes a second", "{:.0f} B".format)
+    assert chart is not None
+    assert [each.words for each in chart.ticks_y] == ["0 B", "1 B"]
+
+
 def test_a_gap_is_not_drawn_over() -> None:
     chart = line_chart(points(1, 1, None, 1, None, 1, 1), "records", "{:g}".format)
     assert chart is not None

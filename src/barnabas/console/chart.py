@@ -105,7 +105,7 @@ def line_chart(points: Sequence[Point], unit: str, words: Callable[[float], str]
         path,
         [line[0] for line in drawn if len(line) == 1],
         [Tick(place(each, 0)[0], clock(each)) for each in (first, middle, last)],
-        [Tick(_height(part), words(top * part)) for part in (0, 0.5, 1)],
+        _ticks_y(top, words),
         unit,
         described,
         [(clock(each.time_ms), "-" if each.value is None else words(each.value)) for each in reversed(shown)],
@@ -123,6 +123,12 @@ def round_top(value: float) -> float:
 def clock(time_ms: int) -> str:
     """Return the time of day in UTC: `16:49:05`."""
     return format_time_ms(time_ms)[_CLOCK]
+
+
+def _ticks_y(top: float, words: Callable[[float], str]) -> list[Tick]:
+    """Return the bottom, the middle and the top; half of one byte reads as 0 B, and is left out."""
+    bottom, middle, highest = (Tick(_height(part), words(top * part)) for part in (0, 0.5, 1))
+    return [bottom, highest] if middle.words in (bottom.words, highest.words) else [bottom, middle, highest]
 
 
 def _height(part: float) -> float:
