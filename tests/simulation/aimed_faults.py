@@ -1,7 +1,8 @@
 """Faults that are each aimed at one weak moment: they watch the cluster, wait for the moment, and strike.
 
 Chance alone seldom meets these moments, which last a few milliseconds, or need two or three faults in the right order. Each fault here
-takes some seconds, begins when every replica is in sync, and stays within the promise of `cluster_faults`: no two nodes forget.
+takes some seconds, begins when every replica is in sync, and stays within the promise of `cluster_faults`: no two nodes forget. Only
+where `flush.messages` is 1, so that an acknowledged record is on a disk, all of them may.
 
 | fault | the moment |
 |---|---|
@@ -15,6 +16,7 @@ takes some seconds, begins when every replica is in sync, and stays within the p
 | `kill_leader_with_a_new_end` | clients know an end that no follower knows to be committed, and the leader dies |
 | `leave_controller_alone` | what the controller writes reaches no other voter, and these elect another one |
 | `kill_the_others` | one replica loses its power, and the others are killed before their session ends |
+| `cut_all_power` | all machines lose their power at once; `flush.messages` is 1 |
 
 They see all nodes at once, as no real observer can, but only to choose the moment.
 """
@@ -362,6 +364,14 @@ class AimedFaults(Faults):
             await asyncio.sleep(self._rng.choice((0.1, 3.0, 15.0)) * self._rng.random())
             self._start(node)
 
+    async def cut_all_power(self) -> None:
+        for node in self.nodes:
+            if node.serves:
+                self._cut_power(node)
+        for node in self._rng.sample(list(self.nodes), len(self.nodes)):
+            await asyncio.sleep(self._rng.choice((0.1, 3.0, 15.0)) * self._rng.random())
+            self._start(node)
+
 
 AIMED = (
     "kill_at_join",
@@ -374,4 +384,5 @@ AIMED = (
     "kill_leader_with_a_new_end",
     "leave_controller_alone",
     "kill_the_others",
+    "cut_all_power",
 )

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from barnabas.log.log_config import INT64_MAX
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.partition_for import partition_for
 from barnabas.simulation.broker_node import PORT
@@ -246,6 +247,7 @@ class ClusterPlan:
             # Larger than any batch of the controller's, as Kafka's lower bound of 8 MB is.
             "internal.metadata.log.segment.bytes": str(max(self.snapshot_bytes, 8_192)),
             "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
+            "log.flush.interval.messages": "1" if self.aimed == "cut_all_power" else str(INT64_MAX),
         }
 
 

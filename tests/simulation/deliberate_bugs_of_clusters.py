@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.log import running_file
+from barnabas.log.log_appender import LogAppender
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata import cluster_control, partition_leaders
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
@@ -159,6 +160,11 @@ def count_every_kill_as_a_power_cut() -> Switch:
     return replaced(running_file, "read", lambda disk, root: running_file.Claim(-1, "nobody believes it"))
 
 
+def acknowledge_before_the_sync() -> Switch:
+    """flush.messages has no effect. Caught by durability, when all machines lose their power."""
+    return replaced(LogAppender, "_flush_if_due", lambda self: None)
+
+
 def vote_without_sync() -> Switch:
     """A vote may be lost with the power. Caught by single_leader, or by recovery, when the file is torn."""
 
@@ -206,5 +212,6 @@ BUGS: dict[str, Bug] = {
     "name_the_end_too_early": Bug(name_the_end_too_early, 6, "kill_leader_with_a_new_end"),
     "claim_after_a_power_cut": Bug(claim_after_a_power_cut, 30, "forget_in_short_isr"),
     "count_every_kill_as_a_power_cut": Bug(count_every_kill_as_a_power_cut, 30, "kill_the_others"),
+    "acknowledge_before_the_sync": Bug(acknowledge_before_the_sync, 6, "cut_all_power"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }
