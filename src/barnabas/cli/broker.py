@@ -11,7 +11,17 @@ from barnabas.cli.changed_settings import SHORT_SOURCES
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
-from barnabas.client.admin import Admin, ConfigEntry, ConfigResource, LogDir, Node, ResourceType, result
+from barnabas.client.admin import (
+    Admin,
+    ConfigEntry,
+    ConfigResource,
+    LogDir,
+    Node,
+    PartitionDescription,
+    PartitionMetadata,
+    ResourceType,
+    result,
+)
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.byte_sizes import format_bytes
 
@@ -40,12 +50,16 @@ def list_(session: Session) -> None:
 
 def partition_counts(admin: Admin) -> tuple[Counter[int], Counter[int]]:
     """Return how many partitions each broker leads, and of how many it has a replica."""
+    return counts_of(each for topic in admin.list_topics(internal=True) for each in topic.partitions)
+
+
+def counts_of(partitions: Iterable[PartitionMetadata | PartitionDescription]) -> tuple[Counter[int], Counter[int]]:
+    """Return how many of these partitions each broker leads, and of how many it has a replica."""
     leads: Counter[int] = Counter()
     holds: Counter[int] = Counter()
-    for topic in admin.list_topics(internal=True):
-        for partition in topic.partitions:
-            leads[partition.leader] += 1
-            holds.update(partition.replicas)
+    for each in partitions:
+        leads[each.leader] += 1
+        holds.update(each.replicas)
     return leads, holds
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
-from barnabas.cli.broker import partition_counts
+from barnabas.cli.broker import counts_of, partition_counts
 from barnabas.cli.cluster_quorum import quorum_of, role_of
 from barnabas.cli.output import Found, found_rows
 from barnabas.cli.session import Session, session_options
-from barnabas.client.admin import Admin
+from barnabas.client.admin import Admin, PartitionDescription
 
 SILENT_MS = 10_000
 """A controller that has not read from the leader for this long probably does not run; it reads twice a second."""
@@ -28,11 +30,15 @@ def nodes(session: Session) -> None:
         session.output.show_found(nodes_of(admin))
 
 
-def nodes_of(admin: Admin) -> Found:
-    """Return the brokers and controllers, and the partitions that each broker leads and holds."""
+def nodes_of(admin: Admin, described: Iterable[PartitionDescription] | None = None) -> Found:
+    """Return the brokers and controllers, and the partitions that each broker leads and holds.
+
+    Args:
+        described: all partitions, if the caller has asked for them already.
+    """
     found = admin.describe_cluster()
     quorum = quorum_of(admin)
-    leads, holds = partition_counts(admin)
+    leads, holds = partition_counts(admin) if described is None else counts_of(described)
     brokers = {node.id: (node, "serving") for node in found.brokers} | {
         node.id: (node, "fenced") for node in found.fenced
     }

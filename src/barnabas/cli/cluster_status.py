@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import click
@@ -68,18 +68,23 @@ def status(session: Session) -> None:
         raise Quiet
 
 
-def status_of(admin: Admin) -> Found:
+def status_of(admin: Admin, described: Mapping[TopicPartition, PartitionDescription] | None = None) -> Found:
     """Return the cluster at a glance; the data has `healthy`, counts, and `problems` with their remedies.
+
+    Args:
+        described: all partitions, if the caller has asked for them already.
 
     Raises:
         KafkaError: no broker answers.
     """
     found = admin.describe_cluster()
     quorum = quorum_of(admin)
-    log_dirs = admin.describe_log_dirs()
-    described = admin.describe_partitions()
+    log_dirs = admin.describe_log_dirs(partitions=[])
+    described = admin.describe_partitions() if described is None else described
     moving = _moving(admin)
-    min_isr = _min_isr(admin, sorted({at.topic for at in described}))
+    # Where all replicas are in sync, no `min.insync.replicas` says that there are too few.
+    short = {at.topic for at, each in described.items() if len(each.isr) < len(each.replicas)}
+    min_isr = _min_isr(admin, sorted(short))
     partitions = _sorted_out(described, moving, min_isr)
     problems = [
         *_of_controllers(found, quorum),
@@ -126,7 +131,7 @@ def _moving(admin: Admin) -> dict[TopicPartition, Reassignment]:
 
 
 def _min_isr(admin: Admin, topics: list[str]) -> dict[str, int]:
-    """Return `min.insync.replicas` of all topics that the cluster describes."""
+    """Return `min.insync.replicas` of those topics that the cluster describes."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
     outcomes = admin.describe_configs(resources, names=[MIN_ISR])
     return {
@@ -139,7 +144,7 @@ def _min_isr(admin: Admin, topics: list[str]) -> dict[str, int]:
 
 
 def _sorted_out(
-    described: dict[TopicPartition, PartitionDescription],
+    described: Mapping[TopicPartition, PartitionDescription],
     moving: dict[TopicPartition, Reassignment],
     min_isr: dict[str, int],
 ) -> _Partitions:

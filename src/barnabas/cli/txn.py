@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import click
 
@@ -258,13 +258,33 @@ def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple
         if not topics or topic.name in topics
         for partition in topic.partitions
     ]
-    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
-    stable = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=READ_COMMITTED)
-    held = {}
-    for each in partitions:
-        end, stop = ends[each], stable[each]
-        if isinstance(end, OffsetAndTimestamp) and isinstance(stop, OffsetAndTimestamp) and stop.offset < end.offset:
-            held[each] = (stop.offset, end.offset)
+    return _held_rows(admin, behind_in(admin, partitions)[1], now_ms)
+
+
+def behind_in(
+    admin: Admin, partitions: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, tuple[int, int]]]:
+    """Return the ends of the partitions whose leader answers, and last stable offset and end of those where they differ."""
+    wanted = dict.fromkeys(partitions, LATEST)
+    # The ends first: a last stable offset before an older end is held back for certain.
+    ends = {at: each.offset for at, each in admin.list_offsets(wanted).items() if isinstance(each, OffsetAndTimestamp)}
+    stable = admin.list_offsets(dict.fromkeys(ends, LATEST), isolation_level=READ_COMMITTED)
+    return ends, {
+        at: (stop.offset, ends[at])
+        for at, stop in stable.items()
+        if isinstance(stop, OffsetAndTimestamp) and stop.offset < ends[at]
+    }
+
+
+def held_back_at(admin: Admin, now_ms: int, behind: Mapping[TopicPartition, tuple[int, int]]) -> Found:
+    """Return the transactions that hold back partitions, of which the caller has the last stable offset and the end."""
+    rows = [row for row, _ in _held_rows(admin, behind, now_ms)]
+    return found_rows(_DOCTOR_COLUMNS, rows, hidden_first=_DOCTOR_HIDDEN_FIRST, below=("ADVICE",))
+
+
+def _held_rows(
+    admin: Admin, held: Mapping[TopicPartition, tuple[int, int]], now_ms: int
+) -> list[tuple[tuple[object, ...], int]]:
     if not held:
         return []
     producers = admin.describe_producers(held)

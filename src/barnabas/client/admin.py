@@ -138,6 +138,7 @@ class Admin(Closeable):
     delete_topics = _method(topics.delete_topics)
     create_partitions = _method(topics.create_partitions)
 
+    describe_all_topics = _method(partition_descriptions.describe_all_topics)
     describe_partitions = _method(partition_descriptions.describe_partitions)
     leaderless_partitions = _method(partition_descriptions.leaderless_partitions)
 

@@ -80,6 +80,11 @@ class ClusterMetadata(NamedTuple):
     """Topics asked for that the broker could not describe."""
 
 
+def is_internal(name: str, says_broker: bool) -> bool:
+    """Return whether a topic is internal: a broker says so, or our own clients keep things in it."""
+    return says_broker or name.startswith(_OWN_TOPICS)
+
+
 def read_metadata(response: messages.MetadataResponse) -> ClusterMetadata:
     """Read a response of any version; topics with an error are in `errors`."""
     brokers = {node.node_id: Node(node.node_id, node.host, node.port, node.rack) for node in response.brokers}
@@ -89,8 +94,7 @@ def read_metadata(response: messages.MetadataResponse) -> ClusterMetadata:
         name = topic.name or ""  # a topic asked for by an unknown id has none
         if not topic.error_code:
             partitions = sorted((_read_partition(each) for each in topic.partitions), key=lambda each: each.partition)
-            is_internal = topic.is_internal or name.startswith(_OWN_TOPICS)
-            found[name] = TopicMetadata(name, Uuid(topic.topic_id), is_internal, partitions)
+            found[name] = TopicMetadata(name, Uuid(topic.topic_id), is_internal(name, topic.is_internal), partitions)
         elif name:
             errors[name] = error_for(topic.error_code)
     return ClusterMetadata(response.cluster_id, response.controller_id, brokers, found, errors)

@@ -6,11 +6,11 @@ Source: DescribeTopicPartitions (75), KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.cluster_metadata import ClusterMetadata, TopicPartition
+from barnabas.client.cluster_metadata import ClusterMetadata, PartitionMetadata, TopicPartition, is_internal
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.words.leaderless import Leaderless, why_leaderless
@@ -44,6 +44,18 @@ class PartitionDescription(NamedTuple):
         return why_leaderless(self.replicas, self.offline, isr=self.isr, elr=self.elr, last_known=self.last_known_elr)
 
 
+class TopicDescription(NamedTuple):
+    """One topic.
+
+    Attributes:
+        is_internal: as `TopicMetadata` has it.
+        partitions: by index.
+    """
+
+    is_internal: bool
+    partitions: dict[int, PartitionDescription]
+
+
 def describe_partitions(
     cluster: Cluster, topics: Iterable[str] | None = None
 ) -> dict[TopicPartition, PartitionDescription]:
@@ -53,7 +65,25 @@ def describe_partitions(
         return {}
     if not cluster.retry(cluster.any_connection).supports(ApiKey.DESCRIBE_TOPIC_PARTITIONS):
         return _from_metadata(cluster.retry(lambda: cluster.metadata(names)))
-    return cluster.retry(lambda: _all_pages(cluster, names or []))
+    return cluster.retry(lambda: _partitions_of(_pages(cluster, names or [], _PAGE)))
+
+
+def describe_all_topics(
+    cluster: Cluster, page: int = _PAGE, between: Callable[[], object] = lambda: None
+) -> dict[str, TopicDescription]:
+    """Return every topic by its name.
+
+    Args:
+        page: how many partitions one answer may have; a broker before Kafka 3.7 returns all of them.
+        between: is called between two answers.
+    """
+    if not cluster.retry(cluster.any_connection).supports(ApiKey.DESCRIBE_TOPIC_PARTITIONS):
+        metadata = cluster.retry(cluster.metadata)
+        return {
+            name: TopicDescription(each.is_internal, {one.partition: _of_metadata(one) for one in each.partitions})
+            for name, each in metadata.topics.items()
+        }
+    return cluster.retry(lambda: _topics_of(_pages(cluster, [], page), between))
 
 
 def leaderless_partitions(cluster: Cluster) -> dict[TopicPartition, Leaderless]:
@@ -62,26 +92,48 @@ def leaderless_partitions(cluster: Cluster) -> dict[TopicPartition, Leaderless]:
     return {at: why for at, partition in described if (why := partition.why_leaderless) is not None}
 
 
-def _all_pages(cluster: Cluster, names: list[str]) -> dict[TopicPartition, PartitionDescription]:
+_Topic = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+
+
+def _pages(cluster: Cluster, names: list[str], page: int) -> Iterator[list[_Topic]]:
     request_class = messages.DescribeTopicPartitionsRequest
-    found: dict[TopicPartition, PartitionDescription] = {}
     cursor: messages.DescribeTopicPartitionsRequest.Cursor | None = None
     while True:
         # Those before the cursor have been answered.
         left = [name for name in names if cursor is None or name >= cursor.topic_name]
         request = request_class(
             topics=[request_class.TopicRequest(name=name) for name in left],
-            response_partition_limit=_PAGE,
+            response_partition_limit=page,
             cursor=cursor,
         )
         response: messages.DescribeTopicPartitionsResponse = cluster.any_connection().request(request)
-        for topic in response.topics:
-            for partition in topic.partitions:
-                found[TopicPartition(topic.name or "", partition.partition_index)] = _described(partition)
+        yield response.topics
         following = response.next_cursor
         if following is None:
-            return found
+            return
         cursor = request_class.Cursor(topic_name=following.topic_name, partition_index=following.partition_index)
+
+
+def _partitions_of(pages: Iterator[list[_Topic]]) -> dict[TopicPartition, PartitionDescription]:
+    return {
+        TopicPartition(topic.name or "", each.partition_index): _described(each)
+        for topics in pages
+        for topic in topics
+        for each in topic.partitions
+    }
+
+
+def _topics_of(pages: Iterator[list[_Topic]], between: Callable[[], object]) -> dict[str, TopicDescription]:
+    found: dict[str, TopicDescription] = {}
+    for number, topics in enumerate(pages):
+        if number:
+            between()
+        for topic in topics:
+            name = topic.name or ""
+            # A page may end within a topic.
+            of_topic = found.setdefault(name, TopicDescription(is_internal(name, topic.is_internal), {}))
+            of_topic.partitions.update((each.partition_index, _described(each)) for each in topic.partitions)
+    return found
 
 
 def _described(
@@ -100,9 +152,11 @@ def _described(
 
 def _from_metadata(metadata: ClusterMetadata) -> dict[TopicPartition, PartitionDescription]:
     return {
-        TopicPartition(topic.name, each.partition): PartitionDescription(
-            each.leader, each.leader_epoch, each.replicas, each.isr, [], [], each.offline
-        )
+        TopicPartition(topic.name, each.partition): _of_metadata(each)
         for topic in metadata.topics.values()
         for each in topic.partitions
     }
+
+
+def _of_metadata(found: PartitionMetadata) -> PartitionDescription:
+    return PartitionDescription(found.leader, found.leader_epoch, found.replicas, found.isr, [], [], found.offline)

@@ -1,31 +1,37 @@
 """One look at a cluster: what its overview shows. Two looks give rates.
 
-The parts are asked for one after the other. A part that the cluster cannot answer is the error in its place; if no broker answers, the
-look has nothing else.
+The topics are asked for once, and serve all parts; what is asked for about many partitions or groups goes in bites. A part that the
+cluster cannot answer is the error in its place; if no broker answers, the look has nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from barnabas.cli.cluster_nodes import nodes_of
 from barnabas.cli.cluster_status import status_of
 from barnabas.cli.failure import Failure
-from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.topic_sizes import stored_bytes
-from barnabas.cli.txn import held_back
+from barnabas.cli.txn import behind_in, held_back_at
 from barnabas.client.admin import Admin, TopicPartition
 from barnabas.client.errors import ClientError
+from barnabas.client.partition_descriptions import TopicDescription
+from barnabas.console.bites import Bites
 from barnabas.console.group_lags import GroupLag, group_lags
 from barnabas.protocol.errors import KafkaError
 from barnabas.words.byte_sizes import format_bytes
 
 R = TypeVar("R")
 
+Topics = Mapping[str, TopicDescription] | KafkaError | Failure
+
 MOST = 10
 """Topics and groups that an overview shows."""
+_GROUPS_OF_A_BITE = 100
+"""Each group's offsets are a request of their own."""
 
 
 class TopicTotals(NamedTuple):
@@ -63,20 +69,47 @@ class Look(NamedTuple):
         return self.health if isinstance(self.health, ClientError) else None
 
 
-def look(admin: Admin, at_s: float, time_ms: int) -> Look:
-    """Ask a cluster for everything that its overview shows."""
-    health = _tried(lambda: status_of(admin))
+def look(admin: Admin, at_s: float, time_ms: int, bites: Bites | None = None, topics: Topics | None = None) -> Look:
+    """Ask a cluster for everything that its overview shows.
+
+    Args:
+        bites: how much one question asks for.
+        topics: what `all_topics` has returned a moment ago; None to ask for them.
+    """
+    bites = bites or Bites()
+    topics = all_topics(admin, bites) if topics is None else topics
+    if isinstance(topics, ClientError):
+        return Look(at_s, time_ms, topics, topics, topics, topics, topics)
+    if isinstance(topics, KafkaError | Failure):
+        error, groups = topics, _tried(lambda: _groups(admin, bites))
+        return Look(at_s, time_ms, error, error, error, groups, error)
+    partitions = {
+        TopicPartition(name, index): one for name, each in topics.items() for index, one in each.partitions.items()
+    }
+    health = _tried(lambda: status_of(admin, partitions))
     if isinstance(health, ClientError):
         return Look(at_s, time_ms, health, health, health, health, health)
+    nodes = _tried(lambda: nodes_of(admin, partitions.values()))
+    places = _tried(lambda: _places(admin, partitions, bites))
     return Look(
         at_s,
         time_ms,
         health,
-        _tried(lambda: nodes_of(admin)),
-        _tried(lambda: _totals(admin)),
-        _tried(lambda: group_lags(admin, [each.group_id for each in admin.list_groups()])),
-        _tried(lambda: held_back(admin, time_ms)),
+        nodes,
+        places
+        if isinstance(places, KafkaError | Failure)
+        else _tried(lambda: _totals(admin, topics, places.ends, bites)),
+        _tried(lambda: _groups(admin, bites)),
+        places
+        if isinstance(places, KafkaError | Failure)
+        else _tried(lambda: held_back_at(admin, time_ms, places.behind)),
     )
+
+
+def all_topics(admin: Admin, bites: Bites) -> Topics:
+    """Return all topics with their partitions, the first thing that a look asks for; an error in the place of the answer."""
+    bites.begin()
+    return _tried(lambda: admin.describe_all_topics(bites.size, bites.rest))
 
 
 def _tried(ask: Callable[[], R]) -> R | KafkaError | Failure:
@@ -86,17 +119,47 @@ def _tried(ask: Callable[[], R]) -> R | KafkaError | Failure:
         return error
 
 
-def _totals(admin: Admin) -> dict[str, TopicTotals]:
-    topics = admin.list_topics(internal=True)
-    leaders = {TopicPartition(each.name, one.partition): one.leader for each in topics for one in each.partitions}
-    stored = stored_bytes(admin, leaders)
-    bounds = log_bounds(admin, leaders)
+class _Places(NamedTuple):
+    """Ends of partitions; of those that an open transaction holds back, the last stable offset and the end."""
+
+    ends: dict[TopicPartition, int]
+    behind: dict[TopicPartition, tuple[int, int]]
+
+
+def _places(admin: Admin, partitions: Iterable[TopicPartition], bites: Bites) -> _Places:
+    found = _Places({}, {})
+    for bite in bites.of(partitions):
+        ends, behind = behind_in(admin, bite)
+        found.ends.update(ends)
+        found.behind.update(behind)
+    return found
+
+
+def _groups(admin: Admin, bites: Bites) -> dict[str, GroupLag]:
+    found: dict[str, GroupLag] = {}
+    for bite in bites.of((each.group_id for each in admin.list_groups()), _GROUPS_OF_A_BITE):
+        found |= group_lags(admin, bite)
+    return found
+
+
+def _totals(
+    admin: Admin, topics: Mapping[str, TopicDescription], ends: Mapping[TopicPartition, int], bites: Bites
+) -> dict[str, TopicTotals]:
+    leaders = {
+        TopicPartition(name, index): one.leader
+        for name, each in topics.items()
+        for index, one in each.partitions.items()
+    }
+    sizes: Counter[str] = Counter()
+    for bite in bites.of(leaders):
+        sizes.update(
+            {name: each.leaders for name, each in stored_bytes(admin, {at: leaders[at] for at in bite}).items()}
+        )
     totals = {}
-    for topic in topics:
-        ends = [bounds[TopicPartition(topic.name, one.partition)][1] for one in topic.partitions]
-        known = [each for each in ends if each is not None]
-        size = stored[topic.name].leaders if topic.name in stored else 0
-        totals[topic.name] = TopicTotals(len(ends), sum(known) if len(known) == len(ends) else None, size)
+    for name, each in topics.items():
+        known = [ends[at] for at in (TopicPartition(name, index) for index in each.partitions) if at in ends]
+        end = sum(known) if len(known) == len(each.partitions) else None
+        totals[name] = TopicTotals(len(each.partitions), end, sizes[name])
     return totals
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 
 from barnabas.console.asked_cluster import AskedCluster
+from barnabas.console.bites import Bites
 from barnabas.console.history import History
 from barnabas.console.look import Look, look
 
@@ -127,7 +128,9 @@ class Sampler:
 
     async def _look(self) -> None:
         at_s, time_ms = self._clock(), self._time_ms()
-        found = await self._cluster.ask(lambda admin: look(admin, at_s, time_ms))
+        # A page waits for the first look, and not for the later ones.
+        bites = Bites(rest=0) if self._last is None else Bites()
+        found = await self._cluster.ask(lambda admin: look(admin, at_s, time_ms, bites))
         self._pause_s = max(self._interval_s, _PAUSE_FOR_EACH_SECOND * (self._clock() - at_s))
         self.history.add(found, self._last, _PAUSES_APART * self._pause_s)
         if self._last is not None and self._last.silence is None:
