@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
+from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record import Record, iter_records
@@ -16,7 +17,7 @@ from tests.at_once import at_once
 
 ROOT = "/data"
 TOPIC = "orders"
-TOPIC_ID = bytes(range(16))
+TOPIC_ID = Uuid(bytes(range(16)))
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150)
 PRODUCER_ID = 7
