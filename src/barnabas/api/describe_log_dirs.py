@@ -29,9 +29,12 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
                 await pace(RECORD)
                 indexes.add(index)
     topics = []
-    for name, topic in list(replicas.topics.items()):
+    for name in list(replicas.topics if wanted is None else wanted):
         await pace(READ)
-        found = topic.partitions if wanted is None else wanted.get(name, ())
+        topic = replicas.topics.get(name)
+        if topic is None:
+            continue  # There is no replica here, or not any more.
+        found = topic.partitions if wanted is None else wanted[name]
         partitions = [
             _Partition(partition_index=index, partition_size=replicas.size_of(partition))
             for index, partition in topic.partitions.items()
