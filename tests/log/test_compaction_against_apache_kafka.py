@@ -84,6 +84,9 @@ def write(bootstrap_servers: str, first_timestamp: int, round_: int) -> None:
                 key = f"k{i}" if attempt % 2 else f"only-{round_}-{number}-{attempt}-{i}"
                 transactional.produce(TOPIC, f"{round_} in {attempt}", key, partition=0, timestamp=timestamp)
                 timestamp += 100
+            # In the log before the end: librdkafka would drop what an aborted transaction has not sent yet, and Apache Kafka rejects the
+            # end of a transaction whose partition it has not added yet.
+            assert transactional.flush(240) == 0
             if attempt % 2:
                 transactional.abort_transaction(240)
             else:
