@@ -56,7 +56,7 @@ class Given(NamedTuple):
         """Return a file that may not be empty.
 
         Raises:
-            BadForm: it is, or there is no file.
+            BadForm: the form has no such file, or the file is empty.
         """
         found = self.files.get(name)
         if found is None:
