@@ -69,6 +69,8 @@ NOT_RUN = {
 }
 # Commands that pages name before they exist: they are typed as soon as there is such a command.
 NOT_YET = ("cluster",)
+# Half a minute each: `make conform` types them.
+LONG = ("docs/cli.md", "docs/tour.md")
 # Pages whose commands print what the page shows.
 COMPARED = ("docs/tour.md",)
 ALL = {page: found for path in PAGES if (found := blocks(page := str(path.relative_to(ROOT)), path.read_text()))}
@@ -222,7 +224,9 @@ STATES: dict[str, Callable[[Typist], None]] = {
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", ALL)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.conform) if page in LONG else page for page in ALL]
+)
 def test_the_commands_of_a_page_work_when_typed(page: str, broker: barnabas.Broker, tmp_path: Path) -> None:
     broker.reset()
     with typist(tmp_path, broker.bootstrap_servers, ROOT) as typing:
