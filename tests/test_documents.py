@@ -36,8 +36,7 @@ NOT_RUN = {
     "README.md: barnabas demo --data-dir my-shop                        # the pipeline and its tables are in my-shop",
     "docs/cli.md: barnabas acl create --allow-principal User:alice --operation read --topic orders",
     "docs/cli.md: barnabas lake compact --delta /srv/lake/orders",
-    "docs/clusters.md: kafka-metadata-quorum.sh --bootstrap-server one.example:9092"
-    " --command-config server.properties add-controller",
+    "docs/clusters.md: barnabas cluster voter add 4 --at four.example:9093 -b one.example:9092",
     "docs/cli.md: barnabas profile add local -b localhost:9092 --use",
     "docs/cli.md: barnabas config alter group workers --set share.auto.offset.reset=earliest",
     'docs/cli.md: eval "$(barnabas completion bash)"     # in ~/.bashrc',

@@ -258,5 +258,7 @@ def _all_requests() -> dict[int, str]:
         "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers", "DescribeTopicPartitions",
         "Produce", "Fetch", "AlterPartitionReassignments", "ListPartitionReassignments", "ElectLeaders",
         "UnregisterBroker",
+        "AddRaftVoter",
+        "RemoveRaftVoter",
     ]  # fmt: skip
     return {getattr(messages, f"{name}Request").API_KEY: f"{name}Request" for name in names}

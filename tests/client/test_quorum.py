@@ -82,3 +82,29 @@ def test_errors_of_the_request_and_of_the_partition_are_raised(memory: MemoryClu
         memory.handlers["DescribeQuorumRequest"] = lambda *_, response=response: response
         with pytest.raises(KafkaError):
             admin.describe_quorum()
+
+
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.DUPLICATE_VOTER])
+def test_a_voter_is_added(memory: MemoryCluster, admin: Admin, error: ErrorCode) -> None:
+    only(memory, messages.DescribeQuorumRequest, 2)
+    memory.handlers["AddRaftVoterRequest"] = lambda *_: messages.AddRaftVoterResponse(error_code=error)
+    memory.handlers["DescribeQuorumRequest"] = lambda *_: answer()
+    found = admin.add_voter(1, DIRECTORY, "CONTROLLER", "kafka-1", 9093)
+    assert (None if found is None else found.code) == (error or None)
+    (request,) = memory.asked("AddRaftVoterRequest")
+    assert (request.voter_id, request.voter_directory_id, request.cluster_id) == (1, DIRECTORY, None)
+    assert [(each.name, each.host, each.port) for each in request.listeners] == [("CONTROLLER", "kafka-1", 9093)]
+    assert admin.describe_quorum().listener == "CONTROLLER"
+
+
+def test_a_voter_is_removed_and_a_lost_answer_is_not_asked_for_again(memory: MemoryCluster, admin: Admin) -> None:
+    only(memory, messages.DescribeQuorumRequest, 2)
+    late = messages.RemoveRaftVoterResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
+    memory.handlers["RemoveRaftVoterRequest"] = lambda *_: late
+    memory.handlers["DescribeQuorumRequest"] = lambda *_: answer()
+    found = admin.remove_voter(0, DIRECTORY)
+    assert found is not None
+    assert found.code is ErrorCode.REQUEST_TIMED_OUT
+    assert [(each.voter_id, each.voter_directory_id) for each in memory.asked("RemoveRaftVoterRequest")] == [
+        (0, DIRECTORY)
+    ]

@@ -1,4 +1,7 @@
-"""A quorum grows from one voter to three and shrinks to one, by Kafka's tools, with its data: the same on either kind."""
+"""A quorum grows from one voter to three and shrinks to one, by Kafka's tools, with its data: the same on either kind.
+
+So does it by `barnabas cluster voter`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Producer
 
+from barnabas.main import command_group
 from tests.cluster.growing_cluster import GrowingCluster
 from tests.cluster.load import QUICK
 from tests.cluster.node_process import KINDS
@@ -142,3 +147,31 @@ def test_all_records_stay(kind: str, played: Played) -> None:
 
 def test_the_tool_prints_the_same(played: Played) -> None:
     assert played["barnabas"].printed == played["apache-kafka"].printed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_our_own_command_changes_the_voters(kind: str, tmp_path: Path) -> None:
+    cluster = GrowingCluster(kind, tmp_path)
+
+    def voter(*words: str) -> str:
+        arguments = ["cluster", "voter", *words, "-b", cluster[1].bootstrap_servers]
+        result = CliRunner().invoke(command_group(), arguments, prog_name="barnabas")
+        return result.stdout if result.exit_code == 0 else result.stderr
+
+    try:
+        for node_id in (1, 2, 3):
+            cluster.start_again(cluster[node_id])
+        cluster.await_quorum({1}, {2, 3})
+        assert "is the only voter" in voter("remove", "1")
+        for node_id in (2, 3):
+            node = cluster[node_id]
+            assert f"{node_id}     follower" in voter(
+                "add", str(node_id), "--at", f"{node.host}:{node.controller_port}"
+            )
+        leader = cluster.await_quorum({1, 2, 3}, set())
+        assert "votes already" in voter("add", "3", "--at", "localhost:1")
+        voter("remove", str(leader))
+        cluster.await_quorum({1, 2, 3} - {leader}, {leader})
+        create_topic(cluster, "later", [[1]])
+    finally:
+        cluster.close()

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: status, nodes, quorum, drain, rebalance, forget, info."""
+"""`barnabas cluster`: status, nodes, quorum, voter, drain, rebalance, forget, info."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from barnabas.cli.cluster_moves import drain, rebalance
 from barnabas.cli.cluster_nodes import nodes
 from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
 from barnabas.cli.cluster_status import status
+from barnabas.cli.cluster_voter import voter
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import Admin
@@ -56,7 +57,7 @@ def info_of(admin: Admin) -> Found:
     return Found(table.objects()[0], [table])
 
 
-for command in (status, nodes, quorum, drain, rebalance, forget):
+for command in (status, nodes, quorum, voter, drain, rebalance, forget):
     cluster.add_command(command)
 
 # The name that `status` had before it counted as much.

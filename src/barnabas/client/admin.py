@@ -169,6 +169,8 @@ class Admin(Closeable):
     describe_producers = _method(brokers.describe_producers)
     unregister_broker = _method(brokers.unregister_broker)
     describe_quorum = _method(quorum.describe_quorum)
+    add_voter = _method(quorum.add_voter)
+    remove_voter = _method(quorum.remove_voter)
 
     list_reassignments = _method(reassignments.list_reassignments)
     reassign = _method(reassignments.reassign)

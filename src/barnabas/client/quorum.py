@@ -1,17 +1,19 @@
-"""The quorum of controllers behind `__cluster_metadata`.
+"""The quorum of controllers behind `__cluster_metadata`, and the change of its voters.
 
-Sources: DescribeQuorum (55); KIP-595, KIP-836 (times), KIP-853 (directories, listeners).
+Sources: DescribeQuorum (55), AddRaftVoter (80), RemoveRaftVoter (81); KIP-595, KIP-836 (times), KIP-853 (directories, listeners).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
+from barnabas.client.outcome import outcome_of
+from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
-from barnabas.protocol.errors import error_for
+from barnabas.protocol.errors import KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 
@@ -38,6 +40,7 @@ class Quorum(NamedTuple):
     Attributes:
         leader: -1 while the voters elect one.
         addresses: `host:port` of voters, if the broker that answers returns them.
+        listener: the name of the listener at these addresses.
     """
 
     leader: int
@@ -45,6 +48,7 @@ class Quorum(NamedTuple):
     high_watermark: int
     replicas: list[QuorumReplica]
     addresses: Mapping[int, str] = MappingProxyType({})
+    listener: str | None = None
 
     @property
     def voters(self) -> list[QuorumReplica]:
@@ -83,9 +87,57 @@ def describe_quorum(cluster: Cluster) -> Quorum:
             found.high_watermark,
             sorted(replicas, key=lambda each: (not each.is_voter, each.id)),
             addresses,
+            next((node.listeners[0].name for node in response.nodes if node.listeners), None),
         )
 
     return cluster.retry(ask)
+
+
+def add_voter(
+    cluster: Cluster, node: int, directory_id: Uuid, listener: str, host: str, port: int
+) -> KafkaError | None:
+    """Let an observer vote; return when the change is committed and a broker shows it, or the error.
+
+    The leader dials the address first, and waits until the node has read the metadata log.
+    """
+    request_class = messages.AddRaftVoterRequest
+
+    def ask(connection: BlockingConnection, batch: list[int]) -> dict[int, KafkaError | None]:
+        request = request_class(
+            cluster_id=None,
+            timeout_ms=cluster.broker_timeout_ms,
+            voter_id=node,
+            voter_directory_id=directory_id,
+            listeners=[request_class.Listener(name=listener, host=host, port=port)],
+        )
+        answer = connection.request(request)
+        return dict.fromkeys(batch, outcome_of(answer.error_code, answer.error_message))
+
+    return _changed(cluster, node, ask, votes=True)
+
+
+def remove_voter(cluster: Cluster, node: int, directory_id: Uuid) -> KafkaError | None:
+    """Let a voter only read; return when the change is committed and a broker shows it, or the error."""
+
+    def ask(connection: BlockingConnection, batch: list[int]) -> dict[int, KafkaError | None]:
+        request = messages.RemoveRaftVoterRequest(cluster_id=None, voter_id=node, voter_directory_id=directory_id)
+        answer = connection.request(request)
+        return dict.fromkeys(batch, outcome_of(answer.error_code, answer.error_message))
+
+    return _changed(cluster, node, ask, votes=False)
+
+
+def _changed(
+    cluster: Cluster,
+    node: int,
+    ask: Callable[[BlockingConnection, list[int]], dict[int, KafkaError | None]],
+    *,
+    votes: bool,
+) -> KafkaError | None:
+    error = cluster.ask_each([node], cluster.to_controller, ask, repeatable=False)[node]
+    if error is None:
+        cluster.await_change(lambda: votes == (node in [each.id for each in describe_quorum(cluster).voters]))
+    return error
 
 
 def _replica(state: messages.DescribeQuorumResponse.ReplicaState, *, is_voter: bool) -> QuorumReplica:
