@@ -43,7 +43,7 @@ def test_help(path: tuple[str, ...]) -> None:
 
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
-        "acl create", "acl delete", "acl explain", "acl list",
+        "acl create", "acl delete", "acl explain", "acl list", "adopt check",
         "broker describe", "broker list", "broker logdirs", "cert dev", "claims audit", "claims sweep", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster nodes", "cluster quorum", "cluster rebalance",
         "cluster status", "cluster voter add", "cluster voter remove",

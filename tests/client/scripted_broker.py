@@ -260,5 +260,6 @@ def _all_requests() -> dict[int, str]:
         "UnregisterBroker",
         "AddRaftVoter",
         "RemoveRaftVoter",
+        "ApiVersions", "ListConfigResources",
     ]  # fmt: skip
     return {getattr(messages, f"{name}Request").API_KEY: f"{name}Request" for name in names}

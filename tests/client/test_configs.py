@@ -7,6 +7,7 @@ import pytest
 from barnabas.client.admin import Admin, ConfigChange, ConfigResource, ConfigSource, ResourceType, result
 from barnabas.client.configs import ConfigOperation
 from barnabas.protocol import messages
+from barnabas.protocol.errors import KafkaError
 from tests.client.scripted_broker import MemoryCluster
 from tests.client.versions import every_version, only
 
@@ -76,3 +77,27 @@ def test_alter_configs(memory: MemoryCluster, admin: Admin) -> None:
         ("a", 0, "1"),
         ("b", 1, None),
     ]
+
+
+def test_what_has_settings_of_a_type(memory: MemoryCluster, admin: Admin) -> None:
+    response = messages.ListConfigResourcesResponse
+
+    def listed(broker_id: int, request: Any, version: int) -> Any:
+        kinds = request.resource_types if version else [ResourceType.CLIENT_METRICS]
+        names = [response.ConfigResource(resource_name=name, resource_type=kind) for kind in kinds for name in "ba"]
+        return response(config_resources=names)
+
+    memory.handlers["ListConfigResourcesRequest"] = listed
+    assert admin.list_config_resources(ResourceType.CLIENT_METRICS) == ["a", "b"]
+    assert admin.list_config_resources(ResourceType.GROUP) == ["a", "b"]
+
+
+def test_an_older_broker_lists_client_metrics_alone(memory: MemoryCluster, admin: Admin) -> None:
+    response = messages.ListConfigResourcesResponse
+    only(memory, messages.ListConfigResourcesRequest, 0)
+    memory.handlers["ListConfigResourcesRequest"] = lambda *_: response(
+        config_resources=[response.ConfigResource(resource_name="a")]
+    )
+    assert admin.list_config_resources(ResourceType.CLIENT_METRICS) == ["a"]
+    with pytest.raises(KafkaError, match="too old to list them"):
+        admin.list_config_resources(ResourceType.GROUP)

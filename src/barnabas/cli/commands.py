@@ -39,6 +39,7 @@ COMMANDS = {
     "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
     "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: health, nodes, quorum, moves."),
+    "adopt": Command("barnabas.adopt.command:adopt", "Take over a cluster of Apache Kafka."),
     "console": Command("barnabas.console.command:console", "Pages about clusters, in a browser."),
     "top": Command("barnabas.console.top:top", "The overview of a cluster, in a terminal."),
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),

@@ -26,6 +26,7 @@ from barnabas.client import (
     cuts,
     delegation_tokens,
     elections,
+    features,
     group_descriptions,
     group_offsets,
     groups,
@@ -148,6 +149,7 @@ class Admin(Closeable):
 
     describe_configs = _method(configs.describe_configs)
     alter_configs = _method(configs.alter_configs)
+    list_config_resources = _method(configs.list_config_resources)
 
     list_groups = _method(groups.list_groups)
     describe_groups = _method(group_descriptions.describe_groups)
@@ -171,6 +173,7 @@ class Admin(Closeable):
     describe_quorum = _method(quorum.describe_quorum)
     add_voter = _method(quorum.add_voter)
     remove_voter = _method(quorum.remove_voter)
+    describe_features = _method(features.describe_features)
 
     list_reassignments = _method(reassignments.list_reassignments)
     reassign = _method(reassignments.reassign)

@@ -1,6 +1,7 @@
 """Settings of topics, brokers, groups and client metrics: describe, change one by one.
 
-Sources: DescribeConfigs (32), IncrementalAlterConfigs (44); KIP-226, KIP-339, KIP-569, KIP-714, KIP-848.
+Sources: DescribeConfigs (32), IncrementalAlterConfigs (44), ListConfigResources (74); KIP-226, KIP-339, KIP-569, KIP-714, KIP-848,
+KIP-1142.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.outcome import outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 
 class ResourceType(IntEnum):
@@ -143,6 +145,28 @@ def describe_configs(
         }
 
     return cluster.ask_each(resources, _route(cluster, cluster.to_any), ask)
+
+
+def list_config_resources(cluster: Cluster, kind: ResourceType) -> list[str]:
+    """Return the names of the resources of a type that have settings, sorted.
+
+    Raises:
+        KafkaError: UNSUPPORTED_VERSION before Kafka 4.1, but for client metrics.
+    """
+    # Version 0 lists the client metrics alone.
+    version = 0 if kind == ResourceType.CLIENT_METRICS else 1
+    request = messages.ListConfigResourcesRequest(resource_types=[kind] if version else [])
+
+    def ask() -> list[str]:
+        connection = cluster.any_connection()
+        if not connection.supports(ApiKey.LIST_CONFIG_RESOURCES, version):
+            raise error_for(ErrorCode.UNSUPPORTED_VERSION, "the broker is too old to list them")
+        response = connection.request(request, version=version)
+        if response.error_code:
+            raise error_for(response.error_code, None)
+        return sorted(each.resource_name for each in response.config_resources if each.resource_type == kind)
+
+    return cluster.retry(ask)
 
 
 def alter_configs(
