@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """What could not be looked at, and why."""
+    """A thing that could not be looked at, and why."""
 
     what: str
     why: str

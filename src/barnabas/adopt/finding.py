@@ -10,7 +10,7 @@ __all__ = ["Finding", "Verdict", "blocks", "differs", "merged", "works"]
 
 
 class Verdict(Enum):
-    """What a finding means, the worst first.
+    """The meaning of a finding, the worst first.
 
     Attributes:
         BLOCKS: do not begin: something would be lost, or the node would not start.

@@ -19,7 +19,7 @@ METADATA_VERSION = "metadata.version"
 
 
 class BrokerFeatures(NamedTuple):
-    """What one broker says; empty if it is older than features.
+    """The levels that one broker names; empty if it is older than features.
 
     Attributes:
         supported: the lowest and the highest level of each feature.
