@@ -44,7 +44,7 @@ COLUMNS = [
     "documentation",
 ]
 # Settings that this project adds, and settings that are listed only once somebody has set them.
-OWN = ("cluster.id", "barnabas.")
+OWN = ("cluster.id", "barnabas.", "unclean.recovery.")
 LISTED_WHEN_SET = (
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",

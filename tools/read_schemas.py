@@ -46,6 +46,28 @@ FIELD_KEYS = (
     "entityType",
 )
 COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*')
+OWN_FIELDS: dict[str, list[dict[str, Any]]] = {
+    "BrokerHeartbeatRequest": [
+        {
+            "name": "ReplicaLogs",
+            "type": "[]ReplicaLog",
+            "versions": "0+",
+            "nullableVersions": "0+",
+            "taggedVersions": "0+",
+            "tag": 10000,
+            "default": "null",
+            "ignorable": True,
+            "fields": [
+                {"name": "TopicId", "type": "uuid", "versions": "0+"},
+                {"name": "Partition", "type": "int32", "versions": "0+"},
+                {"name": "CurrentLeaderEpoch", "type": "int32", "versions": "0+"},
+                {"name": "LastWrittenLeaderEpoch", "type": "int32", "versions": "0+"},
+                {"name": "LogEndOffset", "type": "int64", "versions": "0+"},
+            ],
+        }
+    ]
+}
+"""Tagged fields that Kafka's messages do not have, by message. Kafka's brokers and controllers skip tags that they do not know."""
 OUTPUT = Path(__file__).resolve().parent.parent / "src/barnabas/protocol/schema.json"
 
 
@@ -83,7 +105,8 @@ def message_facts(message: dict[str, Any], family: str) -> dict[str, Any]:
         facts["type"] = "remote-metadata"
     if message["type"].startswith("coordinator-"):
         facts["family"] = family
-    facts["fields"] = [field_facts(field) for field in message.get("fields", [])]
+    fields = [*message.get("fields", []), *OWN_FIELDS.get(message["name"], [])]
+    facts["fields"] = [field_facts(field) for field in fields]
     if message.get("commonStructs"):
         facts["commonStructs"] = [
             {"name": struct["name"], "fields": [field_facts(field) for field in struct["fields"]]}

@@ -57,8 +57,12 @@ def field_strategy(cls: type[Any], spec: MessageSpec, field: FieldSpec, version:
     return st.none() | values if version in field.nullable else values
 
 
+OWN_TAGS = 10_000
+"""From which on tags are not Kafka's: other codecs do not know them."""
+
+
 class Sampler:
-    """Instances from a seed.
+    """Instances from a seed, of what every codec knows.
 
     Args:
         modest: numbers from 0 to 100, as codecs want them that turn numbers into codes and durations.
@@ -82,7 +86,7 @@ class Sampler:
             **{
                 field.name: self.field(cls, spec, field, version)
                 for field in struct.fields
-                if version in field.versions
+                if version in field.versions and field.tag < OWN_TAGS
             }
         )
 

@@ -3,6 +3,8 @@
 - A heartbeat has the broker's metadata offset and its wishes (unfence, fence, shut down); the response has the broker's state.
 - A broker is unfenced once it has read its own registration in the metadata log. It is fenced when it asks for it, when it may shut
   down, or when its session has expired (`broker_sessions`).
+- A heartbeat may say what the broker's replicas of partitions without a leader have (`unclean_recovery`); such a partition may then get
+  a leader.
 - A broker that wants to shut down first leaves every ISR and hands its leaderships over. It may stop, and is fenced, once it leads
   nothing and the other active brokers have read this in the metadata log. Until then it cannot lead, nor be in an ISR.
 
@@ -24,6 +26,7 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.metadata_version import CORDONED_DIRECTORIES_SINCE
 from barnabas.metadata.partition_leaders import is_active, is_in_any_isr, leads_any, on_broker_back, on_broker_gone
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.replica_logs import Key
 from barnabas.protocol import messages
 
 __all__ = ["fence_stale", "heartbeat", "keep_session"]
@@ -41,6 +44,7 @@ def heartbeat(
         KafkaError: BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH.
     """
     broker = registered(view, request.broker_id, request.broker_epoch)
+    is_new_of = view.sessions.logs.note(broker.id, broker.epoch, request.replica_logs)
     caught_up = request.current_metadata_offset >= broker.epoch
     batches: Batches | None = None
     fenced, should_shut_down = broker.fenced, False
@@ -56,6 +60,8 @@ def heartbeat(
     elif not broker.fenced and broker.id not in view.sessions.settled:
         # Its unfencing stopped half-way, possibly in another controller.
         batches = _settle(view, broker.id)
+    elif is_new_of:
+        batches = _recover(view, is_new_of)
     cordoned = _cordoned(view, broker, request.cordoned_log_dirs)
     if cordoned is not None:
         batches = _followed_by(cordoned, batches)
@@ -93,6 +99,13 @@ def _settle(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Bat
     records = yield from on_broker_back(view, broker_id, *first)
     view.sessions.settled.add(broker_id)
     return records
+
+
+def _recover(view: ControllerView, keys: set[Key]) -> Batches | None:
+    # Few controllers ever need it.
+    from barnabas.metadata.recovery_elections import elections_of
+
+    return elections_of(view, keys)
 
 
 def keep_session(view: ControllerView, request: messages.BrokerHeartbeatRequest) -> None:

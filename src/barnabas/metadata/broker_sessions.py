@@ -9,6 +9,7 @@ Source: Kafka's `BrokerHeartbeatManager`.
 from __future__ import annotations
 
 from barnabas.metadata.cluster_image import ClusterImage
+from barnabas.metadata.replica_logs import ReplicaLogs
 
 
 class BrokerSessions:
@@ -19,6 +20,7 @@ class BrokerSessions:
         settled: the unfenced brokers that have been considered as leader of every partition without one.
         disconnected: the brokers whose last heartbeat came over a connection that has ended.
         shut_down_offset: for a broker that shuts down, the offset up to which the others must read to know that it leads nothing.
+        logs: what the brokers say of their replicas of partitions without a leader.
     """
 
     def __init__(self, timeout_ms: int) -> None:
@@ -28,6 +30,7 @@ class BrokerSessions:
         self.settled: set[int] = set()
         self.disconnected: set[int] = set()
         self.shut_down_offset: dict[int, int] = {}
+        self.logs = ReplicaLogs()
 
     def touch(self, broker_id: int, now_ms: int, applied: int) -> None:
         self.last_contact_ms[broker_id] = now_ms
@@ -49,6 +52,7 @@ class BrokerSessions:
         self.settled.discard(broker_id)
         self.disconnected.discard(broker_id)
         self.shut_down_offset.pop(broker_id, None)
+        self.logs.forget(broker_id)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:
         """Return whether another incarnation of a broker must wait, because the session and the connection of this one last."""

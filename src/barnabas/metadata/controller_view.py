@@ -80,6 +80,8 @@ class ControllerSettings(NamedTuple):
     unclean_leader_election_interval_ms: int = 300_000
     max_idle_interval_ms: int = 0
     tokens: TokenSettings | None = None
+    unclean_recovery_strategy: str = "Balanced"
+    unclean_recovery_timeout_ms: int = 300_000
 
 
 class PartitionQuota(Protocol):

@@ -19,7 +19,7 @@ An election chooses the first of these whose broker is active and whose director
 1. the first replica of the list, in a PREFERRED election, if it may lead; else
 2. the present leader, if it may lead; else
 3. the first replica, in the order of the replica list, that may lead; else
-4. the last known leader, if the feature is on and ISR and ELR are empty; else
+4. the replica with the longest log, if the feature is on and ISR and ELR are empty (`unclean_recovery`), and in an UNCLEAN election; else
 5. the first replica of all, in an UNCLEAN election.
 
 A replica may lead if it is in the ISR, or in the ELR while the ISR is empty. 4 and 5 may lose records: the partition is marked as
@@ -34,7 +34,8 @@ Differences from Kafka
 - A partition that loses its last in-sync replica while it has no leader keeps that replica as the last known leader. Kafka writes -1,
   which is no broker's id.
 - A replica that a reassignment removes does not become eligible.
-- The last known leader is not elected while its broker is not active (as in Kafka since KAFKA-19522).
+- The last known leader is not elected while its broker is not active (as in Kafka since KAFKA-19522), nor while another replica has
+  the longer log, or may have it (the second part of KIP-966).
 - After an election from the ELR the other members stay eligible only if one in-sync replica is not enough to acknowledge records.
 
 Sources: KIP-966; Kafka's `PartitionChangeBuilder`.
@@ -82,6 +83,8 @@ class ElectionRules(NamedTuple):
         elr_enabled: whether eligible.leader.replicas.version is finalized.
         metadata_version: the level that is finalized.
         default_directory: where a broker puts a new replica.
+        recover: returns which acceptable replica leads where ISR and ELR are empty: -1 for none yet, None where no log is known, so
+            that the last known leader leads.
     """
 
     is_acceptable: Callable[[int], bool]
@@ -90,6 +93,7 @@ class ElectionRules(NamedTuple):
     election: Election = Election.ONLINE
     metadata_version: int = LATEST_PRODUCTION
     default_directory: Callable[[int], bytes] = lambda _: UNASSIGNED
+    recover: Callable[[], int | None] = lambda: None
 
 
 class Elected(NamedTuple):
@@ -200,10 +204,18 @@ class PartitionChangeBuilder:
         for replica in self.replicas:
             if self._may_lead(replica):
                 return Elected(replica)
-        if rules.elr_enabled and not self.isr and not self._elr and len(old.last_known_elr) == 1:
-            (last,) = old.last_known_elr
-            if rules.is_acceptable(last):
-                return Elected(last, is_unclean=True)
+        is_lost = rules.elr_enabled and not self.isr and not self._elr
+        if is_lost or rules.election is Election.UNCLEAN:
+            longest = rules.recover()
+            if (
+                longest is None
+                and is_lost
+                and len(old.last_known_elr) == 1
+                and rules.is_acceptable(old.last_known_elr[0])
+            ):
+                (longest,) = old.last_known_elr
+            if longest not in (None, NO_LEADER):
+                return Elected(longest, is_unclean=True)
         if rules.election is Election.UNCLEAN:
             for replica in self.replicas:
                 if rules.is_acceptable(replica):

@@ -30,6 +30,7 @@ from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.topics_image import TopicImage
+from barnabas.metadata.unclean_recovery import AGGRESSIVE, Recovery
 
 NOBODY = -1
 
@@ -77,13 +78,16 @@ class Elections:
         min_isr, is_unclean = self._settings_of(at.topic)
         if election is None:
             election = Election.UNCLEAN if is_unclean else Election.ONLINE
+        is_acceptable = self._acceptor(at.partition)
+        recovery = Recovery(self._view, at, is_acceptable)
         rules = ElectionRules(
-            self._acceptor(at.partition),
+            is_acceptable,
             min_isr,
             self._elr_enabled,
             election,
             self._metadata_version,
             self._default_directory,
+            recovery.at_once if election is Election.UNCLEAN else recovery.automatic,
         )
         return PartitionChangeBuilder(at.partition, rules)
 
@@ -109,9 +113,13 @@ class Elections:
         if found is None:
             min_isr = self._value(topic.name, "min.insync.replicas")
             is_unclean = self._value(topic.name, "unclean.leader.election.enable")
+            is_aggressive = self._view.settings.unclean_recovery_strategy == AGGRESSIVE
             first = next(iter(topic.partitions.values()))
             assert isinstance(min_isr, int), min_isr
-            found = self._settings[topic.name] = (min(min_isr, len(first.replicas)), is_unclean is True)
+            found = self._settings[topic.name] = (
+                min(min_isr, len(first.replicas)),
+                is_unclean is True or is_aggressive,
+            )
         return found
 
     def _value(self, topic: str, name: str) -> object:

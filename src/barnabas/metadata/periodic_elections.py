@@ -3,6 +3,7 @@
 - Where the first replica may lead but does not, it leads again (auto.leader.rebalance.enable).
 - A partition without a leader, of a topic with unclean.leader.election.enable, gets a leader that may lack records. When a broker comes
   back, that happens immediately; the interval serves a setting that changes while the partition has no leader.
+- A partition that has waited too long for the log of a replica gets the longest of the others (`unclean_recovery`).
 - One look changes at most a thousand partitions. If there may be more, the next look follows directly; requests are answered in between.
 
 Sources: Kafka's `QuorumController` (its periodic tasks), `ReplicationControlManager.maybeBalancePartitionLeaders` and
@@ -21,6 +22,8 @@ from barnabas.metadata.partition_leaders import Elections, Hosted, indexed
 from barnabas.metadata.record_codec import MetadataRecord
 
 ELECTIONS_MAX = 1_000
+RECOVERY_LOOK_MS = 1_000
+"""How often the controller looks for partitions that have waited long enough for the logs of their replicas."""
 
 Changes = Iterator[MetadataRecord | None]
 
@@ -31,6 +34,7 @@ class PeriodicElections:
     def __init__(self) -> None:
         self._balance_ms: int | None = None
         self._unclean_ms: int | None = None
+        self._recovery_ms = 0
 
     def __repr__(self) -> str:
         return f"<PeriodicElections balance={self._balance_ms} unclean={self._unclean_ms}>"
@@ -45,6 +49,12 @@ class PeriodicElections:
             return in_batches(self._balance(view))
         if now_ms >= self._unclean_ms:
             return in_batches(self._elect_unclean(view))
+        if now_ms >= self._recovery_ms and view.sessions.logs.waiting:
+            # Before the look: a partition whose wait is over may still have nobody to lead it.
+            self._recovery_ms = now_ms + RECOVERY_LOOK_MS
+            from barnabas.metadata.recovery_elections import elections_of_the_waiting
+
+            return elections_of_the_waiting(view)
         return None
 
     def _balance(self, view: ControllerView) -> Changes:

@@ -45,6 +45,7 @@ from barnabas.node.share_groups import ShareServices
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.quota.client_quotas import ClientQuotas
 from barnabas.replication.fetch_session_cache import FetchSessionCache
+from barnabas.replication.leaderless_replicas import LeaderlessReplicas
 from barnabas.replication.replica_changes import apply_delta
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.transaction.producer_id_manager import ProducerIdManager
@@ -237,6 +238,7 @@ class BrokerServer:
             lambda: self._quorum.loader.image.provenance.offset,
             runtime.random,
             runtime.loop,
+            lambda: self._leaderless.logs(),
         )
         self.quotas = ClientQuotas(quota_windows(config), runtime.now_ms)
         self.replica_manager = ReplicaManager(
@@ -247,6 +249,7 @@ class BrokerServer:
             self._log_config,
             config.replica_lag_time_max_ms,
         )
+        self._leaderless = LeaderlessReplicas(self.replica_manager)
         self.replica_manager.own_broker_epoch = lambda: self.lifecycle.epoch
         self.replica_manager.on_disk_failure = self._on_fault
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
@@ -321,6 +324,8 @@ class BrokerServer:
         await self._membership.apply_replicas(delta)
         if self.replica_manager.is_closed:
             return  # This broker has stopped meanwhile.
+        if self._leaderless.have_changed():
+            self.lifecycle.beat_soon()
         self.coordinators.apply_delta(delta)
         self._share.apply_delta(delta, image)
         if delta.client_quotas is not None:

@@ -9,6 +9,7 @@
 - At registration the broker names the epoch of its last run if that run stopped in order; else the controller takes it for crashed.
 - Until it has read the metadata up to its registration, and is ready to serve, the broker asks to stay fenced. A heartbeat that does
   not achieve what the broker wants is followed by the next one soon.
+- A heartbeat says what this broker's replicas of partitions without a leader have; the controller elects the longest log.
 - A heartbeat that fails is repeated after a pause that doubles, up to the interval of heartbeats; a registration, up to half a second.
   The first of several equal failures is logged.
 - Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when nobody has answered
@@ -81,6 +82,7 @@ class BrokerLifecycle:
         meta: the identity of the data directory.
         controller: answers registrations and heartbeats, and nothing that could make them wait.
         metadata_offset: returns the last offset of the metadata log that this broker has applied.
+        replica_logs: returns what this broker's replicas of partitions without a leader have; asked once the broker is ready.
         random: the source of the incarnation id, and of the jitter in pauses.
 
     Attributes:
@@ -96,6 +98,7 @@ class BrokerLifecycle:
         metadata_offset: Callable[[], int],
         random: random_module.Random,
         loop: asyncio.AbstractEventLoop,
+        replica_logs: Callable[[], list[BrokerHeartbeatRequest.ReplicaLog]] = list,
     ) -> None:
         self.epoch = -1
         self._config = config
@@ -103,6 +106,7 @@ class BrokerLifecycle:
         self._meta = meta
         self._controller = controller
         self._metadata_offset = metadata_offset
+        self._replica_logs = replica_logs
         self._random = random
         self._loop = loop
         self._is_ready = False
@@ -179,6 +183,11 @@ class BrokerLifecycle:
         self._begin_beating()
         await self._unfenced
 
+    def beat_soon(self) -> None:
+        """Let the next heartbeat follow at once: it has something to say."""
+        if self._is_ready and self._beating is not None:
+            self._pause.wake()
+
     def _begin_beating(self) -> None:
         """Send the first heartbeat, or the next one at once."""
         if self._beating is None:
@@ -217,6 +226,7 @@ class BrokerLifecycle:
                 current_metadata_offset=self._metadata_offset(),
                 want_fence=not self._is_ready,
                 want_shut_down=want_shut_down,
+                replica_logs=self._replica_logs() if self._is_ready else [],
             ),
         )
 

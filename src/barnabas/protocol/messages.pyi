@@ -1032,6 +1032,22 @@ class BeginTransactionRecord(Message):
 class BrokerHeartbeatRequest(Message):
     # request v0-2, flexible from 0
     API_KEY: ClassVar[Literal[63]]
+    class ReplicaLog(Struct):
+        topic_id: bytes
+        partition: int
+        current_leader_epoch: int
+        last_written_leader_epoch: int
+        log_end_offset: int
+        def __init__(
+            self,
+            *,
+            topic_id: bytes = ...,
+            partition: int = 0,
+            current_leader_epoch: int = 0,
+            last_written_leader_epoch: int = 0,
+            log_end_offset: int = 0,
+        ) -> None: ...
+
     broker_id: int
     broker_epoch: int
     current_metadata_offset: int
@@ -1039,6 +1055,7 @@ class BrokerHeartbeatRequest(Message):
     want_shut_down: bool
     offline_log_dirs: list[bytes]
     cordoned_log_dirs: list[bytes] | None
+    replica_logs: list[BrokerHeartbeatRequest.ReplicaLog] | None
     def __init__(
         self,
         *,
@@ -1049,6 +1066,7 @@ class BrokerHeartbeatRequest(Message):
         want_shut_down: bool = False,
         offline_log_dirs: list[bytes] = ...,
         cordoned_log_dirs: list[bytes] | None = ...,
+        replica_logs: list[BrokerHeartbeatRequest.ReplicaLog] | None = None,
     ) -> None: ...
 
 class BrokerHeartbeatResponse(Message):

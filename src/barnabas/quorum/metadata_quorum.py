@@ -327,4 +327,6 @@ def _controller_settings(config: BrokerConfig, cluster_id: str) -> ControllerSet
         unclean_leader_election_interval_ms=config.int_value("unclean.leader.election.interval.ms"),
         max_idle_interval_ms=config.int_value("metadata.max.idle.interval.ms"),
         tokens=token_settings(config),
+        unclean_recovery_strategy=str(config.value("unclean.recovery.strategy")),
+        unclean_recovery_timeout_ms=config.int_value("unclean.recovery.timeout.ms"),
     )
