@@ -27,7 +27,7 @@ from barnabas.simulation.cluster_node import CLUSTER_ID
 from barnabas.simulation.node import NodeDied
 from barnabas.simulation.world import World, without_collections
 from tests.simulation import end_watcher, offset_watcher, recreator
-from tests.simulation.aimed_faults import AIMED, AimedFaults
+from tests.simulation.aimed_faults import AIMED, SPARING, AimedFaults
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.creator import CREATED, Creator, create_topic
@@ -69,6 +69,8 @@ SMALL_AIMED_SECONDS = 12.0
 """Long enough for one aimed fault, in a small world."""
 LONGER_AIMED_SECONDS = {"move_coordinator_back": 24.0, "move_coordinator_twice": 24.0}
 """The aimed faults that take longer."""
+SPARING_RATE = 0.08
+"""How many of the seeds without another aimed fault have the one that spares a disk."""
 LARGE_RATE = 0.04
 """How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
 OBSERVE_SECONDS = 0.1
@@ -127,7 +129,9 @@ class ClusterPlan:
         plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
         if rng.random() < 0.4:
             return plan.aimed_at(rng.choice(AIMED), rng)
-        return plan.with_moving_voters() if rng.random() < 0.15 else plan
+        if rng.random() < 0.15:
+            return plan.with_moving_voters()
+        return plan.aimed_at(SPARING, rng) if rng.random() < SPARING_RATE else plan
 
     def with_moving_voters(self) -> ClusterPlan:
         """Return a plan whose three nodes are all controllers, which leave the quorum and join it again."""

@@ -17,6 +17,7 @@ from barnabas.log.log_appender import LogAppender
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata import cluster_control, partition_leaders
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
+from barnabas.metadata.unclean_recovery import Recovery
 from barnabas.node.broker import BrokerServer
 from barnabas.quorum.metadata_log import QuorumStateFile
 from barnabas.raft import quorum, unattached
@@ -160,6 +161,11 @@ def count_every_kill_as_a_power_cut() -> Switch:
     return replaced(running_file, "read", lambda disk, root: running_file.Claim(-1, "nobody believes it"))
 
 
+def elect_the_last_known_leader() -> Switch:
+    """Nobody asks what the logs have, as in Apache Kafka. Caught by durability, when another disk was spared in a power cut of all."""
+    return replaced(Recovery, "automatic", lambda self: None)
+
+
 def acknowledge_before_the_sync() -> Switch:
     """flush.messages has no effect. Caught by durability, when all machines lose their power."""
     return replaced(LogAppender, "_flush_if_due", lambda self: None)
@@ -212,6 +218,7 @@ BUGS: dict[str, Bug] = {
     "name_the_end_too_early": Bug(name_the_end_too_early, 6, "kill_leader_with_a_new_end"),
     "claim_after_a_power_cut": Bug(claim_after_a_power_cut, 30, "forget_in_short_isr"),
     "count_every_kill_as_a_power_cut": Bug(count_every_kill_as_a_power_cut, 30, "kill_the_others"),
+    "elect_the_last_known_leader": Bug(elect_the_last_known_leader, 12, "spare_one_disk"),
     "acknowledge_before_the_sync": Bug(acknowledge_before_the_sync, 6, "cut_all_power"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

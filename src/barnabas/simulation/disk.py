@@ -280,6 +280,12 @@ class SimDisk:
                 file.pending.append((keep, None))
         self._end_of_process()
 
+    def write_back(self) -> None:
+        """The system has written its page cache to the device: a power cut loses nothing of it."""
+        self._unsynced_names.clear()
+        for file in self._files.values():
+            file.sync()
+
     def crash(self) -> None:
         """The power goes: unsynced writes and names are lost, kept or torn as the dice say."""
         for directory in sorted(self._unsynced_names):
