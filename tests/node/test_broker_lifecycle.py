@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,7 @@ from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.membership import membership_of
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import BrokerHeartbeatResponse, BrokerRegistrationResponse
+from barnabas.protocol.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationResponse
 from tests.api.quiet_clock import QuietClock
 from tests.node.runtimes import runtime_of
 
@@ -71,13 +71,19 @@ def loop() -> Iterator[QuietClock]:
     loop.close()
 
 
-def make(loop: asyncio.AbstractEventLoop, *answers: Any, **settings: str) -> tuple[BrokerLifecycle, Controller]:
+def make(
+    loop: asyncio.AbstractEventLoop,
+    *answers: Any,
+    logs: Sequence[BrokerHeartbeatRequest.ReplicaLog] = (),
+    **settings: str,
+) -> tuple[BrokerLifecycle, Controller]:
     properties = {name.replace("_", "."): value for name, value in settings.items()}
     config = BrokerConfig.from_properties({"listeners": "PLAINTEXT://:9092", "node.id": "3", **properties})
     controller = Controller(loop, *(answers or (REGISTERED,)))
     meta = MetaProperties("cluster", 3, "AAAAAAAAAAAAAAAAAAAAAw")
     membership = membership_of(config, runtime_of(loop), RenewedStores(loop, 3))
-    return BrokerLifecycle(config, membership, meta, controller, lambda: 77, random.Random(1), loop), controller
+    dice = random.Random(1)
+    return BrokerLifecycle(config, membership, meta, controller, lambda: 77, dice, loop, lambda: [*logs]), controller
 
 
 def play(loop: QuietClock, lifecycle: BrokerLifecycle, *story: Coroutine[Any, Any, None]) -> float:
@@ -322,3 +328,20 @@ def test_producer_ids_are_allocated_for_the_brokers_epoch(loop: QuietClock) -> N
     lifecycle.allocate_producer_ids(controller)
     ((key, request),) = controller.requests
     assert (key, request.broker_id, request.broker_epoch) == (ApiKey.ALLOCATE_PRODUCER_IDS, 3, 5)
+
+
+# Logs of partitions without a leader
+
+
+def test_heartbeats_say_what_the_logs_have_once_the_broker_is_ready(loop: QuietClock) -> None:
+    log = BrokerHeartbeatRequest.ReplicaLog(partition=3)
+    lifecycle, controller = make(loop, CAUGHT_UP, UNFENCED, logs=[log])
+    lifecycle.beat_soon()  # Nothing beats yet.
+
+    async def more() -> None:
+        lifecycle.beat_soon()
+        await asyncio.sleep(0.1)
+
+    play(loop, lifecycle, lifecycle.catch_up(), lifecycle.unfence(), more())
+    assert controller.wants("replica_logs") == [[], [log], [log]]
+    assert controller.seconds[-1] - controller.seconds[0] < 1

@@ -17,7 +17,7 @@ where `flush.messages` is 1, so that an acknowledged record is on a disk, all of
 | `leave_controller_alone` | what the controller writes reaches no other voter, and these elect another one |
 | `kill_the_others` | one replica loses its power, and the others are killed before their session ends |
 | `cut_all_power` | all machines lose their power at once; `flush.messages` is 1 |
-| `spare_one_disk` | all machines lose their power at once, and only one disk has all that was written to it |
+| `spare_one_disk` | all machines lose their power together, and only one disk has all that was written to it |
 
 They see all nodes at once, as no real observer can, but only to choose the moment.
 """

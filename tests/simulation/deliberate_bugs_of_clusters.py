@@ -162,7 +162,7 @@ def count_every_kill_as_a_power_cut() -> Switch:
 
 
 def elect_the_last_known_leader() -> Switch:
-    """Nobody asks what the logs have, as in Apache Kafka. Caught by durability, when another disk was spared in a power cut of all."""
+    """The controller elects without a look at the logs, as in Apache Kafka. Caught by durability, when all machines lose their power."""
     return replaced(Recovery, "automatic", lambda self: None)
 
 

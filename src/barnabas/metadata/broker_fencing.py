@@ -26,7 +26,7 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.metadata_version import CORDONED_DIRECTORIES_SINCE
 from barnabas.metadata.partition_leaders import is_active, is_in_any_isr, leads_any, on_broker_back, on_broker_gone
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.replica_logs import Key
+from barnabas.metadata.recovery_elections import elections_of
 from barnabas.protocol import messages
 
 __all__ = ["fence_stale", "heartbeat", "keep_session"]
@@ -61,7 +61,7 @@ def heartbeat(
         # Its unfencing stopped half-way, possibly in another controller.
         batches = _settle(view, broker.id)
     elif is_new_of:
-        batches = _recover(view, is_new_of)
+        batches = elections_of(view, is_new_of)
     cordoned = _cordoned(view, broker, request.cordoned_log_dirs)
     if cordoned is not None:
         batches = _followed_by(cordoned, batches)
@@ -99,13 +99,6 @@ def _settle(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Bat
     records = yield from on_broker_back(view, broker_id, *first)
     view.sessions.settled.add(broker_id)
     return records
-
-
-def _recover(view: ControllerView, keys: set[Key]) -> Batches | None:
-    # Few controllers ever need it.
-    from barnabas.metadata.recovery_elections import elections_of
-
-    return elections_of(view, keys)
 
 
 def keep_session(view: ControllerView, request: messages.BrokerHeartbeatRequest) -> None:

@@ -66,7 +66,7 @@ def _new_incarnation(
     response: messages.BrokerRegistrationResponse,
 ) -> Batches:
     existing = view.image.cluster.brokers.get(request.broker_id)
-    # What the former process has said of its logs does not hold for this one.
+    # The words of the former process on its logs do not hold for this one.
     view.sessions.logs.forget(request.broker_id)
     stopped_in_order = existing is not None and existing.epoch == request.previous_broker_epoch
     records = yield from (on_broker_gone if stopped_in_order else on_broker_crashed)(view, request.broker_id)

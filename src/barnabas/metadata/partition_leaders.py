@@ -79,7 +79,7 @@ class Elections:
         if election is None:
             election = Election.UNCLEAN if is_unclean else Election.ONLINE
         is_acceptable = self._acceptor(at.partition)
-        recovery = Recovery(self._view, at, is_acceptable)
+        recovery = Recovery(self._view, (at.topic.topic_id, at.partition_id), at.partition, is_acceptable)
         rules = ElectionRules(
             is_acceptable,
             min_isr,

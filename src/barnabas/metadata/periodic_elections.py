@@ -20,6 +20,7 @@ from barnabas.metadata.partition_change_builder import Election
 from barnabas.metadata.partition_index import NOT_PREFERRED, WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import Elections, Hosted, indexed
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.recovery_elections import elections_of_the_waiting
 
 ELECTIONS_MAX = 1_000
 RECOVERY_LOOK_MS = 1_000
@@ -50,10 +51,8 @@ class PeriodicElections:
         if now_ms >= self._unclean_ms:
             return in_batches(self._elect_unclean(view))
         if now_ms >= self._recovery_ms and view.sessions.logs.waiting:
-            # Before the look: a partition whose wait is over may still have nobody to lead it.
+            # Before the look: a partition whose wait is over may still find no replica that can lead.
             self._recovery_ms = now_ms + RECOVERY_LOOK_MS
-            from barnabas.metadata.recovery_elections import elections_of_the_waiting
-
             return elections_of_the_waiting(view)
         return None
 

@@ -1,7 +1,7 @@
-"""What the replicas of partitions without a leader have in their logs, as their brokers say it in heartbeats.
+"""The logs of the replicas of partitions without a leader, as their brokers describe them in heartbeats.
 
 - A broker says it in each heartbeat, for as long as a partition of its own has no leader (`replication.leaderless_replicas`). So the
-  controller asks nobody, and a new controller knows it after one interval of heartbeats.
+  controller need not ask, and a new controller knows it after one interval of heartbeats.
 - A statement holds for one broker epoch, because a broker that restarts may have lost records, and for one leader epoch, because a
   leader in between may have cut the log. Every other statement counts as none.
 - A broker that says nothing at all in its heartbeats is an Apache Kafka broker, or an older barnabas.
@@ -70,15 +70,19 @@ class ReplicaLogs:
             self._logs.pop(broker_id, None)
             return set()
         self.mute.discard(broker_id)
-        before = self._logs.get(broker_id, {})
+        before = self._logs.setdefault(broker_id, {})
         now = {
             (each.topic_id, each.partition): ReplicaLog(
                 broker_epoch, each.current_leader_epoch, each.last_written_leader_epoch, each.log_end_offset
             )
             for each in said
         }
-        self._logs[broker_id] = now
-        return {key for key, log in now.items() if before.get(key) != log}
+        new = {key for key, log in now.items() if before.get(key) != log}
+        if not now:
+            before.clear()
+        # A heartbeat has only some of very many partitions; those that are over have another leader epoch.
+        before.update(now)
+        return new
 
     def forget(self, broker_id: int) -> None:
         self.mute.discard(broker_id)

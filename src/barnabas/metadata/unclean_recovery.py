@@ -12,11 +12,11 @@ Balanced
 - The last known leader must be in service and have said what its log has. Without it no other replica is elected: it may be the only one
   that has everything.
 - The partition waits for all other replicas too, for `unclean.recovery.timeout.ms` at most, and for none whose broker is unregistered.
-- If a broker of its replicas is in service and does not speak of its logs (Apache Kafka's do not), the last known leader is elected at
-  once, as Apache Kafka's controller does: nothing would be gained by a longer wait.
+- If a broker of its replicas is in service and does not speak of its logs (Apache Kafka's do not), the last known leader is elected
+  without a wait, as Apache Kafka's controller does: nothing would be gained by a longer wait.
 - A last known leader that returns with an empty disk is none any more (`assign_replicas`): the partition waits for an operator.
 
-An election that an operator asks for waits for nobody. It takes the longest of the logs that are known, and, if none is, the last known
+An election that an operator asks for does not wait. It takes the longest of the logs that are known, and, if none is, the last known
 leader or any replica.
 
 Apache Kafka's controller elects the last known leader without a look at any log; the second part of KIP-966 is not in it.
@@ -31,7 +31,7 @@ from barnabas.metadata.partition_registration import NO_LEADER
 
 if TYPE_CHECKING:
     from barnabas.metadata.controller_view import ControllerView
-    from barnabas.metadata.partition_leaders import Hosted
+    from barnabas.metadata.partition_registration import PartitionRegistration
     from barnabas.metadata.replica_logs import Key, ReplicaLog
 
 __all__ = ["AGGRESSIVE", "BALANCED", "NONE", "Recovery"]
@@ -43,20 +43,23 @@ class Recovery:
     """The choice for one partition.
 
     Args:
+        key: the partition's topic id and index.
         is_acceptable: whether the replica on a broker could lead.
     """
 
-    __slots__ = ("_at", "_is_acceptable", "_view")
+    __slots__ = ("_is_acceptable", "_key", "_partition", "_view")
 
-    def __init__(self, view: ControllerView, at: Hosted, is_acceptable: Callable[[int], bool]) -> None:
-        self._view, self._at, self._is_acceptable = view, at, is_acceptable
+    def __init__(
+        self, view: ControllerView, key: Key, partition: PartitionRegistration, is_acceptable: Callable[[int], bool]
+    ) -> None:
+        self._view, self._key, self._partition, self._is_acceptable = view, key, partition, is_acceptable
 
     def __repr__(self) -> str:
-        return f"<Recovery of {self._at.topic.name}-{self._at.partition_id}>"
+        return f"<Recovery of {self._partition}>"
 
     def automatic(self) -> int:
         """Return which replica the partition gets as its leader now; -1 while it waits."""
-        view, partition = self._view, self._at.partition
+        view, partition = self._view, self._partition
         if view.settings.unclean_recovery_strategy == NONE or len(partition.last_known_elr) != 1:
             return NO_LEADER
         (last,) = partition.last_known_elr
@@ -81,17 +84,14 @@ class Recovery:
 
     def _broker_epochs(self) -> dict[int, int]:
         brokers = self._view.image.cluster.brokers
-        return {replica: brokers[replica].epoch for replica in self._at.partition.replicas if replica in brokers}
-
-    def _key(self) -> Key:
-        return self._at.topic.topic_id, self._at.partition_id
+        return {replica: brokers[replica].epoch for replica in self._partition.replicas if replica in brokers}
 
     def _known(self, epochs: dict[int, int]) -> dict[int, ReplicaLog]:
-        return self._view.sessions.logs.known(self._key(), self._at.partition.leader_epoch, epochs)
+        return self._view.sessions.logs.known(self._key, self._partition.leader_epoch, epochs)
 
     def _has_waited(self) -> bool:
-        view, leader_epoch = self._view, self._at.partition.leader_epoch
-        waited_ms = view.sessions.logs.waits_for_ms(self._key(), leader_epoch, view.now_ms)
+        view, leader_epoch = self._view, self._partition.leader_epoch
+        waited_ms = view.sessions.logs.waits_for_ms(self._key, leader_epoch, view.now_ms)
         return waited_ms >= view.settings.unclean_recovery_timeout_ms
 
     def _longest(self, logs: dict[int, ReplicaLog], among: Iterable[int] | None = None) -> int:
@@ -102,5 +102,5 @@ class Recovery:
         """
         if among is None:
             among = filter(self._is_acceptable, logs)
-        last = self._at.partition.last_known_elr
+        last = self._partition.last_known_elr
         return max(among, key=lambda replica: (logs[replica].rank, replica in last), default=NO_LEADER)

@@ -184,7 +184,7 @@ class BrokerLifecycle:
         await self._unfenced
 
     def beat_soon(self) -> None:
-        """Let the next heartbeat follow at once: it has something to say."""
+        """Send the next heartbeat without a pause: it has something to say."""
         if self._is_ready and self._beating is not None:
             self._pause.wake()
 

@@ -1,4 +1,4 @@
-"""What this broker's replicas of partitions without a leader have, for the controller (`metadata.unclean_recovery`).
+"""The logs of this broker's replicas of partitions without a leader, for the controller (`metadata.unclean_recovery`).
 
 - Only of a partition that is without a leader here too: nothing is fetched for it any more, so its log does not change.
 - A log that does not exist is an empty one. Of a log that cannot be opened nothing is said.
