@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -27,9 +28,10 @@ def run(state: ClusterState, *arguments: str) -> Result:
 def test_a_cluster_without_an_obstacle() -> None:
     found = run(replace(HEALTHY, unseen=[Unseen("quotas", "not allowed")]))
     assert found.exit_code == 0
-    *_, counted, unseen = found.output.splitlines()
-    assert counted.startswith("looked at 3 brokers, 3 voters, 1 topic, 1 partition,")
-    assert unseen == "not looked at: quotas: not allowed"
+    *_, counted, quotas, _node_1, _node_2, node_3 = found.output.splitlines()
+    assert counted.startswith("looked at 3 brokers, 3 voters, 0 files, 1 topic, 1 partition,")
+    assert quotas == "not looked at: quotas: not allowed"
+    assert node_3 == "not looked at: server.properties of node 3: not given (--config FILE)"
 
 
 @pytest.mark.parametrize(("moving", "code"), [(0, 0), (1, 1)])
@@ -39,4 +41,28 @@ def test_json(moving: int, code: int) -> None:
     assert found.exit_code == code
     assert (data["cluster_id"], data["verdicts"]["blocks"]) == (CLUSTER_ID, moving)
     assert set(data["findings"][0]) == {"verdict", "where", "what", "what_to_do"}
-    assert data["not_looked_at"] == []
+    assert [each["what"] for each in data["not_looked_at"]] == [
+        f"server.properties of node {node}" for node in (1, 2, 3)
+    ]
+
+
+def test_the_files_of_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(f"node.id=2\nprocess.roles=broker,controller\nlog.dirs={tmp_path}/away\nnum.io.threads=9\n")
+    found = run(HEALTHY, "--config", str(path), "-o", "json")
+    data = json.loads(found.stdout)
+    assert data["looked_at"]["file"] == 1
+    assert {
+        "what": f"{tmp_path}/away and the key stores of {path}",
+        "why": "not on this machine: check there, too",
+    } in data["not_looked_at"]
+    (ignored,) = [each for each in data["findings"] if each["what"] == "num.io.threads has no effect"]
+    assert ignored["where"] == [f"{path}, line 4"]
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("a=\\u12\n")
+    found = run(HEALTHY, "--config", str(path))
+    assert found.exit_code == 1
+    assert found.stderr.startswith(f"error: cannot parse {path}")

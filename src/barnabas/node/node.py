@@ -180,7 +180,7 @@ class Node:
         Raises:
             CannotStart: the directory is locked, belongs to another node or cannot be read, or an address cannot be bound.
         """
-        self._check()
+        self.check()
         self.log_manager = self._make_log_manager()
         try:
             if self._directory.was_formatted:
@@ -259,7 +259,7 @@ class Node:
         if self.metrics is not None:
             self.metrics.close()
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Find what would fail the start, as far as that needs no change of the disk.
 
         Raises:
