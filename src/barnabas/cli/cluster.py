@@ -1,4 +1,4 @@
-"""`barnabas cluster`: status, nodes, quorum, voter, drain, rebalance, forget, info."""
+"""`barnabas cluster`: status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget, info."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from copy import copy
 import click
 
 from barnabas.cli.cluster_forget import forget
+from barnabas.cli.cluster_move import cancel, move
 from barnabas.cli.cluster_moves import drain, rebalance
 from barnabas.cli.cluster_nodes import nodes
 from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
 from barnabas.cli.cluster_status import status
+from barnabas.cli.cluster_throttle import throttle
 from barnabas.cli.cluster_voter import voter
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
@@ -57,7 +59,7 @@ def info_of(admin: Admin) -> Found:
     return Found(table.objects()[0], [table])
 
 
-for command in (status, nodes, quorum, voter, drain, rebalance, forget):
+for command in (status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget):
     cluster.add_command(command)
 
 # The name that `status` had before it counted as much.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import click
 
+from barnabas.cli.cluster_throttle import Rate, throttled
 from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.output import Found, Table, found_rows
@@ -21,12 +22,13 @@ from barnabas.client import placement
 from barnabas.client.admin import Admin, PartitionDescription, TopicPartition
 from barnabas.client.placement import Plan, TooFewBrokers, loads
 from barnabas.client.reassignments import Stalled
+from barnabas.client.replication_throttle import Moving
 from barnabas.protocol.errors import KafkaError
 
 _AT_ONCE = 20
 
 
-class _View(NamedTuple):
+class View(NamedTuple):
     """The cluster before anything moves: its partitions, its brokers that serve, and the racks of all its brokers."""
 
     partitions: dict[TopicPartition, PartitionDescription]
@@ -37,7 +39,11 @@ class _View(NamedTuple):
         return {at: each.replicas for at, each in self.partitions.items() if at not in without}
 
 
-def _moving_options(command: Callable[..., None]) -> Callable[..., None]:
+def moving_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of the commands that move replicas."""
+    command = click.option(
+        "--throttle", type=Rate(), metavar="RATE", help="At most so many bytes a second from and to each broker: 20MB."
+    )(command)
     command = click.option(
         "--at-once",
         type=click.IntRange(min=1),
@@ -50,9 +56,9 @@ def _moving_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @click.argument("node", type=click.IntRange(min=0), metavar="NODE", shell_complete=complete_brokers)
-@_moving_options
+@moving_options
 @session_options
-def drain(session: Session, node: int, at_once: int, dry_run: bool) -> None:
+def drain(session: Session, node: int, at_once: int, throttle: int | None, dry_run: bool) -> None:
     """Move every replica of a broker to others, and the leaderships with them, so that it can be stopped for good.
 
     Each goes to the broker with the fewest replicas, in a rack where the partition has none if there is one. What is created
@@ -63,16 +69,18 @@ def drain(session: Session, node: int, at_once: int, dry_run: bool) -> None:
     """
     with session.admin() as admin:
         view, plan, lost = _drain_plan(admin, node)
-        failures = _carry_out(session, admin, view, plan, elect=False, at_once=at_once, dry_run=dry_run)
+        failures = carry_out(
+            session, admin, view, plan, elect=False, at_once=at_once, throttle=throttle, dry_run=dry_run
+        )
     failures += _of_lost(lost)
     if failures:
         raise Failures(failures)
 
 
 @click.command()
-@_moving_options
+@moving_options
 @session_options
-def rebalance(session: Session, at_once: int, dry_run: bool) -> None:
+def rebalance(session: Session, at_once: int, throttle: int | None, dry_run: bool) -> None:
     """Even out replicas and preferred leaders over the brokers with few moves, then elect the preferred leaders.
 
     A partition's replicas stay in as many racks as they are. Replicas on a broker that does not serve stay there.
@@ -82,7 +90,9 @@ def rebalance(session: Session, at_once: int, dry_run: bool) -> None:
     """
     with session.admin() as admin:
         view, plan = _rebalance_plan(admin)
-        failures = _carry_out(session, admin, view, plan, elect=True, at_once=at_once, dry_run=dry_run)
+        failures = carry_out(
+            session, admin, view, plan, elect=True, at_once=at_once, throttle=throttle, dry_run=dry_run
+        )
     if failures:
         raise Failures(failures)
 
@@ -117,13 +127,13 @@ def moves_in_progress(admin: Admin) -> Found:
     return found_rows(("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"), rows)
 
 
-def _drain_plan(admin: Admin, node: int) -> tuple[_View, Plan, dict[TopicPartition, PartitionDescription]]:
+def _drain_plan(admin: Admin, node: int) -> tuple[View, Plan, dict[TopicPartition, PartitionDescription]]:
     """Return the cluster, what moves, and the broker's partitions without a leader, which cannot move.
 
     Raises:
         Failure: the broker cannot be drained.
     """
-    view = _view(admin)
+    view = view_of(admin)
     held = {at: each for at, each in view.partitions.items() if node in each.replicas}
     if node not in view.racks and not held:
         brokers = ", ".join(map(str, sorted(view.racks)))
@@ -141,14 +151,14 @@ def _drain_plan(admin: Admin, node: int) -> tuple[_View, Plan, dict[TopicPartiti
     return view, plan, lost
 
 
-def _rebalance_plan(admin: Admin) -> tuple[_View, Plan]:
-    view = _view(admin)
+def _rebalance_plan(admin: Admin) -> tuple[View, Plan]:
+    view = view_of(admin)
     # Nobody can copy the records of a partition without a leader.
     lost = [at for at, each in view.partitions.items() if each.leader < 0]
     return view, placement.rebalance(view.replicas(without=lost), view.serving, view.racks)
 
 
-def _view(admin: Admin) -> _View:
+def view_of(admin: Admin) -> View:
     """Return the cluster.
 
     Raises:
@@ -161,17 +171,26 @@ def _view(admin: Admin) -> _View:
             "wait until `barnabas cluster status` counts none",
         )
     racks = {node.id: node.rack for node in (*found.brokers, *found.fenced)}
-    return _View(admin.describe_partitions(), [node.id for node in found.brokers], racks)
+    return View(admin.describe_partitions(), [node.id for node in found.brokers], racks)
 
 
-def _carry_out(
-    session: Session, admin: Admin, view: _View, plan: Plan, *, elect: bool, at_once: int, dry_run: bool
+def carry_out(
+    session: Session,
+    admin: Admin,
+    view: View,
+    plan: Plan,
+    *,
+    elect: bool,
+    at_once: int,
+    throttle: int | None,
+    dry_run: bool,
 ) -> list[Failure]:
     """Print the plan and carry it out, unless it is a dry run; return the failures."""
     elected = _elected(view, plan, elect=elect)
     outcomes: dict[TopicPartition, KafkaError | None] = {}
     if not dry_run:
-        outcomes |= _moved(admin, plan, at_once)
+        with throttled(admin, throttle, _copies(view, plan)):
+            outcomes |= _moved(admin, plan, at_once)
         outcomes |= admin.elect_preferred_leaders([at for at in elected if outcomes.get(at) is None])
     failed = {at: error for at, error in outcomes.items() if error is not None}
     session.output.show_found(_found(view, plan, elected, failed, dry_run=dry_run))
@@ -180,7 +199,17 @@ def _carry_out(
     return [failure_of(error, f"partition {at}") for at, error in failed.items()]
 
 
-def _elected(view: _View, plan: Plan, *, elect: bool) -> list[TopicPartition]:
+def _copies(view: View, plan: Plan) -> dict[TopicPartition, Moving]:
+    """Return the partitions that brokers copy, from which to which."""
+    copies = {at: Moving(view.partitions[at].replicas, _added(view, at, to)) for at, to in plan.items()}
+    return {at: each for at, each in copies.items() if each.targets}
+
+
+def _added(view: View, at: TopicPartition, replicas: list[int]) -> list[int]:
+    return [each for each in replicas if each not in view.partitions[at].replicas]
+
+
+def _elected(view: View, plan: Plan, *, elect: bool) -> list[TopicPartition]:
     """Return the partitions that get another leader by an election."""
     return [
         at
@@ -190,7 +219,7 @@ def _elected(view: _View, plan: Plan, *, elect: bool) -> list[TopicPartition]:
 
 
 def _found(
-    view: _View,
+    view: View,
     plan: Plan,
     elected: Collection[TopicPartition],
     failed: Collection[TopicPartition],
@@ -236,7 +265,7 @@ def _status(before: list[int], after: list[int], *, dry_run: bool) -> str:
     return f"would be {verb}" if dry_run else verb
 
 
-def _broker_table(view: _View, after: dict[TopicPartition, list[int]]) -> Table:
+def _broker_table(view: View, after: dict[TopicPartition, list[int]]) -> Table:
     """Return the replicas of brokers before and afterwards; their leaders are the preferred ones."""
     held, led = loads(view.replicas())
     new_held, new_led = loads(after)

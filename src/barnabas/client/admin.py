@@ -37,6 +37,7 @@ from barnabas.client import (
     quotas,
     reassignments,
     record_times,
+    replication_throttle,
     scram_users,
     share_states,
     topic_growth,
@@ -177,6 +178,10 @@ class Admin(Closeable):
 
     list_reassignments = _method(reassignments.list_reassignments)
     reassign = _method(reassignments.reassign)
+    alter_reassignments = _method(reassignments.alter_reassignments)
+    describe_throttle = _method(replication_throttle.describe_throttle)
+    set_throttle = _method(replication_throttle.set_throttle)
+    remove_throttle = _method(replication_throttle.remove_throttle)
     elect_preferred_leaders = _method(elections.elect_preferred_leaders)
 
     list_quotas = _method(quotas.list_quotas)

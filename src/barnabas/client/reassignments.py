@@ -60,9 +60,12 @@ def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
 
 
 def alter_reassignments(
-    cluster: Cluster, wanted: Mapping[TopicPartition, Sequence[int]]
+    cluster: Cluster, wanted: Mapping[TopicPartition, Sequence[int] | None]
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Begin to give partitions other replicas, the preferred leader first; None for each that has begun."""
+    """Begin to give partitions other replicas, the preferred leader first; None for each that has begun.
+
+    Replicas None end a reassignment: the partition has the replicas again that it had before.
+    """
     request_class = messages.AlterPartitionReassignmentsRequest
 
     def ask(connection: BlockingConnection, batch: list[TopicPartition]) -> dict[TopicPartition, KafkaError | None]:
@@ -71,9 +74,10 @@ def alter_reassignments(
                 name=name,
                 partitions=[
                     request_class.ReassignablePartition(
-                        partition_index=index, replicas=list(wanted[TopicPartition(name, index)])
+                        partition_index=index, replicas=None if replicas is None else list(replicas)
                     )
                     for index in indexes
+                    for replicas in [wanted[TopicPartition(name, index)]]
                 ],
             )
             for name, indexes in by_topic(batch).items()
