@@ -458,6 +458,16 @@ class TestWaiting:
         code = response.result().responses[0].partition_responses[0].error_code
         assert code == ErrorCode.CONCURRENT_TRANSACTIONS
 
+    def test_a_clock_that_is_set_back_does_not_prolong_the_wait(
+        self, host: TransactionHosting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        producer = self.block(host)
+        response = host.produce(producer, 0, b"b", index=1)
+        monkeypatch.setattr(host.context.services, "now_ms", lambda: 0)
+        host.hosting.advance(130)
+        code = response.result().responses[0].partition_responses[0].error_code
+        assert code == ErrorCode.CONCURRENT_TRANSACTIONS
+
     def test_other_requests_are_concurrent_transactions(self, host: TransactionHosting) -> None:
         producer = self.block(host)
         assert host.add(producer, 1) == [ErrorCode.CONCURRENT_TRANSACTIONS]

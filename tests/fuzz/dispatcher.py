@@ -166,9 +166,9 @@ class FuzzedNode:
         """Let time pass until what waits is answered, or its client has gone; then look at the oracles."""
         self._pass_time(PAUSE_SECONDS)
         waiting, self._waiting = self._waiting, {}
-        for future in waiting:
-            if not future.done() and self.random.random() < 0.5:
-                future.cancel()
+        gone = [future for future in waiting if not future.done() and self.random.random() < 0.5]
+        for future in gone:
+            future.cancel()
         self._pass_time(0.001)
         for future, context in waiting.items():
             if not future.done():
@@ -178,6 +178,8 @@ class FuzzedNode:
                 self._check(context, future.result())
             except RefusedRequest:
                 self.refused += 1
+            except asyncio.CancelledError:
+                assert future in gone, f"{context!r}: the handler was cancelled, and the client waits"
         self.check()
 
     def check(self) -> None:

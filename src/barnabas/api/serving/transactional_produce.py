@@ -98,7 +98,9 @@ async def _verify(
     assert request.transactional_id is not None, "batches without a transactional id were rejected"
     services = context.services
     config = services.transaction_coordinator.config
-    deadline_ms = services.now_ms() + min(config.add_partitions_retry_backoff_max_ms, config.request_timeout_ms)
+    # Time of the loop: a clock that is set back would hold the request for as long.
+    longest_ms = min(config.add_partitions_retry_backoff_max_ms, config.request_timeout_ms)
+    deadline = services.loop.time() + longest_ms / 1000
     producer = batches[0]
     while True:
         verified = await _begin(context, request, batches, operation)
@@ -119,7 +121,7 @@ async def _verify(
         if not asked.done():
             hold_order(context, request)
         codes = await asked
-        may_retry = operation.supports_epoch_bump and services.now_ms() < deadline_ms
+        may_retry = operation.supports_epoch_bump and services.loop.time() < deadline
         if not may_retry or ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values():
             verified.errors.update({by_name[name]: _error(code, operation) for name, code in codes.items()})
             return verified
