@@ -33,6 +33,7 @@ TYPED = {
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
     # These need a cluster: `docs/clusters.md`, which is typed too, has one.
     "barnabas cluster drain {}": "barnabas cluster drain 1 --help",
+    "barnabas cluster throttle off": "barnabas cluster throttle off --help",
     "barnabas cluster voter add NODE --at HOST:PORT": "barnabas cluster voter add 1 --at localhost:9093 --help",
     "barnabas cluster forget NODE": "barnabas cluster forget 1 --help",
     "barnabas cut delete {}": "barnabas cut delete release",

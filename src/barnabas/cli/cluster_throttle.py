@@ -57,7 +57,7 @@ def _moving(admin: Admin) -> dict[TopicPartition, Moving]:
     }
 
 
-class Rate(click.ParamType):
+class Rate(click.ParamType[int]):
     """Bytes a second, as `500000`, `20MB` or `20MB/s`."""
 
     name = "rate"

@@ -38,7 +38,7 @@ class Moving(NamedTuple):
 
 
 class Throttle(NamedTuple):
-    """What is throttled.
+    """The rates and the replicas that count.
 
     Attributes:
         rates: bytes a second by broker, of the leader's side and of the follower's.
