@@ -114,7 +114,7 @@ def test_before_directories_have_names_it_is_rejected() -> None:
     assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_a_partition_without_a_leader_elects_the_replica_that_its_broker_has_again() -> None:
+def test_a_last_known_leader_with_another_disk_waits_for_an_operator() -> None:
     cluster = Cluster()
     # Broker 2 crashes, and returns with another disk.
     harness = cluster.harness
@@ -130,9 +130,31 @@ def test_a_partition_without_a_leader_elects_the_replica_that_its_broker_has_aga
     third = b"\3" * 16
     cluster.epoch = cluster.register(2, third, incarnation=b"i" * 16)
 
-    def leader() -> int:
-        return harness.controller.image.topics.by_name["one"].partitions[0].leader
+    def known() -> tuple[int, tuple[int, ...], tuple[bytes, ...]]:
+        partition = harness.controller.image.topics.by_name["one"].partitions[0]
+        return partition.leader, partition.last_known_elr, partition.directories
 
-    before = leader()
-    assert cluster.assign(third, topic_id=one) == 0
-    assert (before, leader()) == (-1, 2)
+    assert known() == (-1, (2,), (FIRST,))
+    for _ in range(2):
+        assert cluster.assign(third, topic_id=one) == 0
+        harness.heartbeat(2, cluster.epoch)
+        assert known() == (-1, (), (third,))
+    wanted = messages.ElectLeadersRequest.TopicPartitions(topic="one", partitions=[0])
+    asked_for = messages.ElectLeadersRequest(election_type=1, topic_partitions=[wanted], timeout_ms=1000)
+    harness.send(ApiKey.ELECT_LEADERS, asked_for)
+    assert known() == (2, (), (third,))
+
+
+def test_a_last_known_leader_whose_disk_is_found_again_leads() -> None:
+    cluster = Cluster()
+    harness = cluster.harness
+    topic = messages.CreateTopicsRequest.CreatableTopic
+    assignment = messages.CreateTopicsRequest.CreatableReplicaAssignment(partition_index=0, broker_ids=[2])
+    asked = topic(name="one", num_partitions=-1, replication_factor=-1, assignments=[assignment])
+    harness.send(ApiKey.CREATE_TOPICS, messages.CreateTopicsRequest(topics=[asked], timeout_ms=1000))
+    one = harness.controller.image.topics.by_name["one"].topic_id
+    assert cluster.assign(FIRST, topic_id=one) == 0
+    for incarnation, directory in ((b"i" * 16, b"\3" * 16), (b"j" * 16, FIRST)):
+        harness.active.broker_disconnected(2, cluster.epoch)
+        cluster.epoch = cluster.register(2, directory, incarnation=incarnation)
+    assert harness.controller.image.topics.by_name["one"].partitions[0].leader == 2

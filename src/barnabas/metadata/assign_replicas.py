@@ -2,6 +2,8 @@
 
 - A broker with one directory need not: the controller records new replicas there when it places them. A broker with several directories
   chooses one and reports it. So does a broker that returns with another disk; a partition without a leader may then elect its replica.
+- The last known leader that returns with another disk has none of the partition's records. It is the last known leader no more, so the
+  partition waits for an operator (`cluster accept-loss`), who may find the disk. In Kafka it leads, and the others cut off their logs.
 - A replica in a directory that its broker does not offer (any more) leaves the ISR, and cannot lead.
 - Errors are per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and NOT_LEADER_OR_FOLLOWER if the broker has no replica of it.
 - A request may name as many partitions as its broker has, so its changes are appended in batches.
@@ -16,8 +18,10 @@ from collections.abc import Iterator
 from barnabas.metadata.batches import in_batches
 from barnabas.metadata.cluster_control import registered
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.directory_ids import MIGRATING, UNASSIGNED
 from barnabas.metadata.metadata_version import DIRECTORY_ASSIGNMENT_SINCE
 from barnabas.metadata.partition_leaders import Elections, Hosted
+from barnabas.metadata.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -62,7 +66,7 @@ def _assign(
                     result.error_code = at
                     yield None
                 else:
-                    yield _change(elections, at, request.broker_id, asked.id, is_offered=is_offered)
+                    yield _change(view, elections, at, request.broker_id, asked.id, is_offered=is_offered)
 
 
 def _find(view: ControllerView, broker_id: int, topic_id: bytes, index: int) -> Hosted | ErrorCode:
@@ -78,10 +82,25 @@ def _find(view: ControllerView, broker_id: int, topic_id: bytes, index: int) -> 
 
 
 def _change(
-    elections: Elections, at: Hosted, broker_id: int, directory_id: bytes, *, is_offered: bool
+    view: ControllerView, elections: Elections, at: Hosted, broker_id: int, directory_id: bytes, *, is_offered: bool
 ) -> MetadataRecord | None:
+    has_lost_its_log = is_offered and _has_lost_its_log(view, at.partition, broker_id)
+    if has_lost_its_log:
+        at = at._replace(partition=at.partition._replace(last_known_elr=()))
     builder = elections.builder(at)
     builder.directories = {broker_id: directory_id}
     if not is_offered:
         builder.isr = tuple(replica for replica in at.partition.isr if replica != broker_id)
-    return builder.build(at.topic.topic_id, at.partition_id)
+    record = builder.build(at.topic.topic_id, at.partition_id)
+    if record is not None and has_lost_its_log:
+        record.last_known_elr = []
+    return record
+
+
+def _has_lost_its_log(view: ControllerView, partition: PartitionRegistration, broker_id: int) -> bool:
+    """Return whether the last known leader of a partition without a leader is back, and not the directory that had its log."""
+    if partition.leader != NO_LEADER or partition.isr or partition.elr or broker_id not in partition.last_known_elr:
+        return False
+    position = partition.replicas.index(broker_id)
+    former = partition.directories[position] if position < len(partition.directories) else UNASSIGNED
+    return former not in (UNASSIGNED, MIGRATING, *view.image.cluster.brokers[broker_id].directories)
