@@ -44,8 +44,8 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "acl create", "acl delete", "acl explain", "acl list", "adopt check",
-        "broker describe", "broker list", "broker logdirs", "cert dev", "claims audit", "claims sweep", "cluster cancel",
-        "cluster drain",
+        "broker describe", "broker list", "broker logdirs", "cert dev", "claims audit", "claims sweep",
+        "cluster accept-loss", "cluster cancel", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster move", "cluster nodes", "cluster quorum", "cluster rebalance",
         "cluster status", "cluster throttle", "cluster voter add", "cluster voter remove",
         "completion", "config alter", "config describe", "console", "consume", "cut create", "cut delete",
@@ -68,6 +68,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
     for path in ALL:
         if path[-1] in (
             "abort",
+            "accept-loss",
             "alter",
             "cancel",
             "delete",
@@ -122,6 +123,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("cluster", "quorum"),
         ("cluster", "drain", "1"),
         ("cluster", "forget", "1"),
+        ("cluster", "accept-loss"),
         ("cluster", "move", "t:0", "--to", "1"),
         ("cluster", "cancel", "--all"),
         ("cluster", "throttle"),

@@ -45,3 +45,12 @@ def test_an_error_of_the_request_is_that_of_each_partition(memory: MemoryCluster
 
     memory.handlers["ElectLeadersRequest"] = refuse
     assert all(isinstance(each, KafkaError) for each in admin.elect_preferred_leaders([T0, T1]).values())
+
+
+def test_an_unclean_election_says_so(memory: MemoryCluster, admin: Admin) -> None:
+    respond(memory, ErrorCode.NONE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    found = admin.elect_unclean_leaders([T0, T1])
+    assert found[T0] is None
+    assert error_code(found[T1]) is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    ((_, request, _),) = [each for each in memory.requests if isinstance(each[1], messages.ElectLeadersRequest)]
+    assert request.election_type == 1

@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.words.leaderless import why_leaderless
 
-UNCLEAN = "set unclean.leader.election.enable=true on the topic, which may lose records"
+UNCLEAN = "`barnabas cluster accept-loss` elects another replica, which may lose records"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,13 @@ UNCLEAN = "set unclean.leader.election.enable=true on the topic, which may lose 
             f"no replica is known to have all its records, and replica 1 may lack records; {UNCLEAN}",
         ),
         ([1, 2], [1, 2], {"isr": []}, "no replica is known to have all its records; start brokers 1 and 2"),
+        (
+            [1, 2, 3],
+            [3],
+            {"isr": [], "last_known": [1]},
+            f"replica 3 is offline, and may have more records than the last known leader 1; start broker 3, or wait; {UNCLEAN}",
+        ),
+        ([1, 2], [], {"isr": [], "last_known": [2]}, "its election is not over; ask again in a few seconds"),
         ([1, 2], [2], {"isr": [1, 2]}, "its election is not over; ask again in a few seconds"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget, info."""
+"""`barnabas cluster`: status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget, accept-loss, info."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from copy import copy
 
 import click
 
+from barnabas.cli.cluster_accept_loss import accept_loss
 from barnabas.cli.cluster_forget import forget
 from barnabas.cli.cluster_move import cancel, move
 from barnabas.cli.cluster_moves import drain, rebalance
@@ -59,7 +60,7 @@ def info_of(admin: Admin) -> Found:
     return Found(table.objects()[0], [table])
 
 
-for command in (status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget):
+for command in (status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget, accept_loss):
     cluster.add_command(command)
 
 # The name that `status` had before it counted as much.

@@ -37,6 +37,7 @@ from barnabas.client import (
     quotas,
     reassignments,
     record_times,
+    replica_ends,
     replication_throttle,
     scram_users,
     share_states,
@@ -183,6 +184,8 @@ class Admin(Closeable):
     set_throttle = _method(replication_throttle.set_throttle)
     remove_throttle = _method(replication_throttle.remove_throttle)
     elect_preferred_leaders = _method(elections.elect_preferred_leaders)
+    elect_unclean_leaders = _method(elections.elect_unclean_leaders)
+    replica_ends = _method(replica_ends.replica_ends)
 
     list_quotas = _method(quotas.list_quotas)
     alter_quotas = _method(quotas.alter_quotas)

@@ -14,7 +14,7 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
-_PREFERRED = 0
+_PREFERRED, _UNCLEAN = 0, 1
 
 
 def elect_preferred_leaders(
@@ -24,6 +24,22 @@ def elect_preferred_leaders(
 
     It is PREFERRED_LEADER_NOT_AVAILABLE if that replica is not in sync.
     """
+    return _elect(cluster, partitions, _PREFERRED)
+
+
+def elect_unclean_leaders(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, KafkaError | None]:
+    """Give each partition without a leader any replica that can lead, which may lack records; None for each that has a leader now.
+
+    It is ELIGIBLE_LEADERS_NOT_AVAILABLE if no replica is in service.
+    """
+    return _elect(cluster, partitions, _UNCLEAN)
+
+
+def _elect(
+    cluster: Cluster, partitions: Iterable[TopicPartition], election_type: int
+) -> dict[TopicPartition, KafkaError | None]:
     request_class = messages.ElectLeadersRequest
 
     def ask(connection: BlockingConnection, batch: list[TopicPartition]) -> dict[TopicPartition, KafkaError | None]:
@@ -31,7 +47,7 @@ def elect_preferred_leaders(
             request_class.TopicPartitions(topic=name, partitions=indexes) for name, indexes in by_topic(batch).items()
         ]
         response = connection.request(
-            request_class(election_type=_PREFERRED, topic_partitions=topics, timeout_ms=cluster.broker_timeout_ms)
+            request_class(election_type=election_type, topic_partitions=topics, timeout_ms=cluster.broker_timeout_ms)
         )
         if response.error_code:
             raise error_for(response.error_code)

@@ -1,14 +1,17 @@
 """Why a partition has no leader, and what helps: for the controller's log and for people who ask a cluster.
 
 The controller elects one of the in-sync replicas. A partition without in-sync replicas gets one of its eligible leader replicas, and a
-partition without those gets its last known leader (KIP-966). A partition therefore waits for the brokers of its first list that is not
-empty.
+partition without those gets its last known leader, or another one with a longer log (KIP-966). A partition therefore waits for the
+brokers of its first list that is not empty, and one whose last known leader is in service waits for its other replicas, for a while. A
+last known leader that has come back with an empty disk is in no list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
+
+ACCEPT_LOSS = "`barnabas cluster accept-loss` elects another replica, which may lose records"
 
 
 class Leaderless(NamedTuple):
@@ -49,12 +52,18 @@ def why_leaderless(
     else:
         reason = "no replica is known to have all its records"
     if any(replica not in offline for replica in waited_for):
-        return Leaderless("its election is not over", "ask again in a few seconds")
+        away = [replica for replica in replicas if replica in offline]
+        if isr or elr or not away:
+            return Leaderless("its election is not over", "ask again in a few seconds")
+        return Leaderless(
+            f"{_counted('replica', away)} {_be(away)} offline, and may have more records than the last known leader {waited_for[0]}",
+            f"start {_counted('broker', away)}, or wait; {ACCEPT_LOSS}",
+        )
     others = [replica for replica in replicas if replica not in offline]
     remedies = [f"start {_counted('broker', waited_for)}"] if waited_for else []
     if others:
         reason += f", and {_counted('replica', others)} may lack records"
-        remedies.append("set unclean.leader.election.enable=true on the topic, which may lose records")
+        remedies.append(ACCEPT_LOSS)
     elif not waited_for:
         remedies.append(f"start {_counted('broker', replicas)}")
     return Leaderless(reason, ", or ".join(remedies))
