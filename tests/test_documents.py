@@ -37,6 +37,7 @@ NOT_RUN = {
     "docs/adopt.md: barnabas adopt check -b kafka-1:9092 --command-config admin.properties --config server.properties",
     "docs/cli.md: barnabas acl create --allow-principal User:alice --operation read --topic orders",
     "docs/cli.md: barnabas lake compact --delta /srv/lake/orders",
+    "docs/clusters.md: barnabas cluster accept-loss",
     "docs/clusters.md: barnabas cluster voter add 4 --at four.example:9093 -b one.example:9092",
     "docs/cli.md: barnabas profile add local -b localhost:9092 --use",
     "docs/cli.md: barnabas config alter group workers --set share.auto.offset.reset=earliest",
