@@ -317,7 +317,15 @@ class SimulatedCluster:
             for n in range(plan.committers)
         ]
         self.transactors = [
-            Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
+            Transactor(
+                f"x{n}",
+                n % 2 + 1,
+                self.transacted,
+                history,
+                rng(f"x{n}"),
+                plan.pause_seconds,
+                do_clocks_jump="clock_jump" in plan.fault_kinds,
+            )
             for n in range(plan.transactors)
         ]
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)

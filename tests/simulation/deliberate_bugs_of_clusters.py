@@ -28,6 +28,8 @@ from barnabas.replication.followers import Followers
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_state import CommittedPartitionState
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
+from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
+from barnabas.transaction.transaction_state import TransactionState
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 
@@ -185,6 +187,37 @@ def commit_metadata_alone() -> Switch:
     return replaced(quorum, "commit_index", lambda end_offsets: max(end_offsets))
 
 
+def show_what_is_not_committed() -> Switch:
+    """A consumer may read all that the leader has. Caught by the reader, when one leads that does not have it."""
+    original = Reading._read
+
+    def read(self: Any, wanted: Any, partition: Partition) -> Any:
+        if self._replica_id >= 0 or self._committed_only:
+            return original(self, wanted, partition)
+        log = partition.log
+        known, log.high_watermark = log.high_watermark, log.log_end_offset
+        try:
+            return original(self, wanted, partition)
+        finally:
+            log.high_watermark = known
+
+    return replaced(Reading, "_read", read)
+
+
+def fence_after_a_move() -> Switch:
+    """A new coordinator counts every producer as initialised once more. Caught by permitted_refusals, when a coordinator moves."""
+    original = TransactionCoordinatorShard.on_loaded
+
+    def on_loaded(self: TransactionCoordinatorShard) -> None:
+        original(self)
+        for found in list(self.transactions.values()):
+            if found.state is TransactionState.ONGOING:
+                later = dataclasses.replace(found, producer_epoch=found.producer_epoch + 1)
+                self.transactions[found.transactional_id] = later
+
+    return replaced(TransactionCoordinatorShard, "on_loaded", on_loaded)
+
+
 class Bug(NamedTuple):
     """One deliberate bug.
 
@@ -220,5 +253,7 @@ BUGS: dict[str, Bug] = {
     "count_every_kill_as_a_power_cut": Bug(count_every_kill_as_a_power_cut, 30, "kill_the_others"),
     "elect_the_last_known_leader": Bug(elect_the_last_known_leader, 12, "spare_one_disk"),
     "acknowledge_before_the_sync": Bug(acknowledge_before_the_sync, 6, "cut_all_power"),
+    "show_what_is_not_committed": Bug(show_what_is_not_committed, 12, "kill_leader_with_a_new_end"),
+    "fence_after_a_move": Bug(fence_after_a_move, 24, "move_coordinator_back"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from barnabas.protocol.errors import ErrorCode
+
 
 class Partition(NamedTuple):
     topic: str
@@ -59,6 +61,19 @@ class Transaction:
         return f"{self.producer}:{self.number}".encode()
 
 
+class Refusal(NamedTuple):
+    """An error that ended a transactional producer, so that it began anew.
+
+    Attributes:
+        may_be_fenced: whether another producer of its id may have begun since, or the coordinator have ended its transaction: an
+            InitProducerId of its own had no answer, or the transaction was open for longer than its timeout.
+    """
+
+    producer: str
+    code: ErrorCode
+    may_be_fenced: bool = False
+
+
 @dataclass
 class History:
     batches: list[Batch] = field(default_factory=list)
@@ -76,6 +91,10 @@ class History:
     """What a read_committed reader sees at the end."""
     seen_committed: dict[Partition, set[bytes]] = field(default_factory=dict)
     """What read_committed readers saw at any time."""
+    refusals: list[Refusal] = field(default_factory=list)
+    """Every error that ended a transactional producer."""
+    seen: dict[Partition, dict[int, bytes]] = field(default_factory=dict)
+    """What readers saw at any time, by offset, and no power cut may have taken."""
     final_transactional_offsets: dict[str, int] = field(default_factory=dict)
     """Of the group of each transactional producer."""
     held_back: list[str] = field(default_factory=list)
@@ -120,6 +139,7 @@ class History:
         self.crashes.append("power cut")
         if not flushed:
             self.lost_unflushed_writes = True
+            self.seen.clear()
             for batch in self.batches:
                 batch.survives = False
             for commit in self.commits:

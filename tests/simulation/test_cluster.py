@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.protocol.errors import ErrorCode
 from tests.simulation import checkers
 from tests.simulation.cluster import ClusterPlan, run
-from tests.simulation.history import Commit, History, Partition
+from tests.simulation.history import Commit, History, Partition, Refusal
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -79,6 +80,31 @@ def test_a_committed_offset_that_goes_back_is_found() -> None:
     assert read(1, 2, 3, 2) == {"steady_commits"}, "2 came already"
     assert read(1, 3, 1) == {"steady_commits"}
     assert read(1, -1) == {"steady_commits"}
+
+
+def test_what_a_reader_saw_and_is_not_there_is_found() -> None:
+    log = History(final_bounds={P: (1, 3)}, final_logs={P: [(1, b"b"), (2, b"c")]})
+    log.seen = {P: {0: b"a", 1: b"b", 2: b"c"}}
+    assert names(log) == {"exactly_once_in_order"}, "nobody sent these; what stands before the start of the log is gone"
+    log.seen[P][3] = b"d"
+    assert "steady_reading" in names(log)
+    log.power_cut(flushed=False)
+    assert "steady_reading" not in names(log)
+
+
+@pytest.mark.parametrize(
+    ("code", "may_be_fenced", "clean"),
+    [
+        (ErrorCode.NOT_COORDINATOR, False, True),
+        (ErrorCode.PRODUCER_FENCED, True, True),
+        (ErrorCode.PRODUCER_FENCED, False, False),
+        (ErrorCode.INVALID_TXN_STATE, True, False),
+        (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, True, False),
+    ],
+)
+def test_a_refusal_without_a_cause_is_found(code: ErrorCode, may_be_fenced: bool, clean: bool) -> None:
+    found = History(refusals=[Refusal("x0", code, may_be_fenced)])
+    assert names(found) == (set() if clean else {"permitted_refusals"})
 
 
 def test_what_does_not_go_on_is_found() -> None:

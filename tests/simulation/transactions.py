@@ -41,12 +41,14 @@ from barnabas.records.record_batch import iter_batches
 from tests.simulation.client import Asks, Connect
 from tests.simulation.cluster_client import GROUP, TRANSACTION
 from tests.simulation.end_watcher import CONSUMER, LATEST
-from tests.simulation.history import History, Partition, Transaction
+from tests.simulation.history import History, Partition, Refusal, Transaction
 from tests.simulation.workload import LOST, NOT_YET, fetch_batches
 
 READ_COMMITTED = 1
+TIMEOUT_MS = 60_000
+"""Of each transaction: its coordinator aborts it then."""
 EARLIEST = -2
-_AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
+AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
 _PATIENCE = 500
 
 
@@ -69,7 +71,7 @@ async def until_accepted(ask: Any, error_of: Any) -> Any:
         code = error_of(answer)
         if not code:
             return answer
-        if code not in _AGAIN:
+        if code not in AGAIN:
             break
         await asyncio.sleep(0.02)
     raise Refused(code)
@@ -100,7 +102,7 @@ class TransactionalProducer:
         self._sequences: dict[tuple[str, int], int] = {}
 
     async def init(self) -> None:
-        request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=60_000)
+        request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=TIMEOUT_MS)
         answer = await until_accepted(
             lambda: self._client.request(ApiKey.INIT_PRODUCER_ID, 4, request, InitProducerIdResponse),
             lambda answer: answer.error_code,
@@ -193,7 +195,11 @@ class TransactionalProducer:
 
 
 class Transactor:
-    """Writes transactions to random partitions until stopped, in version 1 or 2; some with an offset, some aborted."""
+    """Writes transactions to random partitions until stopped, in version 1 or 2; some with an offset, some aborted.
+
+    Args:
+        do_clocks_jump: whether a coordinator's wall clock may, so that it aborts a transaction too early.
+    """
 
     def __init__(
         self,
@@ -203,11 +209,16 @@ class Transactor:
         history: History,
         rng: random.Random,
         pause_seconds: float = 0.0,
+        *,
+        do_clocks_jump: bool = False,
     ) -> None:
+        self._do_clocks_jump = do_clocks_jump
         self.name, self._version, self._partitions, self._history, self._rng = name, version, partitions, history, rng
         self._pause_seconds = pause_seconds
         self._producer: TransactionalProducer | None = None
         self._number = 0
+        self._may_be_fenced = False
+        self._began = 0.0
 
     async def run(self, connect: Connect, loop: Any) -> None:
         client = connect(self.name)
@@ -215,8 +226,10 @@ class Transactor:
         while True:
             try:
                 await self._step(client)
-            except (*LOST, Refused):
+            except (*LOST, Refused) as error:
                 # Whatever became of the transaction, the next InitProducerId ends it.
+                if isinstance(error, Refused):
+                    self._note_refusal(error, loop)
                 self._producer = None
                 await asyncio.sleep(self._rng.random() * 0.2)
             if self._rng.random() < 0.3:
@@ -224,12 +237,26 @@ class Transactor:
             if self._pause_seconds:
                 await asyncio.sleep(self._rng.random() * self._pause_seconds)
 
+    def _note_refusal(self, error: Refused, loop: Any) -> None:
+        # A coordinator measures the timeout with the wall clock.
+        is_overdue = self._do_clocks_jump or loop.time() - self._began > TIMEOUT_MS / 1000
+        refusal = Refusal(self.name, error.code, self._may_be_fenced or is_overdue)
+        self._history.refusals.append(refusal)
+        self._may_be_fenced = False
+        loop.note(f"{self.name} was answered {error.code.name}", is_detail=True)
+
     async def _step(self, client: Asks) -> None:
         if self._producer is None:
             await self._find(client)
             producer = TransactionalProducer(client, self.name, self._version)
-            await producer.init()
+            try:
+                await producer.init()
+            except LOST:
+                # The broker may take it up yet, even after the next one.
+                self._may_be_fenced = True
+                raise
             self._producer = producer
+        self._began = asyncio.get_running_loop().time()
         self._number += 1
         transaction = Transaction(self.name, self._number)
         self._history.transactions.append(transaction)
@@ -270,7 +297,11 @@ class CommittedReader:
             for partition in self._partitions:
                 try:
                     values = await read_committed(client, *partition)
-                except (*LOST, Refused):
+                except LOST:
+                    await asyncio.sleep(0.1)
+                except Refused as error:
+                    if error.code not in AGAIN:
+                        self._history.errors.append(f"a read_committed reader of {partition} was answered {error}")
                     await asyncio.sleep(0.1)
                 else:
                     self._history.seen_committed.setdefault(partition, set()).update(values)

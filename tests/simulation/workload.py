@@ -3,7 +3,8 @@
 - `Producer`: idempotent, one partition each. It sends a batch whose answer does not come again with the same sequence, as every client
   does. If the broker has lost earlier unflushed records, and so no longer knows the producer, the producer asks for a new id.
 - `Committer`: one member that commits a rising offset for a group, each commit after the answer to the last one.
-- `Reader`: reads from the log start with long polls, over and over, and checks that nothing it saw changes while the power is on.
+- `Reader`: reads from the log start with long polls, over and over, and checks that nothing it saw changes or goes while the power is
+  on. What it saw is compared with the end of the run too (`checkers.steady_reading`).
 """
 
 from __future__ import annotations
@@ -209,9 +210,16 @@ class Reader:
             except LOST:
                 await asyncio.sleep(0.1)
                 continue
+            if error == ErrorCode.OFFSET_OUT_OF_RANGE:
+                # Nothing is deleted here: the records before this offset, which it has read, are lost.
+                self.history.errors.append(f"{self.partition} offset {offset} went out of range under a reader")
+                offset = 0
             if error == ErrorCode.OFFSET_OUT_OF_RANGE or error in NOT_YET:
                 await asyncio.sleep(0.1)
                 continue
+            if error:
+                raise AssertionError(f"a reader was answered {ErrorCode(error).name}")
+            self.history.seen.setdefault(self.partition, {}).update(records)
             for at, value in records:
                 if seen.setdefault(at, value) != value:
                     self.history.errors.append(f"{self.partition} offset {at} changed under a reader")

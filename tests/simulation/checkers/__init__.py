@@ -13,11 +13,13 @@ from tests.simulation.checkers import (
     exactly_once_in_order,
     identical_replicas,
     monotonic_ends,
+    permitted_refusals,
     progress,
     recovery,
     recreated_topic,
     single_leader,
     steady_commits,
+    steady_reading,
     whole_transactions,
 )
 from tests.simulation.history import History
@@ -37,4 +39,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "progress": progress.check,
     "recreated_topic": recreated_topic.check,
     "recovery": recovery.check,
+    "permitted_refusals": permitted_refusals.check,
+    "steady_reading": steady_reading.check,
 }

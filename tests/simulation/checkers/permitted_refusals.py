@@ -1,0 +1,30 @@
+"""A transactional producer, the only one of its id, is refused only what the faults explain.
+
+Permitted are:
+
+- "Not yet" for longer than the producer is patient: the coordinator or the leader may be gone for so long.
+- `FENCED`, if another InitProducerId of the same id may have come between: one whose answer was lost may be carried out late. The
+  coordinator fences too when a transaction is open for longer than its timeout.
+
+Everything else is a violation. INVALID_TXN_STATE says that the coordinator has forgotten what it acknowledged, or remembers what never was;
+OUT_OF_ORDER_SEQUENCE_NUMBER that a leader has lost records of the producer, or the aborted rest of a transaction that it took for ended.
+Nothing is judged after a power cut that took unflushed writes: a coordinator may then know less than its producers.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode
+from tests.simulation.history import History
+from tests.simulation.transactions import AGAIN
+
+FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+
+
+def check(history: History) -> list[str]:
+    if history.lost_unflushed_writes:
+        return []
+    return [
+        f"{producer} was refused without a cause: {code.name}"
+        for producer, code, may_be_fenced in history.refusals
+        if code not in AGAIN and not (may_be_fenced and code in FENCED)
+    ]
