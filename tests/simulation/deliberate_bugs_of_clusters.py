@@ -32,6 +32,8 @@ from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 from barnabas.transaction.transaction_state import TransactionState
 from tests.simulation.deliberate_bugs import Switch, replaced
 
+_READ = Reading._read
+
 
 def commit_alone() -> Switch:
     """The high watermark is the leader's own end. Caught by durability, when the leader dies."""
@@ -58,12 +60,11 @@ def never_truncate() -> Switch:
 
 def count_before_the_check() -> Switch:
     """A follower that diverges counts as one that has the records. Caught by durability, or by identical_replicas."""
-    original = Reading._read
 
     def read(self: Any, wanted: Any, partition: Partition) -> Any:
         if self._replica_id >= 0 and partition.followers is not None and self._replica_id in partition.followers:
             partition.update_follower(self._replica_id, wanted.fetch_offset, wanted.log_start_offset, -1)
-        return original(self, wanted, partition)
+        return _READ(self, wanted, partition)
 
     return replaced(Reading, "_read", read)
 
@@ -189,15 +190,14 @@ def commit_metadata_alone() -> Switch:
 
 def show_what_is_not_committed() -> Switch:
     """A consumer may read all that the leader has. Caught by the reader, when one leads that does not have it."""
-    original = Reading._read
 
     def read(self: Any, wanted: Any, partition: Partition) -> Any:
         if self._replica_id >= 0 or self._committed_only:
-            return original(self, wanted, partition)
+            return _READ(self, wanted, partition)
         log = partition.log
         known, log.high_watermark = log.high_watermark, log.log_end_offset
         try:
-            return original(self, wanted, partition)
+            return _READ(self, wanted, partition)
         finally:
             log.high_watermark = known
 
