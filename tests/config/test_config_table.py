@@ -15,7 +15,7 @@ SCHEMA = config_schema()
 
 def test_all_of_kafkas_settings_are_there() -> None:
     counts = {kind.name: len(SCHEMA.of(kind)) for kind in SCHEMA.keys}
-    assert counts["TOPIC"] == 38 + 1  # barnabas.ordered.growth
+    assert counts["TOPIC"] == 38 + 2  # barnabas.ordered.growth, barnabas.flush.before.ack
     assert counts["GROUP"] == 27
     assert counts["CLIENT_METRICS"] == 3
     assert counts["BROKER"] >= 384

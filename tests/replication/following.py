@@ -32,12 +32,13 @@ class Node:
 
     lag_time_max_ms = 10_000
 
-    def __init__(self, node_id: int, partitions: int = 1, config: LogConfig | None = None) -> None:
+    def __init__(self, node_id: int, partitions: int = 1, config: Callable[[], LogConfig] = LogConfig) -> None:
         self.node_id = node_id
         self.now_ms = 0
         self.disk_failures: list[Partition] = []
+        self.syncs: list[Partition] = []
         self.disk = SimDisk()
-        self.topic = HostedTopic("orders", topic_id(1), lambda _: config or LogConfig())
+        self.topic = HostedTopic("orders", topic_id(1), lambda _: config())
         self.sessions = FetchSessionCache(10, random.Random(node_id))
         for index in range(partitions):
             self.topic.partitions[index] = Partition(self.topic, index, node_id, self)
@@ -59,6 +60,9 @@ class Node:
 
     def high_watermark_moved(self, partition: Partition) -> None:
         self._wake(partition)
+
+    def log_synced(self, partition: Partition) -> None:
+        self.syncs.append(partition)
 
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
         self.disk_failures.append(partition)

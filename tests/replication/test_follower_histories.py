@@ -59,7 +59,7 @@ class World:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.now_ms = 0
-        self.nodes = {broker: Node(broker, PARTITIONS, CONFIG) for broker in BROKERS}
+        self.nodes = {broker: Node(broker, PARTITIONS, lambda: CONFIG) for broker in BROKERS}
         self.controllers = [Controller() for _ in range(PARTITIONS)]
         self.seen = {(broker, index): 0 for broker in BROKERS for index in range(PARTITIONS)}
         self.fetchers = {

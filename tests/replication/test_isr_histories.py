@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import ErrorCode
@@ -39,6 +40,7 @@ class Log:
 
     high_watermark = 0
     log_end_offset = 0
+    config = LogConfig()
 
     def begin_epoch(self, leader_epoch: int) -> None: ...
 
@@ -117,6 +119,8 @@ class World:
         return broker_id not in self.known_fenced
 
     def high_watermark_moved(self, partition: Partition) -> None: ...
+
+    def log_synced(self, partition: Partition) -> None: ...
 
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None: ...
 

@@ -10,6 +10,7 @@ import pytest
 
 from barnabas.api import fetch
 from barnabas.client.errors import ConnectionLost
+from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication import replica_fetcher
@@ -20,6 +21,7 @@ from barnabas.steps import sleep, step
 from barnabas.turns import WRITE
 from tests.replication.following import Node, over_the_wire, registration
 from tests.replication.hosting import Hosting
+from tests.replication.syncing import SyncedNode
 from tests.short_turns import set_turn
 
 WAIT_MS = 70
@@ -260,3 +262,87 @@ def test_after_close_nothing_is_fetched(world: World) -> None:
     world.fetching.close()
     world.advance(500)
     assert world.end_point.asked_ms == [0]
+
+
+class SyncedWorld(World):
+    """The follower's topic has `barnabas.flush.before.ack`, and its syncs end when the test says so."""
+
+    def __init__(self, partitions: int = 1) -> None:
+        super().__init__(partitions)
+        self.follower = self.synced = SyncedNode(2, partitions)
+
+    def known_end(self, index: int = 0) -> int:
+        """Return the follower's end as the leader knows it."""
+        followers = self.leader.replica(index).followers
+        assert followers is not None
+        return next(each.log_end_offset for each in followers.states() if each.broker_id == 2)
+
+
+@pytest.fixture
+def synced() -> Iterator[SyncedWorld]:
+    made = SyncedWorld()
+    yield made
+    made.close()
+
+
+def test_a_follower_reports_what_it_has_synced(synced: SyncedWorld) -> None:
+    for value in (b"a", b"b"):
+        synced.leader.append(value)
+    synced.follow()
+    synced.fetching.start()
+    synced.advance(1000)
+    assert synced.follower.log().log_end_offset == 2
+    assert synced.known_end() == 0
+    assert len(synced.synced.thread.waiting) == 1, "one sync for both"
+    synced.synced.thread.next()
+    synced.advance(10)
+    assert synced.known_end() == 2
+
+
+def test_a_follower_syncs_several_logs_at_the_same_time() -> None:
+    world = SyncedWorld(partitions=3)
+    for index in range(3):
+        world.leader.append(b"a", index=index)
+        world.follow(index)
+    world.fetching.start()
+    world.advance(10)
+    assert len(world.synced.thread.waiting) == 3
+    for _ in range(3):
+        world.synced.thread.next()
+    world.advance(10)
+    assert [world.known_end(index) for index in range(3)] == [1, 1, 1]
+    world.close()
+
+
+def test_a_follower_reports_nothing_of_a_sync_that_failed(synced: SyncedWorld) -> None:
+    synced.leader.append(b"a")
+    synced.follow()
+    synced.fetching.start()
+    synced.advance(10)
+    synced.synced.thread.next(OSError(5, "Input/output error"))
+    synced.advance(10)
+    assert synced.follower.disk_failures == [synced.follower.replica()]
+    assert synced.known_end() == 0
+
+
+def test_a_follower_that_leads_meanwhile_no_longer_waits(synced: SyncedWorld) -> None:
+    synced.leader.append(b"a")
+    synced.follow()
+    synced.fetching.start()
+    synced.advance(10)
+    synced.fetcher.remove((synced.follower.topic.topic_id, 0))
+    synced.follower.lead(registration(2, 1))
+    synced.synced.thread.next()
+    synced.advance(10)
+    assert synced.known_end() == 0
+    assert not synced.follower.disk_failures
+
+
+def test_a_follower_without_the_setting_syncs_nothing(synced: SyncedWorld) -> None:
+    synced.synced.reconfigure(LogConfig())
+    synced.leader.append(b"a")
+    synced.follow()
+    synced.fetching.start()
+    synced.advance(10)
+    assert not synced.synced.thread.waiting
+    assert synced.known_end() == 1

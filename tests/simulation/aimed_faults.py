@@ -2,7 +2,8 @@
 
 Chance alone seldom meets these moments, which last a few milliseconds, or need two or three faults in the right order. Each fault here
 takes some seconds, begins when every replica is in sync, and stays within the promise of `cluster_faults`: no two nodes forget. Only
-where `flush.messages` is 1, so that an acknowledged record is on a disk, all of them may; and all but one, where all of them return.
+where `flush.messages` is 1 or `barnabas.flush.before.ack` is on, so that an acknowledged record is on a disk, all of them may; and all
+but one, where all of them return.
 
 | fault | the moment |
 |---|---|
@@ -16,7 +17,7 @@ where `flush.messages` is 1, so that an acknowledged record is on a disk, all of
 | `kill_leader_with_a_new_end` | clients know an end that no follower knows to be committed, and the leader dies |
 | `leave_controller_alone` | what the controller writes reaches no other voter, and these elect another one |
 | `kill_the_others` | one replica loses its power, and the others are killed before their session ends |
-| `cut_all_power` | all machines lose their power at once; `flush.messages` is 1 |
+| `cut_all_power` | all machines lose their power at once; `flush.messages` is 1, or with an odd seed `barnabas.flush.before.ack` is on |
 | `spare_one_disk` | all machines lose their power together, and only one disk has all that was written to it |
 
 They see all nodes at once, as no real observer can, but only to choose the moment.

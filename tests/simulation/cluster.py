@@ -224,6 +224,16 @@ class ClusterPlan:
         )
 
     @property
+    def flushes(self) -> bool:
+        """Whether what is acknowledged is on a disk."""
+        return self.aimed == "cut_all_power"
+
+    @property
+    def flushes_before_ack(self) -> bool:
+        """Whether `barnabas.flush.before.ack` sees to that, in place of `flush.messages`."""
+        return self.seed % 2 == 1
+
+    @property
     def replicas(self) -> int:
         return min(3, self.nodes)
 
@@ -251,7 +261,9 @@ class ClusterPlan:
             # Larger than any batch of the controller's, as Kafka's lower bound of 8 MB is.
             "internal.metadata.log.segment.bytes": str(max(self.snapshot_bytes, 8_192)),
             "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
-            "log.flush.interval.messages": "1" if self.aimed == "cut_all_power" else str(INT64_MAX),
+            # Both ways in which nothing acknowledged may be lost when all machines lose their power.
+            "log.flush.interval.messages": "1" if self.flushes and not self.flushes_before_ack else str(INT64_MAX),
+            "barnabas.flush.before.ack": str(self.flushes and self.flushes_before_ack).lower(),
         }
 
 

@@ -14,6 +14,7 @@ from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.log import running_file
 from barnabas.log.log_appender import LogAppender
+from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata import cluster_control, partition_leaders
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
@@ -174,6 +175,11 @@ def acknowledge_before_the_sync() -> Switch:
     return replaced(LogAppender, "_flush_if_due", lambda self: None)
 
 
+def count_before_the_sync() -> Switch:
+    """barnabas.flush.before.ack has no effect. Caught by durability, when all machines lose their power."""
+    return replaced(LogConfig, "barnabas_flush_before_ack", property(lambda self: False, lambda self, value: None))
+
+
 def vote_without_sync() -> Switch:
     """A vote may be lost with the power. Caught by single_leader, or by recovery, when the file is torn."""
 
@@ -252,8 +258,9 @@ BUGS: dict[str, Bug] = {
     "claim_after_a_power_cut": Bug(claim_after_a_power_cut, 30, "forget_in_short_isr"),
     "count_every_kill_as_a_power_cut": Bug(count_every_kill_as_a_power_cut, 30, "kill_the_others"),
     "elect_the_last_known_leader": Bug(elect_the_last_known_leader, 12, "spare_one_disk"),
-    "acknowledge_before_the_sync": Bug(acknowledge_before_the_sync, 6, "cut_all_power"),
+    "acknowledge_before_the_sync": Bug(acknowledge_before_the_sync, 12, "cut_all_power"),
     "show_what_is_not_committed": Bug(show_what_is_not_committed, 12, "kill_leader_with_a_new_end"),
     "fence_after_a_move": Bug(fence_after_a_move, 24, "move_coordinator_back"),
+    "count_before_the_sync": Bug(count_before_the_sync, 12, "cut_all_power"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

@@ -3,6 +3,7 @@
 - Advertised from version 0, see `barnabas.api`.
 - Each partition succeeds or fails alone. A partition has exactly one batch of format v2; none or several are INVALID_RECORD.
 - acks is 0, 1 or -1, else INVALID_REQUIRED_ACKS. acks=-1 waits at most timeout_ms until the in-sync replicas have the records.
+  With `barnabas.flush.before.ack` they must have synced them, and acks=1 waits in the same way for the leader's sync.
 - acks=0 has no response; if any partition fails the broker closes the connection, since the client notices nothing else.
 - Internal topics belong to the coordinators: INVALID_TOPIC_EXCEPTION, except for Kafka's own admin client.
 - An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION, an unknown topic id UNKNOWN_TOPIC_ID.
@@ -42,7 +43,8 @@ from barnabas.records.record_batch import (
     batch_prefix,
     length_and_magic,
 )
-from barnabas.replication.awaited_commit import AwaitedCommit
+from barnabas.replication.awaited_commit import AwaitedCommit, AwaitedSync
+from barnabas.replication.awaited_offset import AwaitedOffset
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS, ReplicaManager
@@ -74,7 +76,7 @@ _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
 
 
 async def handle(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
-    """Append everything, and with acks=-1 wait for the commits; None (no response) with acks=0."""
+    """Append everything, and wait for the commits or syncs that acks asks for; None (no response) with acks=0."""
     if not -1 <= request.acks <= 1:
         return await _wrong_acks(context, request)
     verified = None
@@ -102,7 +104,7 @@ async def handle(context: RequestContext, request: ProduceRequest) -> ProduceRes
 
 async def _append(
     context: RequestContext, request: ProduceRequest, prefixes: Iterator[Prefix | None], verified: Verified | None
-) -> tuple[ProduceResponse, bool, list[tuple[AwaitedCommit, _PartitionProduceResponse]]]:
+) -> tuple[ProduceResponse, bool, list[tuple[AwaitedOffset, _PartitionProduceResponse]]]:
     """Append the batches that pass the checks.
 
     Args:
@@ -116,7 +118,7 @@ async def _append(
     version = context.version
     replicas = context.services.replica_manager
     failed = is_turn_over = False
-    commits: list[tuple[AwaitedCommit, _PartitionProduceResponse]] = []
+    commits: list[tuple[AwaitedOffset, _PartitionProduceResponse]] = []
     answered = []
     for data in request.topic_data:
         if context.is_long:
@@ -160,6 +162,8 @@ async def _append(
                 )
                 if acks == ACKS_ALL and partition.log.high_watermark <= info.last_offset:
                     commits.append((AwaitedCommit(partition, info.last_offset + 1), answer))
+                elif acks == 1 and partition.awaits_sync and partition.log.recovery_point <= info.last_offset:
+                    commits.append((AwaitedSync(partition, info.last_offset + 1), answer))
             except KafkaError as error:
                 failed = True
                 answer = _refused(index, reached, error)
@@ -192,7 +196,7 @@ async def _append_large(
 async def _wait_for_commits(
     context: RequestContext,
     timeout_ms: int,
-    commits: list[tuple[AwaitedCommit, _PartitionProduceResponse]],
+    commits: list[tuple[AwaitedOffset, _PartitionProduceResponse]],
     response: ProduceResponse,
 ) -> None:
     """Wait until the records are committed, and put what went wrong into the response."""

@@ -49,6 +49,7 @@ class LogConfig:
     segment_ms: int = 604_800_000
     unclean_leader_election_enable: bool = False
     producer_id_expiration_ms: int = 86_400_000
+    barnabas_flush_before_ack: bool = False
     barnabas_max_decompressed_factor: int = 64
     # Off unless the broker sets it: a log alone has no coordinator to ask.
     transaction_partition_verification_enable: bool = False

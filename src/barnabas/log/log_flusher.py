@@ -34,6 +34,10 @@ Done = Callable[[BaseException | None], None]
 RunBlocking = Callable[[Work, Done], None]
 
 
+def ignored(error: BaseException | None) -> None:
+    """Take note of no end: for a flush without a waiter."""
+
+
 def run_inline(work: Work, done: Done) -> None:
     """Do blocking work in the call: for tests, tools, and a simulated disk."""
     try:
@@ -178,11 +182,12 @@ class LogFlusher:
             raise self.failed(error) from error
         self._flushed(log_end_offset, self._truncations, name_changes)
 
-    def flush_elsewhere(self, offset: int, more_paths: list[str]) -> None:
+    def flush_elsewhere(self, offset: int, more_paths: list[str], on_end: Done = ignored) -> None:
         """As `flush` up to an offset, but through `run_blocking`; the recovery point moves when that has ended.
 
         Args:
             more_paths: files to sync in addition to those of the segments.
+            on_end: called after that, with the error of the disk, or with FileNotFoundError if the log has been deleted.
         """
         truncations = self._truncations
         name_changes = self._name_changes
@@ -193,6 +198,7 @@ class LogFlusher:
             elif not isinstance(error, FileNotFoundError):
                 self.failed(error)
             # Otherwise the log has been deleted, and its directory renamed, during the sync.
+            on_end(error)
 
         self._run_blocking(self._work(offset, more_paths), done)
 

@@ -40,7 +40,7 @@ from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_appender import LogAppender
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_flusher import LogFlusher, RunBlocking, run_inline
+from barnabas.log.log_flusher import Done, LogFlusher, RunBlocking, ignored, run_inline
 from barnabas.log.log_segments import LogSegments
 from barnabas.log.log_slice import LogSlice
 from barnabas.log.open_files import OpenFiles
@@ -250,11 +250,11 @@ class PartitionLog:
         """
         self._flusher.flush(self.log_end_offset, self._now_ms())
 
-    def flush_elsewhere(self) -> None:
-        """As `flush`, but through `run_blocking`: return immediately; the recovery point moves later."""
+    def flush_elsewhere(self, on_end: Done = ignored) -> None:
+        """As `flush`, but through `run_blocking`: return immediately; the recovery point moves later, then `on_end` is called."""
         if self.recovery_point < self.log_end_offset:
             self._flusher.last_flush_ms = self._now_ms()
-            self._flusher.flush_elsewhere(self.log_end_offset, [])
+            self._flusher.flush_elsewhere(self.log_end_offset, [], on_end)
 
     # Reading
 

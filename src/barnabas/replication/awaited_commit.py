@@ -1,6 +1,7 @@
 """Appends that wait until their records are committed: a Produce with acks=all, and an append of the broker itself.
 
-Each partition of a Produce waits for its own offset (`awaited_offset`). A sole replica commits with the append and never waits.
+Each partition of a Produce waits for its own offset (`awaited_offset`). A sole replica commits with the append and does not wait, unless
+`barnabas.flush.before.ack` is on. With it acks=1 waits too, for the leader's sync (`AwaitedSync`).
 
 The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or this broker loses the leadership. A time limit would
 settle nothing: the state of its writer rests on the records, which stay in the log and may be committed later.
@@ -17,7 +18,7 @@ from barnabas.replication.awaited_offset import AwaitedOffset
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import DelayedOperation
 
-__all__ = ["AwaitedCommit", "DelayedCommit"]
+__all__ = ["AwaitedCommit", "AwaitedSync", "DelayedCommit"]
 
 
 class AwaitedCommit(AwaitedOffset):
@@ -28,9 +29,27 @@ class AwaitedCommit(AwaitedOffset):
     def _reached(self) -> ErrorCode | None:
         partition = self.partition
         if partition.log.high_watermark < self.required_offset:
-            return None
+            return _unless_failed(partition, self.required_offset)
         enough = len(partition.state.maximal_isr) >= partition.effective_min_isr
         return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+class AwaitedSync(AwaitedOffset):
+    """One partition's part of a Produce with acks=1: the leader must have synced the records below `required_offset`."""
+
+    __slots__ = ()
+
+    def _reached(self) -> ErrorCode | None:
+        partition = self.partition
+        if not partition.awaits_sync or partition.log.recovery_point >= self.required_offset:
+            return ErrorCode.NONE
+        return _unless_failed(partition, self.required_offset)
+
+
+def _unless_failed(partition: Partition, required_offset: int) -> ErrorCode | None:
+    """Return the outcome of records that will never be synced; None as long as they may be."""
+    has_failed = partition.sync_failure is not None and partition.awaits_sync
+    return ErrorCode.KAFKA_STORAGE_ERROR if has_failed and partition.log.recovery_point < required_offset else None
 
 
 class DelayedCommit(DelayedOperation):

@@ -11,6 +11,8 @@
   replica's records are committed when they are in its log.
 - While the committed ISR is smaller than min.insync.replicas the high watermark stands still, also for records with acks=1. acks=all
   then gets NOT_ENOUGH_REPLICAS. A partition never needs more in-sync replicas than it has replicas (KIP-966).
+- With `barnabas.flush.before.ack` this replica's own part of the high watermark is its recovery point, not its log end, also where
+  it is the sole replica (`leader_sync`). Followers report only what they have synced (`replica_fetcher`).
 - The answer of AlterPartition and the metadata log report the same changes. A registration changes neither the ISR nor a pending change
   unless its partition epoch is newer than the known one. (Kafka drops the pending change; the high watermark could then pass a replica
   that the controller is just adding.)
@@ -33,6 +35,7 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.replication.followers import BrokerStates, Followers
+from barnabas.replication.leader_sync import LeaderSync
 from barnabas.replication.partition_state import (
     CommittedPartitionState,
     PartitionState,
@@ -79,6 +82,10 @@ class PartitionHost(BrokerStates, Protocol):
         """Wake the requests that wait for the commit."""
         ...
 
+    def log_synced(self, partition: Partition) -> None:
+        """Wake the producers that wait until the leader alone has synced their records, or has failed to."""
+        ...
+
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
         """Give up this replica, so that the others continue without it: its disk rejects records."""
         ...
@@ -102,6 +109,7 @@ class Partition:
         "_log",
         "_min_isr",
         "_node_id",
+        "_sync",
         "epoch_start_offset",
         "index",
         "is_deleted",
@@ -132,6 +140,7 @@ class Partition:
         self._log: PartitionLog | None = None
         self._min_isr = -1
         self._followers: Followers | None = None
+        self._sync: LeaderSync | None = None
 
     def __repr__(self) -> str:
         name, epoch = f"{self.topic.name}-{self.index}", self.leader_epoch
@@ -162,6 +171,7 @@ class Partition:
         if self._log is not None:
             if is_new_epoch and self.is_leader:
                 self._begin_epoch(self._log)
+            self._begin_sync(self._log)
             self._advance_high_watermark(self._log)
 
     def _followers_now(self) -> Followers | None:
@@ -176,6 +186,9 @@ class Partition:
         self._min_isr = -1
         if self._log is not None:
             self._log.reconfigure(self.topic.config)
+            if self.awaits_sync and not self.is_leader:
+                self._log.flush_elsewhere()  # The leader may know this end already.
+            self._begin_sync(self._log)
             self._advance_high_watermark(self._log)
 
     @property
@@ -215,8 +228,10 @@ class Partition:
             self._make_way(error)
             raise
         self._log = log
+        self._sync = None
         if self.is_leader:
             self._begin_epoch(log)
+        self._begin_sync(log)
         self._advance_high_watermark(log)
         return log
 
@@ -313,12 +328,47 @@ class Partition:
         except KafkaStorageError as error:
             self._make_way(error)
             raise
-        if followers is None:
-            log.high_watermark = log.log_end_offset
-        else:
+        if followers is not None:
             followers.leader_appended(before)
-            self._advance_high_watermark(log)
+        elif not log.config.barnabas_flush_before_ack:
+            log.high_watermark = log.log_end_offset
+            return info
+        if log.config.barnabas_flush_before_ack:
+            self._begin_sync(log)
+        self._advance_high_watermark(log)
         return info
+
+    # Syncs before the acknowledgement
+
+    @property
+    def awaits_sync(self) -> bool:
+        """Whether the log has records that must be synced before they count, here or at the leader."""
+        log = self._log
+        return log is not None and log.config.barnabas_flush_before_ack and log.recovery_point < log.log_end_offset
+
+    @property
+    def sync_failure(self) -> KafkaStorageError | None:
+        """Why records of this leader's log will not be synced any more."""
+        return None if self._sync is None else self._sync.failure
+
+    def _begin_sync(self, log: PartitionLog) -> None:
+        if self.is_leader and self.awaits_sync:
+            if self._sync is None:
+                self._sync = LeaderSync(log, self._synced)
+            self._sync.begin()
+
+    def _synced(self, error: KafkaStorageError | None) -> None:
+        log = self._log
+        if log is None or self.is_deleted:
+            return
+        if error is None:
+            self._begin_sync(log)
+        elif self.is_leader:
+            self._make_way(error)
+        if self._advance_high_watermark(log):
+            self._host.high_watermark_moved(self)
+        else:
+            self._host.log_synced(self)
 
     def _make_way(self, error: KafkaStorageError) -> None:
         if len(self.isr) > 1:
@@ -384,6 +434,8 @@ class Partition:
             if self.is_under_min_isr:
                 return False
             end = self._followers.smallest_end(end, self.state.maximal_isr)
+        if log.config.barnabas_flush_before_ack:
+            end = min(end, log.recovery_point)
         if end <= log.high_watermark:
             return False
         log.high_watermark = end

@@ -77,6 +77,11 @@ class PartitionFetchState:
         return self.lag is not None and self.lag <= 0
 
     @property
+    def awaits_sync(self) -> bool:
+        """Whether the log must be synced before its end is reported."""
+        return self.partition.awaits_sync
+
+    @property
     def is_current(self) -> bool:
         """Whether this broker still follows in this leader epoch; metadata may be ahead of the fetcher."""
         partition = self.partition

@@ -9,6 +9,7 @@
   `fetch_session_handler`). At most 1,000 are named in one; the rest follow in the next ones, which then do not wait for records.
 - The fetch offset is the log's end and the last fetched epoch is the log's latest epoch. A leader whose log differs there answers with
   a diverging epoch, and the follower truncates (KIP-595). Such an answer moves neither the high watermark nor the log start.
+- With `barnabas.flush.before.ack` a log is synced before its end is reported: `states_to_sync`, once for all of an answer's batches.
 - Partitions may be added and removed at any time, also while a request is under way. An answer counts only for the state that the
   request named: in the same leader epoch, with the same log end. Any other is dropped, and the partition is fetched again.
 - FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_ID mean that one of the two brokers has old
@@ -243,6 +244,19 @@ class ReplicaFetcher:
         state.stage = stage
         self._enqueue(state)
 
+    # Syncs before the end is reported
+
+    def states_to_sync(self, now_ms: int) -> list[PartitionFetchState]:
+        """Return the partitions that no request names before their logs are synced; the caller syncs them and calls `synced`."""
+        self._end_delays(now_ms)
+        return [state for state in self._to_name.values() if state.awaits_sync and state.is_current]
+
+    def synced(self, states: Iterable[PartitionFetchState], now_ms: int) -> None:
+        """Note that these syncs have ended; a log that is not synced now has failed."""
+        for state in states:
+            if self._is_current(state) and state.awaits_sync:
+                self._failed(state, KafkaStorageError(f"{state.name} was not synced"), "syncing the log", now_ms)
+
     # Requests
 
     def request(self, now_ms: int) -> FetchRequest | None:
@@ -277,7 +291,7 @@ class ReplicaFetcher:
         """
         wanted: dict[PartitionKey, Requested] = {}
         for key in list(self._to_name)[:PARTITIONS_PER_REQUEST]:
-            if key in forgotten:
+            if key in forgotten or (self._to_name[key].awaits_sync and self._to_name[key].is_current):
                 continue
             state = self._to_name.pop(key)
             if not state.is_current:

@@ -1,10 +1,12 @@
 """Fetches from one leader, again and again: the loop around a `ReplicaFetcher`.
 
-    begin the new partitions ──► ListOffsets for those out of range ──► Fetch ──► process its answer ──► again
+    begin the new partitions ──► ListOffsets for those out of range ──► sync ──► Fetch ──► process its answer ──► again
 
 - One request is under way at a time, as in Kafka.
 - After a failed request the loop waits for replica.fetch.backoff.ms. A lost fetch session is no failure: a full request follows directly,
   unless that fails too.
+- Logs whose topics have `barnabas.flush.before.ack` are synced before the request that reports their ends. The syncs run at the same time
+  in other threads, and the request waits for all of them.
 - No turn of the event loop is long. The loop yields after opening a few logs, and after processing 1 MiB of records or some partitions.
 
 `wake` ends a wait for something to fetch, after `ReplicaFetcher.add`.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from barnabas.pause import Pause
 from barnabas.protocol.errors import KafkaError
@@ -72,6 +75,7 @@ class ReplicaFetcherLoop:
         while True:
             await self._begin()
             await self._ask_for_offsets()
+            await self._sync()
             request = self.fetcher.request(self._now_ms())
             if request is None:
                 await self._wait()
@@ -109,6 +113,20 @@ class ReplicaFetcherLoop:
             self.fetcher.process(answer, self._now_ms())
         return True
 
+    async def _sync(self) -> None:
+        states = self.fetcher.states_to_sync(self._now_ms())
+        if not states:
+            return
+        ends = []
+        for state in states:
+            await pace(WRITE)
+            if state.awaits_sync:
+                ends.append(end := self._loop.create_future())
+                state.partition.log.flush_elsewhere(partial(_end, end))
+        for end in ends:
+            await end
+        self.fetcher.synced(states, self._now_ms())
+
     async def _ask_for_offsets(self) -> None:
         states = self.fetcher.states_out_of_range(self._now_ms())
         if not states:
@@ -137,11 +155,16 @@ class ReplicaFetcherLoop:
 
     async def _wait(self) -> None:
         """Wait until a delay ends, or for `wake`."""
-        if self.fetcher.has_to_begin:
+        if self.fetcher.has_to_begin or self.fetcher.states_to_sync(self._now_ms()):
             return
         due_ms = self.fetcher.next_delay_end_ms()
         # One more, because the time in milliseconds is rounded down.
         await self._pause.or_woken(None if due_ms is None else max(0, due_ms - self._now_ms() + 1) / 1000)
+
+
+def _end(future: asyncio.Future[None], error: BaseException | None) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _cost(answer: PartitionAnswer) -> int:

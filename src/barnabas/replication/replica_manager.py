@@ -30,9 +30,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.record_batch import iter_batches
 from barnabas.repeated_lines import RepeatedLines
-from barnabas.replication.awaited_commit import AwaitedCommit, DelayedCommit
+from barnabas.replication.awaited_commit import DelayedCommit
 from barnabas.replication.awaited_deletion import AwaitedDeletion
-from barnabas.replication.awaited_offset import all_settled
+from barnabas.replication.awaited_offset import AwaitedOffset, all_settled
 from barnabas.replication.fetch_reader import FetchParams, Reading
 from barnabas.replication.fetch_session import FetchPartition
 from barnabas.replication.fetches import Fetches
@@ -304,6 +304,9 @@ class ReplicaManager:
         self.delayed_produces.notify(partition)
         self.fetches.wake(partition, -1, also_followers=False)
 
+    def log_synced(self, partition: Partition) -> None:
+        self.delayed_produces.notify(partition)
+
     def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
         """Wake the requests that wait for this follower, and propose that it joins the ISR if it may."""
         if has_moved:
@@ -390,7 +393,7 @@ class ReplicaManager:
             self.fetches.wake(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
         return info
 
-    async def await_commits(self, commits: Sequence[AwaitedCommit], timeout_ms: int) -> None:
+    async def await_commits(self, commits: Sequence[AwaitedOffset], timeout_ms: int) -> None:
         """Wait until the outcome of each append is known; after `timeout_ms` it is REQUEST_TIMED_OUT."""
         await all_settled(commits, self.delayed_produces, timeout_ms)
 
