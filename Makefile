@@ -16,7 +16,7 @@ BUILD_NATIVE = $(UV) pip install -q --python $(BIN)/python --reinstall-package b
 # The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults mutants coverage conform long card typed browser bench docs dist audit changelog serve clean
+.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults exchange mutants coverage conform long card typed browser bench docs dist audit changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -83,6 +83,9 @@ kills: install java  ## kill Spark's driver in every window of the sink's protoc
 
 faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1 --secure"
 	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.fault_run $(ARGS)
+
+exchange: install java  ## nodes of Apache Kafka become barnabas under load, and go back; ARGS="--versions 4.3.1 --quorum static --rounds 10 --kill --beside --seed 7"
+	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.exchange $(ARGS)
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))

@@ -30,7 +30,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-VERSION = "4.3.1"
+DEFAULT_VERSION = "4.3.1"
+VERSION = DEFAULT_VERSION
 GROUP = "org.apache.kafka"
 FETCHES = 3
 """A download that breaks off is begun again so often; what has come stays in Maven's repository."""
@@ -91,7 +92,14 @@ def home() -> Path:
     """Where the jars live, whether or not they are there."""
     given = os.environ.get("BARNABAS_KAFKA_HOME")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(given) if given else cache / "barnabas" / f"kafka-{VERSION}"
+    return Path(given) if given and VERSION == DEFAULT_VERSION else cache / "barnabas" / f"kafka-{VERSION}"
+
+
+def use(version: str) -> None:
+    """Take this version from now on in this process, fetching its jars at first use; those that run stay as they are."""
+    global VERSION
+    VERSION = version
+    install()
 
 
 def is_installed() -> bool:

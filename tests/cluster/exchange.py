@@ -1,0 +1,281 @@
+"""Nodes of Apache Kafka under load become barnabas one by one, in place, and go back: what a step costs, and whether promises hold.
+
+    python -m tests.cluster.exchange [--versions 4.0.0,4.3.1] [--quorum static,dynamic] [--security plain,secured] [--rounds 1]
+        [--kill] [--beside] [--all] [--seed 1] [--folder DIR]
+
+Without --versions, --quorum and --security it plays `CELLS`, which have each value once; with one of them, or --all, the product. A
+round is all nodes there and back. Meanwhile an idempotent producer, a producer of transactions, a committing member of a classic
+group and one of a KIP-848 group with a regular expression work. For each step the script prints the longest time in which one of three
+partitions acknowledged no write; with --beside first the same for a rolling restart of the nodes as Apache Kafka. The exit code is 1 if
+something was lost, doubled, torn or out of order, if replicas differ at the end, or if nothing was seen.
+
+SIGTERM and SIGINT end it, and with it the nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import apache_kafka
+
+from tests.cluster.ending import ended_by_signals
+from tests.cluster.exchange_clients import Member, Transactor, kept_offsets
+from tests.cluster.exchange_judge import Verdict, judge_group, judge_records, judge_transactions
+from tests.cluster.exchange_rights import USER, allow
+from tests.cluster.exchanged_cluster import QUORUMS, ExchangedCluster
+from tests.cluster.probe import Probe
+from tests.cluster.records import read_partition
+from tests.cluster.replicas import check_bytes_identical
+from tests.cluster.secured_nodes import SecuredNodes
+from tests.cluster.topics import create_safe_topics
+from tests.cluster.waiting import wait_for
+from tests.cluster.way_in import way_in
+from tests.long_runs import LongRun, add_flag
+
+VERSIONS = ("4.0.0", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
+SECURITY = ("plain", "secured")
+PARTITIONS = 3
+RECORDS, TRANSACTIONS = "exchange-records", "exchange-transactions"
+PROTOCOLS = {"classic": RECORDS, "consumer": "^exchange-rec.*"}
+
+
+class Cell(NamedTuple):
+    """One cluster of the matrix."""
+
+    version: str
+    quorum: str
+    security: str
+
+
+CELLS = (
+    Cell("4.3.1", "static", "plain"),
+    Cell("4.0.0", "dynamic", "plain"),
+    Cell("4.4.0", "static", "secured"),
+    Cell("4.1.2", "dedicated", "plain"),
+    Cell("4.2.1", "dynamic", "secured"),
+)
+
+
+@dataclass
+class Clients:
+    """All that works while nodes change."""
+
+    probe: Probe
+    transactor: Transactor
+    members: list[Member]
+
+
+@dataclass
+class Result:
+    """What a cell has shown.
+
+    Attributes:
+        gaps: by the direction of a step, the longest time in seconds in which a partition acknowledged no write.
+        verdicts: by the client that is judged.
+    """
+
+    gaps: dict[str, list[float]] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"{name}: {each}" for name, each in self.verdicts.items() if each.problems]
+
+    def __str__(self) -> str:
+        gaps = "; ".join(f"{way} {max(each):.2f} s" for way, each in self.gaps.items())
+        return "\n".join([f"longest gaps: {gaps}", *(f"{name}: {each}" for name, each in self.verdicts.items())])
+
+
+@contextmanager
+def clients(cluster: ExchangedCluster) -> Iterator[Clients]:
+    """Let the clients work while the block runs; the user of a secured cluster is one whose rights are access control lists."""
+    with ExitStack() as stack:
+        with way_in.by(allow(cluster)) if cluster.secured is not None else nullcontext():
+            servers = cluster.bootstrap_servers
+            found = Clients(
+                Probe(servers, RECORDS, PARTITIONS),
+                Transactor(servers, TRANSACTIONS),
+                [
+                    Member(servers, RECORDS, f"exchange-{protocol}", protocol=protocol, subscription=subscription)
+                    for protocol, subscription in PROTOCOLS.items()
+                ],
+            )
+        for each in (*found.members, found.probe, found.transactor):
+            stack.enter_context(each)
+        yield found
+
+
+def step(cluster: ExchangedCluster, probe: Probe, node_id: int, kind: str, kill: random.Random | None) -> float:
+    """Change one node, see that each partition goes on, and return its longest gap in seconds."""
+    began = time.monotonic()
+    done = cluster.exchange(node_id, kind, kill)
+    before = len(probe.acknowledged)
+    wait_for("the producer goes on", lambda: len(probe.acknowledged) > before + 20 * PARTITIONS)
+    ended = time.monotonic()
+    gap = probe.standstill(began, ended)
+    print(f"  {done}: {ended - began:.0f} s, longest gap {gap:.2f} s", flush=True)
+    return gap
+
+
+def play(cell: Cell, folder: Path, *, rounds: int, seed: int, has_kills: bool = False, beside: bool = False) -> Result:
+    """Play one cell, and judge it.
+
+    Args:
+        folder: for the files of the nodes.
+        seed: of the order of the nodes and of the kills.
+        beside: begin with a rolling restart as Apache Kafka.
+    """
+    apache_kafka.use(cell.version)
+    chance = random.Random(f"{seed} {cell}")
+    secured = SecuredNodes(folder / "certificates", users=(USER,)) if cell.security == "secured" else None
+    result = Result()
+    with ExitStack() as stack:
+        if secured is not None:
+            stack.enter_context(way_in.by(secured.client))
+        cluster = ExchangedCluster(folder, cell.quorum, secured)
+        stack.enter_context(cluster)
+        create_safe_topics(cluster, [RECORDS, TRANSACTIONS])
+        with clients(cluster) as work:
+            wait_for("all clients work", lambda: _work(work))
+            ways = [("Kafka to Kafka", "apache-kafka")] if beside else []
+            ways += [("there", "barnabas"), ("back", "apache-kafka")] * rounds
+            for way, kind in ways:
+                order = chance.sample(sorted(cluster.nodes), len(cluster.nodes))
+                for node_id in order:
+                    kill = chance if has_kills else None
+                    result.gaps.setdefault(way, []).append(step(cluster, work.probe, node_id, kind, kill))
+            _finish(work)
+        result.verdicts = judge(cluster, work)
+        for topic in (RECORDS, TRANSACTIONS):
+            cluster.await_in_sync([topic])
+            check_bytes_identical(cluster, topic)
+    return result
+
+
+def _work(work: Clients) -> bool:
+    return bool(work.probe.acknowledged and work.transactor.committed) and all(each.events for each in work.members)
+
+
+def _finish(work: Clients) -> None:
+    """End the producer first, so that the groups can read all."""
+    work.probe.__exit__(None, None, None)
+    work.probe.flush()
+    ends = [0] * PARTITIONS
+    for each in work.probe.acknowledged:
+        ends[each.partition] += 1
+    for member in work.members:
+        wait_for(
+            f"group {member.group} has read all",
+            partial(_has_read, member, ends),
+        )
+
+
+def _has_read(member: Member, ends: Sequence[int]) -> bool:
+    return all(member.reached.get(index, 0) >= end for index, end in enumerate(ends))
+
+
+def judge(cluster: ExchangedCluster, work: Clients) -> dict[str, Verdict]:
+    """Read everything back, and judge each client; their threads have ended."""
+    servers, probe = cluster.bootstrap_servers, work.probe
+    there = {index: [int(value) for _, value in read_partition(servers, RECORDS, index)] for index in range(PARTITIONS)}
+    told: dict[int, list[int]] = {index: [] for index in range(PARTITIONS)}
+    for each in probe.acknowledged:
+        told[each.partition].append(each.number)
+    found = {"records": judge_records(told, there)}
+    found["records"].found("given up", probe.failures)
+    parts = [
+        [int(value) for _, value in read_partition(servers, TRANSACTIONS, index, committed_only=True)]
+        for index in (0, 1)
+    ]
+    worked = work.transactor
+    found["transactions"] = judge_transactions(worked.committed, worked.aborted, parts, worked.begun)
+    found["transactions"].counted["producers made anew"] = len(worked.fatal)
+    ends = {index: len(numbers) for index, numbers in there.items()}
+    for member in work.members:
+        kept = kept_offsets(servers, RECORDS, member.group, PARTITIONS)
+        found[member.group] = judge_group(member.events, ends, kept)
+        found[member.group].found("failures", member.failures)
+    return found
+
+
+def cells(args: argparse.Namespace) -> Sequence[Cell]:
+    """Return the cells that the command line asks for."""
+    if not (args.all or args.versions or args.quorum or args.security):
+        return CELLS
+    asked = (
+        (args.versions or (VERSIONS if args.all else ("4.3.1",))),
+        (args.quorum or (QUORUMS if args.all else ("static",))),
+        (args.security or (SECURITY if args.all else ("plain",))),
+    )
+    return [Cell(*each) for each in itertools.product(*asked)]
+
+
+def _listed(*allowed: str) -> Callable[[str], list[str]]:
+    def read(text: str) -> list[str]:
+        found = text.split(",")
+        if wrong := [each for each in found if allowed and each not in allowed]:
+            raise argparse.ArgumentTypeError(f"{wrong[0]} is none of {', '.join(allowed)}")
+        return found
+
+    return read
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.exchange", description=__doc__.splitlines()[0])
+    parser.add_argument("--versions", type=_listed(), help=f"of Apache Kafka, such as {','.join(VERSIONS)}")
+    parser.add_argument("--quorum", type=_listed(*QUORUMS), help=",".join(QUORUMS))
+    parser.add_argument("--security", type=_listed(*SECURITY), help=",".join(SECURITY))
+    parser.add_argument("--all", action="store_true", help="the whole product of what is not given")
+    parser.add_argument("--rounds", type=int, default=1, help="all nodes there and back, so often")
+    parser.add_argument("--kill", action="store_true", help="kill each node while it stops or starts")
+    parser.add_argument(
+        "--beside", action="store_true", help="first roll the nodes as Apache Kafka, to compare the gaps"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="keep the nodes' files there")
+    add_flag(parser)
+    args = parser.parse_args()
+    wanted, total, failed = cells(args), Verdict(), 0
+    gaps: dict[str, list[float]] = {}
+    what = "exchange with Apache Kafka" + (", with kills" if args.kill else "")
+    run = LongRun("exchange", what, is_kept=args.record)
+    with ExitStack() as stack:
+        stack.enter_context(ended_by_signals())
+        folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="exchange-")))
+        for number, cell in enumerate(wanted):
+            print(f"Apache Kafka {cell.version}, {cell.quorum}, {cell.security}, seed {args.seed}", flush=True)
+            place = folder / f"cell-{number}"
+            try:
+                result = play(cell, place, rounds=args.rounds, seed=args.seed, has_kills=args.kill, beside=args.beside)
+            except (AssertionError, RuntimeError) as error:
+                failed += 1
+                print(f"PROBLEM: {error}", flush=True)
+                continue
+            print(result, *(f"PROBLEM: {each}" for each in result.problems), sep="\n", flush=True)
+            failed += bool(result.problems)
+            for way, each in result.gaps.items():
+                gaps.setdefault(way, []).extend(each)
+            for name in ("acknowledged", "transactions committed"):
+                counts = [verdict.counted.get(name, 0) for verdict in result.verdicts.values()]
+                total.counted[name] = total.counted.get(name, 0) + sum(counts)
+    longest = ", ".join(f"{way} {max(each):.2f} s in {len(each)} steps" for way, each in gaps.items())
+    counted = f"{len(wanted)} clusters, {total}: none lost, doubled or torn; longest gap {longest}"
+    print(f"{failed} of {len(wanted)} cells failed" if failed else counted)
+    if not failed:
+        run.ended(counted)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

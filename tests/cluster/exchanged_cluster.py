@@ -1,0 +1,95 @@
+"""A cluster whose nodes change their program in place: the same directory, `server.properties`, ports and id, of either kind."""
+
+from __future__ import annotations
+
+import base64
+import random
+import subprocess
+import uuid
+from pathlib import Path
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.node_process import KINDS, NodeProcess
+from tests.cluster.secured_nodes import SecuredNodes
+
+QUORUMS = ("static", "dynamic", "dedicated")
+# On a busy machine six JVMs take longer to start than a broker waits for its controllers.
+SETTINGS = {"initial.broker.registration.timeout.ms": "300000"}
+STOPPING_SECONDS = 2.0
+STARTING_SECONDS = {"barnabas": 4.0, "apache-kafka": 12.0}
+"""Within this time after the signal, or after the start, a node is killed."""
+
+
+class ExchangedCluster(Cluster):
+    """Three brokers, with as many controllers in them or beside them.
+
+    Args:
+        folder: everything is in it.
+        quorum: `static` (kraft.version 0), `dynamic` (kraft.version 1), or `dedicated` (static, three controllers of their own).
+        secured: what secures every listener; None for plain text.
+    """
+
+    def __init__(self, folder: Path, quorum: str, secured: SecuredNodes | None = None) -> None:
+        self.quorum = quorum
+        super().__init__(
+            "apache-kafka", folder, has_own_controller=quorum == "dedicated", controllers=3, settings=SETTINGS,
+            secured=secured,
+        )  # fmt: skip
+        if quorum == "dynamic":
+            voters = ",".join(
+                f"{each.node_id}@{each.host}:{each.controller_port}:{_random_id()}" for each in self.controllers
+            )
+            for node in self.nodes.values():
+                node.format_options = (*node.format_options, "--initial-controllers", voters)
+
+    def properties(self, node: NodeProcess) -> dict[str, str]:
+        found = super().properties(node)
+        if self.quorum == "dynamic":
+            del found["controller.quorum.voters"]
+            servers = ",".join(f"{each.host}:{each.controller_port}" for each in self.controllers)
+            found["controller.quorum.bootstrap.servers"] = servers
+        return found
+
+    def exchange(self, node_id: int, kind: str, kill: random.Random | None = None) -> str:
+        """Stop a node, start it as the other kind, and wait until all replicas are in sync; return what was done, in words.
+
+        Args:
+            kill: decides whether it is killed while it stops or while it starts, and when; None for neither.
+        """
+        node = self[node_id]
+        is_killed_first = kill is not None and kill.random() < 0.5
+        done = f"node {node_id} to {kind}"
+        if kill is not None and is_killed_first:
+            done += f", {_killed(node, kill.uniform(0, STOPPING_SECONDS), is_asked=True)} while stopping"
+        else:
+            node.stop()
+        changed = KINDS[kind].__new__(KINDS[kind])
+        vars(changed).update(vars(node))
+        self.nodes[node_id] = changed
+        if kill is not None and not is_killed_first:
+            changed.launch()
+            done += f", {_killed(changed, kill.uniform(0, STARTING_SECONDS[kind]), is_asked=False)} while starting"
+        changed.start()
+        self.await_in_sync(sorted(self.all_topics()))
+        self.active_controller()
+        return done
+
+
+def _killed(node: NodeProcess, seconds: float, *, is_asked: bool) -> str:
+    """Kill a node after this time; return when that was, in words."""
+    assert node.process is not None
+    if is_asked:
+        node.process.terminate()
+    try:
+        node.process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        node.kill()
+        return f"killed after {seconds:.1f} s"
+    assert is_asked, f"{node} ended by itself:\n{node.last_lines()}"
+    node.kill()
+    return f"would be killed after {seconds:.1f} s, but had ended"
+
+
+def _random_id() -> str:
+    """Return an id of a directory, as Apache Kafka writes it; none begins with a dash."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
