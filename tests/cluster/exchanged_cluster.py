@@ -8,13 +8,19 @@ import subprocess
 import uuid
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+
 from tests.cluster.cluster import Cluster
 from tests.cluster.node_process import KINDS, NodeProcess
 from tests.cluster.secured_nodes import SecuredNodes
+from tests.cluster.waiting import wait_for
+from tests.cluster.way_in import way_in
 
 QUORUMS = ("static", "dynamic", "dedicated")
 # On a busy machine six JVMs take longer to start than a broker waits for its controllers.
 SETTINGS = {"initial.broker.registration.timeout.ms": "300000"}
+WEEK_MS = 604_800_000
 STOPPING_SECONDS = 2.0
 STARTING_SECONDS = {"barnabas": 4.0, "apache-kafka": 12.0}
 """Within this time after the signal, or after the start, a node is killed."""
@@ -31,6 +37,7 @@ class ExchangedCluster(Cluster):
 
     def __init__(self, folder: Path, quorum: str, secured: SecuredNodes | None = None) -> None:
         self.quorum = quorum
+        self._changes = 0
         super().__init__(
             "apache-kafka", folder, has_own_controller=quorum == "dedicated", controllers=3, settings=SETTINGS,
             secured=secured,
@@ -71,8 +78,32 @@ class ExchangedCluster(Cluster):
             done += f", {_killed(changed, kill.uniform(0, STARTING_SECONDS[kind]), is_asked=False)} while starting"
         changed.start()
         self.await_in_sync(sorted(self.all_topics()))
-        self.active_controller()
+        self._change_something()
         return done
+
+    def _change_something(self) -> None:
+        """See that the quorum takes a change of metadata.
+
+        This does not ask who leads it: brokers of Apache Kafka forward DescribeQuorum to the last controller they knew, which answers
+        that it is none, and that does not let them look for another one. A change does.
+        """
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0, **way_in.library})
+        topic = min(each for each in self.all_topics() if not each.startswith("_"))
+        self._changes += 1
+        entry = ConfigEntry("retention.ms", str(WEEK_MS + self._changes), incremental_operation=AlterConfigOpType.SET)
+
+        def is_taken() -> bool:
+            asked = admin.incremental_alter_configs(
+                [ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])], request_timeout=10
+            )
+            try:
+                for each in asked.values():
+                    each.result(15)
+            except KafkaException:
+                return False
+            return True
+
+        wait_for("the quorum takes a change", is_taken)
 
 
 def _killed(node: NodeProcess, seconds: float, *, is_asked: bool) -> str:
