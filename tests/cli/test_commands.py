@@ -51,7 +51,7 @@ def test_what_there_is() -> None:
         "completion", "config alter", "config describe", "console", "consume", "cut create", "cut delete",
         "cut diff", "cut list", "cut show", "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show",
         "generate", "group delete", "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why",
-        "lake audit", "lake compact", "lake vacuum", "mirror", "perf consume", "perf latency", "perf produce", "plan",
+        "lake audit", "lake compact", "lake vacuum", "log dump", "mirror", "perf consume", "perf latency", "perf produce", "plan",
         "produce",
         "profile add", "profile list", "profile remove", "profile show", "profile use",
         "quota delete", "quota list", "quota set", "registry", "replay",
