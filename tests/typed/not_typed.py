@@ -41,8 +41,12 @@ NOT_TYPED: dict[tuple[str, str], str] = {
     ): "it needs tables; tests/cli/test_lake.py makes some",
     (
         "docs/clusters.md",
-        "kafka-metadata-quorum.sh --bootstrap-server one.example:9092 --command-config server.properties add-controller",
+        "barnabas cluster voter add 4 --at four.example:9093 -b one.example:9092",
     ): _MACHINES,
+    (
+        "docs/adopt.md",
+        "barnabas adopt check -b kafka-1:9092 --command-config admin.properties --config server.properties",
+    ): "it needs a cluster of Apache Kafka; tests/conform/test_adopt_check.py has one",
     ("docs/containers.md", "docker compose up --build --detach"): "it needs Docker",
     (
         "docs/delivery-guarantees.md",
