@@ -1,6 +1,8 @@
 """DescribeQuorum (API key 55, versions 0-2) on a controller's listener: the voters and observers of the metadata log.
 
 - Only the leader knows how far the others have read. Any other controller returns NOT_LEADER_OR_FOLLOWER for the partition.
+- In an envelope it fails the envelope with NOT_CONTROLLER instead, so that the broker looks for the active controller. Kafka's controller
+  does not; a broker that takes it for the active one then passes NOT_LEADER_OR_FOLLOWER on until it forwards something else.
 - `api.describe_quorum` is the same on a broker's listener.
 
 Version 1 adds fetch times (KIP-836), 2 directory ids and listeners (KIP-853).
@@ -22,7 +24,8 @@ async def handle(context: ControllerContext, request: DescribeQuorumRequest) -> 
     try:
         response: DescribeQuorumResponse = await forward(context, request)
     except KafkaError as error:
-        if error.code != ErrorCode.NOT_CONTROLLER:
+        is_forwarded = context.connection.security_protocol is None
+        if error.code != ErrorCode.NOT_CONTROLLER or is_forwarded:
             raise
         return _not_leader(context.version, request)
     return response
