@@ -7,7 +7,8 @@ of seeds that stands beside it. `aimed_faults` has the faults that show those wh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
@@ -160,9 +161,17 @@ def claim_after_a_power_cut() -> Switch:
     return replaced(running_file, "_doubt", lambda written, found: "")
 
 
-def count_every_kill_as_a_power_cut() -> Switch:
-    """A broker that was killed claims nothing, as in Apache Kafka. Caught by durability, when another one has lost its power."""
-    return replaced(running_file, "read", lambda disk, root: running_file.Claim(-1, "nobody believes it"))
+@contextmanager
+def count_every_kill_as_a_power_cut() -> Iterator[None]:
+    """A broker that was killed claims nothing, as in Apache Kafka. Caught by durability, when another one has lost its power.
+
+    And the last known leader is elected: the longest log alone would save what is acknowledged.
+    """
+    with (
+        elect_the_last_known_leader(),
+        replaced(running_file, "read", lambda disk, root: running_file.Claim(-1, "nobody believes it")),
+    ):
+        yield
 
 
 def elect_the_last_known_leader() -> Switch:
