@@ -8,13 +8,19 @@ Rates come before the first kill: a node that was started again runs cold code.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from bench.clusters import ClusterCost, RunningCluster
+from bench.clusters import NO_SETTINGS, ClusterCost, RunningCluster
+from bench.report import OURS, THEIR_CLUSTER
 from bench.scenarios import Figures, librdkafka, librdkafka_figures
 
+SYNCED = {
+    "flush.messages=1": ({"flush.messages": "1"}, (OURS, THEIR_CLUSTER)),
+    "flush before ack": ({"barnabas.flush.before.ack": "true"}, (OURS,)),
+}
+"""The settings with which a record is on the disks when it is acknowledged, and the sides that have them."""
 ACKS = ("0", "1", "all")
 RATE = 200
 KILL_AFTER = 1_000_000
@@ -22,11 +28,17 @@ RECORDS = 1_300_000
 VALUE = b"x" * 92
 
 
-def acks_rates(running: RunningCluster, acks: str, megabytes: int, seconds: float) -> Figures:
-    """Return the rate of a producer that writes as fast as it can, and the latency of 200 records a second."""
+def acks_rates(
+    running: RunningCluster, acks: str, megabytes: int, seconds: float, settings: Mapping[str, str] = NO_SETTINGS
+) -> Figures:
+    """Return the rate of a producer that writes as fast as it can, and the latency of 200 records a second.
+
+    Args:
+        settings: of the topic, such as when its log is synced.
+    """
     servers = running.cluster.bootstrap_servers
     count = megabytes * 1000
-    with running.topic() as topic:
+    with running.topic(settings=settings) as topic:
         with ClusterCost(running.cluster) as cost:
             took = librdkafka("produce", servers, topic, count, 1000, 131_072, acks)
         found = librdkafka_figures("pace", servers, topic, int(RATE * seconds), 1000, RATE, acks)

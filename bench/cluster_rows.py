@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.cluster import views
 from tests.cluster.waiting import wait_for
 
-from bench.acks_rows import ACKS, acks_losses, acks_rates
+from bench.acks_rows import ACKS, SYNCED, acks_losses, acks_rates
 from bench.clusters import (
     BenchCluster,
     ClusterCost,
@@ -68,7 +68,7 @@ def run_cluster_rows(rows: list[ClusterRow], runs: int, results: Results) -> Non
                 warm_up(running)
             for row in shared:
                 for _ in range(runs):
-                    for running in (ours, theirs):
+                    for running in (each for each in (ours, theirs) if each.name in row.sides):
                         assert row.run is not None
                         results.add(row.name, running.name, row.run(running))
                 print_table(results, row.name)
@@ -265,6 +265,10 @@ def cluster_rows(megabytes: int, seconds: float) -> list[ClusterRow]:
         ClusterRow(f"cluster: acks={acks}", lambda r, a=acks: acks_rates(r, a, small, seconds))  # type: ignore[misc]
         for acks in ACKS
     ]
+    rows += [
+        ClusterRow(f"cluster: acks=all, {name}", lambda r, s=settings: acks_rates(r, "all", small, seconds, s), sides=sides)  # type: ignore[misc]
+        for name, (settings, sides) in SYNCED.items()
+    ]  # fmt: skip
     # After the rates: each run kills a node, and a node that was started again runs cold code.
     rows += [
         ClusterRow(f"cluster: acks={acks}, a leader killed", lambda r, a=acks: acks_losses(r, a))  # type: ignore[misc]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import urllib.request
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ HEAP = "1g"
 """Of each Apache Kafka node, as in the rows of one node."""
 
 CREATE_SECONDS = 300.0
+NO_SETTINGS: Mapping[str, str] = {}
 MIN_ISR = {"min.insync.replicas": "2"}
 ALONE = {
     "offsets.topic.replication.factor": "1",
@@ -114,11 +115,15 @@ class RunningCluster:
         self.admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers, "log_level": 0})
 
     @contextmanager
-    def topic(self, partitions: int = 6) -> Iterator[str]:
-        """A topic of three replicas, of which two must have each write; of one on a single node."""
+    def topic(self, partitions: int = 6, settings: Mapping[str, str] = NO_SETTINGS) -> Iterator[str]:
+        """A topic of three replicas, of which two must have each write; of one on a single node.
+
+        Args:
+            settings: more of the topic's.
+        """
         self.topics += 1
         name = f"bench-{self.topics}"
-        create(self.admin, [name], partitions, self.cluster.replicas)
+        create(self.admin, [name], partitions, self.cluster.replicas, settings)
         self.cluster.await_in_sync([name])
         try:
             yield name
@@ -126,9 +131,12 @@ class RunningCluster:
             self.admin.delete_topics([name])[name].result(60)
 
 
-def create(admin: AdminClient, names: list[str], partitions: int, replicas: int = 3) -> None:
+def create(
+    admin: AdminClient, names: list[str], partitions: int, replicas: int = 3, settings: Mapping[str, str] = NO_SETTINGS
+) -> None:
     """Create topics with as many partitions each, and wait for the controller's answer."""
-    topics = [NewTopic(name, partitions, replicas, config=MIN_ISR if replicas > 2 else {}) for name in names]
+    config = {**(MIN_ISR if replicas > 2 else {}), **settings}
+    topics = [NewTopic(name, partitions, replicas, config=config) for name in names]
     for created in admin.create_topics(
         topics, operation_timeout=CREATE_SECONDS, request_timeout=CREATE_SECONDS
     ).values():

@@ -122,7 +122,11 @@ class OneBroker:
             "group.initial.rebalance.delay.ms": "0",
         }
         if self.plan.flush_every_write:
-            properties["log.flush.interval.messages"] = "1"
+            # With an odd seed the acknowledgement waits for the sync, not the append.
+            before_ack = self.plan.seed % 2 == 1
+            properties.update(
+                {"barnabas.flush.before.ack": "true"} if before_ack else {"log.flush.interval.messages": "1"}
+            )
         return properties
 
     # Lives
