@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.waiting import wait_for
 from tests.cluster.way_in import way_in
 
 CREATE_SECONDS = 60.0
@@ -22,6 +23,13 @@ def create_topic(cluster: Cluster, name: str, replicas: list[list[int]], configs
     topic = NewTopic(name, len(replicas), replica_assignment=replicas, config=configs or {})
     admin.create_topics([topic], operation_timeout=CREATE_SECONDS)[name].result(CREATE_SECONDS)
     cluster.await_in_sync([name])
+
+
+def delete_topic(cluster: Cluster, name: str) -> None:
+    """Delete a topic, and wait until no broker knows it."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, **way_in.library})
+    admin.delete_topics([name], operation_timeout=CREATE_SECONDS)[name].result(CREATE_SECONDS)
+    wait_for(f"{name} is gone", lambda: name not in cluster.all_topics())
 
 
 def create_safe_topic(cluster: Cluster, name: str) -> None:
