@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
-
+from barnabas.security.acls import AclBinding, AclOperation, PatternType, Permission, ResourceType
 from tests.cluster.exchanged_cluster import ExchangedCluster
-from tests.cluster.way_in import way_in
+from tests.cluster.shared_rights import create_acls
 
 USER = "exchanger"
 PREFIX = "exchange-"
@@ -28,14 +20,13 @@ RIGHTS = {
 def allow(cluster: ExchangedCluster) -> Path:
     """Create the access control lists as a super user, and return the settings of the user to whom they belong, as a file."""
     assert cluster.secured is not None
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, **way_in.library})
     wanted = [
-        AclBinding(kind, PREFIX, ResourcePatternType.PREFIXED, f"User:{USER}", "*", operation, AclPermissionType.ALLOW)
+        AclBinding(kind, PREFIX, PatternType.PREFIXED, f"User:{USER}", "*", operation, Permission.ALLOW)
         for kind, operations in RIGHTS.items()
         for operation in operations
     ]
-    for future in admin.create_acls(wanted, request_timeout=60).values():
-        future.result(60)
+    # Until every broker has them: a producer that is refused once is refused for good.
+    create_acls(cluster, cluster.brokers[0], wanted)
     settings = cluster.secured.client_settings(USER)
     file = cluster.folder / "exchanger.properties"
     file.touch(0o600)
