@@ -200,7 +200,7 @@ def judge(cluster: ExchangedCluster, work: Clients) -> dict[str, Verdict]:
     ]
     worked = work.transactor
     found["transactions"] = judge_transactions(worked.committed, worked.aborted, parts, worked.begun)
-    found["transactions"].counted["producers made anew"] = len(worked.fatal)
+    found["transactions"].counted["producers opened after a fatal error"] = len(worked.fatal)
     ends = {index: len(numbers) for index, numbers in there.items()}
     for member in work.members:
         kept = kept_offsets(servers, RECORDS, member.group, PARTITIONS)

@@ -25,7 +25,7 @@ class Transactor(Worker):
     Attributes:
         committed, aborted: the numbers whose end was acknowledged.
         begun: how many were begun.
-        fatal: errors after which the producer had to be made anew; the transaction's outcome is open.
+        fatal: errors after which the client opened another producer; the transaction's outcome is open.
     """
 
     def __init__(self, bootstrap_servers: str, topic: str) -> None:

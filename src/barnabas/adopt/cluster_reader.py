@@ -54,7 +54,7 @@ def read_cluster(admin: Admin, now_ms: int) -> ClusterState:
         cluster_id=found.cluster_id,
         brokers=brokers,
         fenced=tuple(node.id for node in found.fenced),
-        barnabas=frozenset(each for each in brokers if _is_barnabas(admin, each)),
+        barnabas=_barnabas(admin, brokers),
         voters=() if quorum is None else tuple(each.id for each in quorum.voters),
         problems=None if status is None else [Problem(**each) for each in status["problems"]],
         moving=0 if status is None else status["moving"],
@@ -129,12 +129,16 @@ def _named_settings(admin: Admin, asked: _Asked, kind: ResourceType) -> dict[str
     return _settings(admin, asked, kind, names)
 
 
-def _is_barnabas(admin: Admin, broker: int) -> bool:
-    """Return whether a broker describes a setting in our words; Apache Kafka has others for each."""
-    resource = ConfigResource(ResourceType.BROKER, str(broker))
-    found = admin.describe_configs([resource], names=[_DESCRIBED], documentation=True)[resource]
+def _barnabas(admin: Admin, brokers: Sequence[int]) -> frozenset[int]:
+    """Return the brokers that describe a setting in our words; Apache Kafka has others for each."""
+    resources = [ConfigResource(ResourceType.BROKER, str(each)) for each in brokers]
     ours = next(each.meaning for each in settings_of("broker") if each.name == _DESCRIBED)
-    return not isinstance(found, KafkaError) and any(each.documentation == ours for each in found)
+    found = admin.describe_configs(resources, names=[_DESCRIBED], documentation=True)
+    return frozenset(
+        int(resource.name)
+        for resource, entries in found.items()
+        if not isinstance(entries, KafkaError) and any(each.documentation == ours for each in entries)
+    )
 
 
 def _acls(admin: Admin) -> Sequence[AclBinding] | None:

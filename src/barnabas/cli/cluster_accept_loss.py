@@ -56,7 +56,7 @@ def _leaderless(admin: Admin, named: list[TopicPartition] | None) -> Partitions:
     """Return the partitions without a leader; all if none is named.
 
     Raises:
-        Failure: there is none.
+        Failure: each has a leader.
     """
     found = admin.describe_partitions()
     chosen = {at: each for at, each in sorted(found.items()) if each.leader < 0 and (named is None or at in named)}

@@ -16,7 +16,7 @@ from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.wording import listed
-from barnabas.client.admin import Admin, Reassignment, TopicPartition
+from barnabas.client.admin import Admin, TopicPartition
 from barnabas.client.placement import Plan
 from barnabas.words.printable import printable
 
@@ -95,19 +95,10 @@ def cancel(session: Session, partitions: tuple[str, ...], everything: bool, dry_
     status = "would be cancelled" if dry_run else "cancelled"
     session.output.table(
         ("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING", "STATUS"),
-        [
-            (*at, _before(moving[at]), moving[at].adding, moving[at].removing, status)
-            for at in chosen
-            if at not in failed
-        ],
+        [(*at, moving[at].before, moving[at].adding, moving[at].removing, status) for at in chosen if at not in failed],
     )
     if failed:
         raise Failures([failure_of(error, f"partition {at}") for at, error in failed.items()])
-
-
-def _before(reassignment: Reassignment) -> list[int]:
-    """Return the replicas that a partition has again after its move is cancelled."""
-    return [each for each in reassignment.replicas if each not in reassignment.adding]
 
 
 def _named(admin: Admin, texts: tuple[str, ...] | set[str]) -> list[TopicPartition]:
@@ -128,7 +119,7 @@ def _read(path: str) -> dict[TopicPartition, list[int]]:
     """Return the partitions and replicas of a file of kafka-reassign-partitions.
 
     Raises:
-        Failure: it is none, or it names a partition twice.
+        Failure: the file has another format, or names a partition twice.
     """
     wanted: dict[TopicPartition, list[int]] = {}
     try:

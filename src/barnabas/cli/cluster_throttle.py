@@ -51,10 +51,7 @@ def _moving(admin: Admin) -> dict[TopicPartition, Moving]:
             "no replicas are being moved, so nothing would be throttled",
             "begin a move first; it goes on when its command is interrupted",
         )
-    return {
-        at: Moving([each for each in move.replicas if each not in move.adding], move.adding)
-        for at, move in moving.items()
-    }
+    return {at: Moving(move.before, move.adding) for at, move in moving.items()}
 
 
 class Rate(click.ParamType[int]):

@@ -10,6 +10,7 @@ import click
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import OUTPUTS, Table
+from barnabas.cli.output_options import output_option
 from barnabas.cli.profiles import (
     ProfileEntry,
     Profiles,
@@ -25,11 +26,6 @@ from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.words.printable import printable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-_output = click.option(
-    "-o", "--output", type=click.Choice(list(OUTPUTS)), default="table", show_default=True,
-    help="For people or for programs.",
-)  # fmt: skip
 
 
 @click.group()
@@ -75,7 +71,7 @@ def add(
 
 
 @profile.command(name="list")
-@_output
+@output_option
 def list_(output: str) -> None:
     """List the profiles."""
     profiles = read_profiles(profiles_path(os.environ))
@@ -116,7 +112,7 @@ def remove(name: str) -> None:
 
 @profile.command()
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_profiles)
-@_output
+@output_option
 def show(name: str | None, output: str) -> None:
     """Show a profile; without NAME, that of every command now."""
     found = profile_in_use(name, os.environ, BOOTSTRAP_VARIABLE)

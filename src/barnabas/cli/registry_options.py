@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.failure import Failure, explained
-from barnabas.cli.output import OUTPUTS
 from barnabas.client.properties import read_properties
 from barnabas.schemas.errors import SchemaError, SchemaNotFound
 from barnabas.schemas.settings import RegistrySettings
@@ -33,15 +32,6 @@ registry_config_option = click.option(
     help="A file of the registry's options, its credentials among them: key=value, a line each.",
 )
 """Adds `--registry-config`; the command gets it as `registry_config`, a path or None."""
-_output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(list(OUTPUTS)),
-    default="table",
-    show_default=True,
-    help="For people or for programs.",
-)
-_wide_option = click.option("--wide", is_flag=True, help="Every column, also if the terminal is too narrow for it.")
 
 
 def registry_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -58,18 +48,6 @@ def registry_options(function: Callable[..., None]) -> Callable[..., None]:
             subjects: Subjects = import_module("barnabas.schemas.subjects").Subjects(settings)
             with registry_failures(subjects):
                 function(settings=settings, **options)
-
-    return command
-
-
-def output_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add `--output` and `--wide`; the command gets them as one `output`."""
-
-    @_output_option
-    @_wide_option
-    @functools.wraps(function)
-    def command(output: str, wide: bool, **options: Any) -> None:
-        function(output=OUTPUTS[output](wide=wide), **options)
 
     return command
 

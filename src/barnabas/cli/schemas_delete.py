@@ -12,7 +12,8 @@ import click
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import Output
-from barnabas.cli.registry_options import output_options, registry_options
+from barnabas.cli.output_options import output_options
+from barnabas.cli.registry_options import registry_options
 from barnabas.cli.schema_files import version_of
 from barnabas.schemas.settings import RegistrySettings
 from barnabas.schemas.subjects import Subjects

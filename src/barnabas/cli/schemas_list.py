@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import click
 
 from barnabas.cli.output import Found, Output, found_rows
-from barnabas.cli.registry_options import output_options, registry_options
+from barnabas.cli.output_options import output_options
+from barnabas.cli.registry_options import registry_options
 from barnabas.schemas.errors import SchemaNotFound
 from barnabas.schemas.settings import RegistrySettings
 from barnabas.schemas.subjects import Subjects, SubjectSummary

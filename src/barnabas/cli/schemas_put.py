@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from barnabas.cli.output import Output
-from barnabas.cli.registry_options import output_options, registry_options
+from barnabas.cli.output_options import output_options
+from barnabas.cli.registry_options import registry_options
 from barnabas.cli.schema_files import schema_file_options, schema_in
 from barnabas.schemas.settings import RegistrySettings
 from barnabas.schemas.subjects import Subjects

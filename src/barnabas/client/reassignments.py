@@ -31,6 +31,11 @@ class Reassignment(NamedTuple):
     adding: list[int]
     removing: list[int]
 
+    @property
+    def before(self) -> list[int]:
+        """The replicas that the partition had, and has again if the move is cancelled."""
+        return [each for each in self.replicas if each not in self.adding]
+
 
 class Stalled(Exception):
     """Nothing moves any longer; `waits` names the partitions that wait, and the brokers that each waits for."""

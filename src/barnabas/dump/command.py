@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from barnabas.cli.failure import Failure, Failures, explained
-from barnabas.cli.output import OUTPUTS, Output, Table
+from barnabas.cli.output import Output, Table
+from barnabas.cli.output_options import output_options
 from barnabas.cli.record_format import json_line
 from barnabas.cli.wording import counted
 from barnabas.dump.log_files import BATCH_COLUMNS, Batch, batches, index_of, partition_of, record_objects
@@ -32,16 +33,8 @@ def log() -> None:
 @click.option(
     "--records", is_flag=True, help="The records, as lines of JSON; decoded in the metadata log and internal topics."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(list(OUTPUTS)),
-    default="table",
-    show_default=True,
-    help="For people or for programs.",
-)
-@click.option("--wide", is_flag=True, help="Every column, also if the terminal is too narrow for it.")
-def dump(files: tuple[Path, ...], records: bool, output: str, wide: bool) -> None:
+@output_options
+def dump(files: tuple[Path, ...], records: bool, output: Output) -> None:
     """Show the batches of segments, or the entries of indexes and of snapshots of producers.
 
     The files are only read, also those of a broker that runs. Every checksum is checked; the exit code is 1 if something is damaged.
@@ -53,16 +46,15 @@ def dump(files: tuple[Path, ...], records: bool, output: str, wide: bool) -> Non
         raise click.UsageError(
             f"{printable(str(others[0]))} has no records: --records is for .log and .checkpoint files."
         )
-    printer = OUTPUTS[output](wide=wide)
     failures: list[Failure] = []
     for number, path in enumerate(files):
-        if len(files) > 1 and output == "table" and not records:
+        if len(files) > 1 and not output.is_json and not records:
             click.echo(f"{'' if number == 0 else chr(10)}{printable(str(path))}")
         with _opened(path) as data:
             if path.suffix in _BATCHES:
-                problems = _dump_batches(path, data, None if records else printer)
+                problems = _dump_batches(path, data, None if records else output)
             else:
-                problems = _dump_index(path, bytes(data), printer)
+                problems = _dump_index(path, bytes(data), output)
         failures += [Failure(f"{printable(str(path))}: {each}") for each in problems]
     if failures:
         with explained():
@@ -100,7 +92,8 @@ def _dump_batches(path: Path, data: memoryview, printer: Output | None) -> list[
                     click.echo(json_line(each), nl=False)
             except RecordError as error:
                 problems.append(f"the records at position {found.position} cannot be read: {error.message}")
-        rows += [found.row()] if printer is not None else []
+        if printer is not None:
+            rows.append(found.row())
     if printer is not None:
         hidden = ("PRODUCER-EPOCH", "SEQUENCE", "MAX-TIMESTAMP", "LEADER-EPOCH", "PRODUCER", "CODEC", "KIND")
         table = Table(BATCH_COLUMNS, rows, hidden_first=hidden)

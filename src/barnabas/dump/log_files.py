@@ -74,7 +74,7 @@ class Batch(NamedTuple):
 
 
 def partition_of(path: Path) -> tuple[str, int]:
-    """Return topic and partition by the name of a file's directory; the directory's name and -1 if it is none of a partition."""
+    """Return topic and partition by the name of a file's directory; the name and -1 of a directory that belongs to no partition."""
     directory = path.resolve().parent.name
     found = _DIRECTORY.fullmatch(directory)
     return (found[1], int(found[2])) if found else (directory, -1)
@@ -170,7 +170,7 @@ def index_of(path: Path, data: bytes) -> Index | None:
     """Return the entries of an index by the file's suffix; None if it has another.
 
     Raises:
-        ValueError: the name of a segment's index is no offset.
+        ValueError: the file is not named after the base offset of a segment.
     """
     match path.suffix:
         case ".index":

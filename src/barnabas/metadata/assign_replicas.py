@@ -2,7 +2,7 @@
 
 - A broker with one directory need not: the controller records new replicas there when it places them. A broker with several directories
   chooses one and reports it. So does a broker that returns with another disk; a partition without a leader may then elect its replica.
-- The last known leader that returns with another disk has none of the partition's records. It is the last known leader no more, so the
+- The last known leader that returns with another disk has none of the partition's records. It no longer counts as one, so the
   partition waits for an operator (`cluster accept-loss`), who may find the disk. In Kafka it leads, and the others cut off their logs.
 - A replica in a directory that its broker does not offer (any more) leaves the ISR, and cannot lead.
 - Errors are per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and NOT_LEADER_OR_FOLLOWER if the broker has no replica of it.

@@ -14,7 +14,7 @@ Balanced
 - The partition waits for all other replicas too, for `unclean.recovery.timeout.ms` at most, and for none whose broker is unregistered.
 - If a broker of its replicas is in service and does not speak of its logs (Apache Kafka's do not), the last known leader is elected
   without a wait, as Apache Kafka's controller does: nothing would be gained by a longer wait.
-- A last known leader that returns with an empty disk is none any more (`assign_replicas`): the partition waits for an operator.
+- A last known leader that returns with an empty disk loses that role (`assign_replicas`): the partition waits for an operator.
 
 An election that an operator asks for does not wait. It takes the longest of the logs that are known, and, if none is, the last known
 leader or any replica.
