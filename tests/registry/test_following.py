@@ -9,6 +9,8 @@ import pytest
 
 import barnabas
 from barnabas.client.cluster import Cluster
+from barnabas.client.outcome import result
+from barnabas.client.topics import delete_topics
 from barnabas.protocol.errors import ErrorCode, error_for
 from barnabas.protocol.primitives import Uuid
 from barnabas.registry.following import Following, NotInTime
@@ -68,6 +70,28 @@ def test_another_topic_that_is_as_long(broker: barnabas.Broker) -> None:
                 await asyncio.sleep(0.01)
         await following.reach(end, PATIENCE_SECONDS)
         await following.stop()
+
+    asyncio.run(follow())
+
+
+def test_a_topic_that_is_made_again_as_long_as_it_was(broker: barnabas.Broker) -> None:
+    """A reader that waits for an offset of the new topic does not get the state of the old topic."""
+
+    async def follow() -> None:
+        reader, writer = (SchemasLog(Cluster(broker.bootstrap_servers), "_as-long-again") for _ in range(2))
+        with closing(writer):
+            writer.open()
+            end = writer.claim(7, "old") + 1
+            following = Following(reader)
+            following.start()
+            await following.reach(end, PATIENCE_SECONDS, writer.topic_id())
+            with Cluster(broker.bootstrap_servers) as cluster:
+                result(delete_topics(cluster, ["_as-long-again"])["_as-long-again"])
+            writer.open()
+            assert writer.claim(9, "new") + 1 == end
+            await following.reach(end, PATIENCE_SECONDS, writer.topic_id())
+            assert (following.state.max_id, following.state.claim) == (9, "new")
+            await following.stop()
 
     asyncio.run(follow())
 

@@ -91,18 +91,28 @@ class Following:
         self._topic_id, self._is_same_topic = None, False
         self._move_to(offset)
 
-    async def reach(self, next_offset: int, timeout_s: float) -> None:
+    async def reach(self, next_offset: int, timeout_s: float, topic_id: Uuid | None = None) -> None:
         """Return when every record in front of an offset is applied.
+
+        Args:
+            topic_id: of the topic that has the offset; None for any. A deleted topic may have been as long.
 
         Raises:
             NotInTime: the records did not arrive.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                while self.state.next_offset < next_offset:
+                while not self._has(next_offset, topic_id):
                     await self._news.wait()
                 return
         raise NotInTime
+
+    def _has(self, next_offset: int, topic_id: Uuid | None) -> bool:
+        if topic_id not in (None, self._topic_id):
+            # The leader rejects no offset that the new topic has, too, so only the id tells.
+            self._is_same_topic = False
+            return False
+        return self.state.next_offset >= next_offset
 
     async def _follow(self) -> None:
         while True:
@@ -129,6 +139,7 @@ class Following:
                 await self._read_the_new_topic()
                 return
             self._topic_id, self._is_same_topic = topic_id, True
+            self._tell()
         records, next_offset = await loop.run_in_executor(
             self._thread, self._log.poll, self.state.next_offset, _WAIT_MS
         )
@@ -162,5 +173,8 @@ class Following:
 
     def _move_to(self, next_offset: int) -> None:
         self.state.next_offset = next_offset
+        self._tell()
+
+    def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()

@@ -114,8 +114,11 @@ class Writing:
             KafkaError: no leader answers.
             NotInTime: the records did not arrive.
         """
-        end = await self._in_thread(self._log.end)
-        await self._following.reach(end, self._timeout_s)
+        await self._reach(await self._in_thread(self._log.end))
+
+    async def _reach(self, next_offset: int) -> None:
+        topic_id = await self._in_thread(self._log.topic_id)
+        await self._following.reach(next_offset, self._timeout_s, topic_id)
 
     async def _write(self, decide: Callable[[RegistryState], Awaitable[Decision[T]]]) -> T:
         for attempt in range(_ATTEMPTS):
@@ -135,7 +138,7 @@ class Writing:
                     raise
                 await self._make_topic_again()
                 continue
-            await self._following.reach(offset + 1, self._timeout_s)
+            await self._reach(offset + 1)
             return decision.answer
         raise Problem(500, 50002, "other registries write to the same topic at this moment; try again")
 
@@ -147,7 +150,7 @@ class Writing:
                 return
         offset = await self._in_thread(self._log.claim, self._following.state.max_id, self._name)
         self._claimed_at = self._clock()
-        await self._following.reach(offset + 1, self._timeout_s)
+        await self._reach(offset + 1)
 
     async def _make_topic_again(self) -> None:
         """Make the topic, and store everything that is known there, unless another registry has done so.
