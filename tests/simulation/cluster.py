@@ -47,6 +47,8 @@ from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""
+CUTTING = frozenset({"cut", "isolate", "slow_way", "pause"})
+"""The faults of one kind that keep metadata from a broker that serves."""
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 SECONDS = 600.0
@@ -224,6 +226,11 @@ class ClusterPlan:
         )
 
     @property
+    def cuts_nodes_off(self) -> bool:
+        """Whether a broker may go on without the controllers for a while."""
+        return bool(self.aimed or self.has_lasting_cut or CUTTING.intersection(self.fault_kinds))
+
+    @property
     def flushes(self) -> bool:
         """Whether what is acknowledged is on a disk."""
         return self.aimed == "cut_all_power"
@@ -337,6 +344,7 @@ class SimulatedCluster:
                 rng(f"x{n}"),
                 plan.pause_seconds,
                 do_clocks_jump="clock_jump" in plan.fault_kinds,
+                are_nodes_cut_off=plan.cuts_nodes_off,
             )
             for n in range(plan.transactors)
         ]

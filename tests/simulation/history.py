@@ -66,7 +66,8 @@ class Refusal(NamedTuple):
 
     Attributes:
         may_be_fenced: whether another producer of its id may have begun since, or the coordinator have ended its transaction: an
-            InitProducerId of its own had no answer, or the transaction was open for longer than its timeout.
+            InitProducerId of its own had no answer, or the transaction was open for longer than its timeout. Also whether a leader
+            that is cut off may have asked a coordinator that has been replaced.
     """
 
     producer: str

@@ -53,11 +53,16 @@ _PATIENCE = 500
 
 
 class Refused(Exception):
-    """The broker rejected a request, and repeating it would not help."""
+    """The broker rejected a request, and repeating it would not help.
 
-    def __init__(self, code: int) -> None:
+    Attributes:
+        is_of_leader: whether the leader of a partition rejected it, with the verdict of the coordinator that it knows.
+    """
+
+    def __init__(self, code: int, *, is_of_leader: bool = False) -> None:
         super().__init__(ErrorCode(code).name)
         self.code = ErrorCode(code)
+        self.is_of_leader = is_of_leader
 
 
 async def until_accepted(ask: Any, error_of: Any) -> Any:
@@ -130,10 +135,13 @@ class TransactionalProducer:
             topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])],
         )
         version = 12 if self._version == 2 else 10
-        await until_accepted(
-            lambda: self._client.request(ApiKey.PRODUCE, version, request, ProduceResponse),
-            lambda answer: answer.responses[0].partition_responses[0].error_code,
-        )
+        try:
+            await until_accepted(
+                lambda: self._client.request(ApiKey.PRODUCE, version, request, ProduceResponse),
+                lambda answer: answer.responses[0].partition_responses[0].error_code,
+            )
+        except Refused as error:
+            raise Refused(error.code, is_of_leader=True) from None
         self._sequences[topic, index] = sequence + 1
 
     async def _add(self, topic: str, index: int) -> None:
@@ -199,6 +207,7 @@ class Transactor:
 
     Args:
         do_clocks_jump: whether a coordinator's wall clock may, so that it aborts a transaction too early.
+        are_nodes_cut_off: whether a leader may know only a coordinator that has been replaced, which knows an earlier epoch.
     """
 
     def __init__(
@@ -211,8 +220,10 @@ class Transactor:
         pause_seconds: float = 0.0,
         *,
         do_clocks_jump: bool = False,
+        are_nodes_cut_off: bool = False,
     ) -> None:
         self._do_clocks_jump = do_clocks_jump
+        self._are_nodes_cut_off = are_nodes_cut_off
         self.name, self._version, self._partitions, self._history, self._rng = name, version, partitions, history, rng
         self._pause_seconds = pause_seconds
         self._producer: TransactionalProducer | None = None
@@ -240,7 +251,8 @@ class Transactor:
     def _note_refusal(self, error: Refused, loop: Any) -> None:
         # A coordinator measures the timeout with the wall clock.
         is_overdue = self._do_clocks_jump or loop.time() - self._began > TIMEOUT_MS / 1000
-        refusal = Refusal(self.name, error.code, self._may_be_fenced or is_overdue)
+        is_of_the_replaced = self._are_nodes_cut_off and error.is_of_leader
+        refusal = Refusal(self.name, error.code, self._may_be_fenced or is_overdue or is_of_the_replaced)
         self._history.refusals.append(refusal)
         self._may_be_fenced = False
         loop.note(f"{self.name} was answered {error.code.name}", is_detail=True)

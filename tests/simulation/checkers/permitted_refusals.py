@@ -4,7 +4,8 @@ Permitted are:
 
 - "Not yet" for longer than the producer is patient: the coordinator or the leader may be gone for so long.
 - `FENCED`, if another InitProducerId of the same id may have come between: one whose answer was lost may be carried out late. The
-  coordinator fences too when a transaction is open for longer than its timeout.
+  coordinator fences too when a transaction is open for longer than its timeout. And a leader that is cut off from the controllers
+  verifies with a coordinator that has been replaced and does not know the producer's epoch: INVALID_PRODUCER_EPOCH, as in Kafka.
 
 Everything else is a violation. INVALID_TXN_STATE says that the coordinator has forgotten what it acknowledged, or remembers what never was;
 OUT_OF_ORDER_SEQUENCE_NUMBER that a leader has lost records of the producer, or the aborted rest of a transaction that it took for ended.
