@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.channel import BEGINNING_BYTES, Channel, _Connection
+from barnabas.client.channel import BEGINNING_BYTES, Channel, ChannelTraffic, _Connection
 from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, RequestTimedOut
 from barnabas.client.exchange import Exchange
 from barnabas.protocol import messages
@@ -110,8 +110,10 @@ def test_responses_arrive_in_reads_of_any_size(read_bytes: int) -> None:
         frame_response(ApiKey.METADATA, 12, number, metadata(name)) for number, name in enumerate(names, 1)
     )
 
+    traffic = ChannelTraffic()
+
     async def run() -> list[str]:
-        connection = _Connection(asyncio.get_running_loop(), Exchange("h:1", "broker-1"))
+        connection = _Connection(asyncio.get_running_loop(), Exchange("h:1", "broker-1"), 30_000, traffic)
         connection.connection_made(Transport())
         request = messages.MetadataRequest(topics=None)
         asked = [asyncio.ensure_future(connection.request(request, 12, 30_000)) for _ in names]
@@ -127,6 +129,8 @@ def test_responses_arrive_in_reads_of_any_size(read_bytes: int) -> None:
         return [(await response).cluster_id for response in asked]
 
     assert asyncio.run(run()) == names
+    assert (traffic.requests, traffic.responses, traffic.bytes_in) == (len(names), len(names), len(arriving))
+    assert traffic.bytes_out > 0
 
 
 def test_a_request_that_is_cancelled_leaves_its_answer_to_nobody() -> None:

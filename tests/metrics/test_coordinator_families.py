@@ -43,6 +43,12 @@ def test_an_open_transaction_holds_back_the_stable_offset_and_is_seen(node: Moni
     assert value(samples, "barnabas_transaction_state_count", state="Ongoing") == 1
     assert value(samples, "barnabas_transaction_oldest_ongoing_seconds") == 7
     assert value(samples, "kafka_server_replicamanager_produceridcount") == 1
+    late = "kafka_server_replicamanager_partitionswithlatetransactionscount"
+    # transaction.max.timeout.ms and five minutes have to pass.
+    node.now_ms += 900_000 + 300_000 - 7_000
+    assert value(node.samples(), late) == 0
+    node.now_ms += 1
+    assert value(node.samples(), late) == 1
 
 
 def owners(node: Monitored) -> dict[str, float]:

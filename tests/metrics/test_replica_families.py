@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from barnabas.log.disk import DiskUsage
 from barnabas.log.log_config import LogConfig
 from barnabas.metrics.replica_families import families
 from barnabas.metrics.source import partition_rows
@@ -25,7 +26,11 @@ def hosting(tmp_path: Path) -> Iterator[Hosting]:
 def counts(hosting: Hosting) -> dict[str, float]:
     text = "".join(families(hosting.replicas, list(partition_rows(hosting.services))))
     found = [sample for metric in text_string_to_metric_families(text) for sample in metric.samples]
-    return {sample.name.removeprefix("kafka_server_").removeprefix("replicamanager_"): sample.value for sample in found}
+    return {
+        sample.name.removeprefix("kafka_server_").removeprefix("replicamanager_"): sample.value
+        for sample in found
+        if not sample.name.startswith("barnabas_log_directory_")
+    }
 
 
 def test_only_the_leader_counts(hosting: Hosting) -> None:
@@ -40,6 +45,8 @@ def test_only_the_leader_counts(hosting: Hosting) -> None:
         "reassigningpartitions": 0,
         "isrshrinks_total": 0,
         "isrexpands_total": 0,
+        "isrshrinkspersec_total": 0,
+        "isrexpandspersec_total": 0,
         "kafka_log_logmanager_offlinelogdirectorycount": 0,
     }
 
@@ -70,6 +77,23 @@ def test_a_copy_that_has_only_begun_is_not_missing(hosting: Hosting) -> None:
 def test_a_disk_that_takes_no_writes(hosting: Hosting) -> None:
     hosting.replicas.log_manager.failure.is_offline = True
     assert counts(hosting)["kafka_log_logmanager_offlinelogdirectorycount"] == 1
+
+
+def test_the_volume_of_the_data(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> dict[str, float]:
+        text = "".join(families(hosting.replicas, []))
+        samples = [sample for metric in text_string_to_metric_families(text) for sample in metric.samples]
+        directory = hosting.replicas.log_manager.root_dir
+        return {each.name: each.value for each in samples if each.labels == {"directory": directory}}
+
+    monkeypatch.setattr(hosting.replicas.log_manager, "disk_usage", lambda: DiskUsage(total=100, free=7))
+    assert asked() == {"barnabas_log_directory_total_bytes": 100, "barnabas_log_directory_free_bytes": 7}
+
+    def fails() -> DiskUsage:
+        raise OSError("not there")
+
+    monkeypatch.setattr(hosting.replicas.log_manager, "disk_usage", fails)
+    assert asked() == {}
 
 
 def test_the_rates_of_throttled_replication(hosting: Hosting) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from barnabas.config.config import BrokerConfig
 from barnabas.config.listener_security import INTER_BROKER_MECHANISM
@@ -65,6 +66,11 @@ class Node:
         return ConfigurationsImage({(4, "1"): own, (4, "2"): {"listener.name.out.ssl.keystore.location": "/not/ours"}})
 
 
+def certificate_end(pem: str) -> float:
+    found = x509.load_pem_x509_certificate(pem[pem.index("-----BEGIN CERTIFICATE") :].encode())
+    return found.not_valid_after_utc.timestamp()
+
+
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     found = [record.getMessage() for record in caplog.records if record.name == "barnabas.net.renewed_stores"]
     caplog.clear()
@@ -95,6 +101,16 @@ def test_new_connections_see_the_new_certificate_and_old_ones_stay(
             another.close()
         finally:
             await node.listener.stop()
+
+    asyncio.run(story())
+
+
+def test_the_ends_of_the_certificates(tmp_path: Path) -> None:
+    async def story() -> None:
+        node = Node(tmp_path, asyncio.get_running_loop())
+        found = node.stores.certificate_ends()
+        assert [(name, use) for name, use, _ in found] == [("OUT", "accepts"), ("OUT", "dials")]
+        assert {end for _, _, end in found} == {certificate_end(node.files.key.read_text())}
 
     asyncio.run(story())
 

@@ -117,6 +117,13 @@ def test_a_sole_voter_is_followed_by_an_observer_that_waits_for_news() -> None:
         before = len(controller.answered)
         await asyncio.sleep(10)
         assert 15 < len(controller.answered) - before < 25, "a fetch each half second"
+        carried, silent = observer.quorum.traffic, controller.quorum.traffic
+        assert carried is not None
+        assert carried.responses >= 15
+        assert carried.requests - carried.responses <= 1
+        assert min(carried.bytes_in, carried.bytes_out) > 15 * 20
+        assert silent is not None
+        assert silent.requests == 0, "there is no other voter to ask"
         await controller.change(1_000)
         await asyncio.sleep(0.1)
         assert observer.images[-1].configs == controller.images[-1].configs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from ipaddress import ip_address
 
 import pytest
@@ -14,11 +14,16 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from barnabas.security.certificate_entries import CertificateEntry, certificate_entry, why_incompatible
 
 
-def der(subject: str = "CN=node", names: list[x509.GeneralName] | None = None, serial: int = 7) -> bytes:
+def der(
+    subject: str = "CN=node",
+    names: list[x509.GeneralName] | None = None,
+    serial: int = 7,
+    until: datetime = datetime(2026, 1, 2, tzinfo=UTC),
+) -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name.from_rfc4514_string(subject)
     since = datetime(2026, 1, 1, tzinfo=UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), serial, since, since + timedelta(days=1))
+    builder = x509.CertificateBuilder(name, name, key.public_key(), serial, since, until)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -45,6 +50,12 @@ def test_an_entry_has_the_names_as_java_writes_them() -> None:
         (8, "1.2.3"),
     }
     assert str(entry) == "CN=node,O=Example, serial number abc"
+
+
+@pytest.mark.parametrize("end", [datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC), datetime(2055, 1, 1, tzinfo=UTC)])
+def test_an_entry_has_the_last_second_in_both_forms_of_a_time(end: datetime) -> None:
+    """Up to 2049 a certificate has two digits of the year, later four."""
+    assert certificate_entry("kafka", der(until=end)).last_second == end.timestamp()
 
 
 def test_other_kinds_of_names_are_compared_by_their_bytes() -> None:

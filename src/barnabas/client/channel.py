@@ -21,6 +21,7 @@ import asyncio
 import contextlib
 import socket
 from collections import deque
+from dataclasses import dataclass
 from typing import Any, cast
 
 from barnabas.client.bootstrap import format_address
@@ -33,10 +34,20 @@ from barnabas.protocol.errors import KafkaError, MalformedMessage
 from barnabas.protocol.message import Message
 from barnabas.security.client_security import ClientSecurity
 
-__all__ = ["Channel"]
+__all__ = ["Channel", "ChannelTraffic"]
 
 BEGINNING_BYTES = 4096
 """The size of that buffer: how long a response is, is known when its first bytes have been read."""
+
+
+@dataclass(slots=True)
+class ChannelTraffic:
+    """The requests that channels have sent, and the responses that they have received; bytes as before TLS."""
+
+    requests: int = 0
+    responses: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
 
 
 class Channel:
@@ -47,6 +58,7 @@ class Channel:
         client_id: shown in the broker's logs and metrics.
         timeout_ms: for connecting, and for each response without a timeout of its own.
         security: TLS and the login; None for a plain connection.
+        traffic: counts what this channel carries; several channels may share one.
     """
 
     def __init__(
@@ -58,6 +70,7 @@ class Channel:
         client_id: str,
         timeout_ms: int = 30_000,
         security: ClientSecurity | None = None,
+        traffic: ChannelTraffic | None = None,
     ) -> None:
         self.host = host
         self.port = port
@@ -65,6 +78,7 @@ class Channel:
         self._loop = loop
         self._client_id = client_id
         self._timeout_ms = timeout_ms
+        self._traffic = ChannelTraffic() if traffic is None else traffic
         self.connection: _Connection | None = None
         self._connecting: asyncio.Task[Exception | None] | None = None
         self._is_closed = False
@@ -147,7 +161,7 @@ class Channel:
 
         asyncio would report an exception that is never retrieved: the callers may be gone, and the loop may end in this turn.
         """
-        connection = _Connection(self._loop, Exchange(self.address, self._client_id), self._timeout_ms)
+        connection = _Connection(self._loop, Exchange(self.address, self._client_id), self._timeout_ms, self._traffic)
         try:
             # Not `wait_for`, which makes another task before Python 3.12.
             async with asyncio.timeout(self._timeout_ms / 1000):
@@ -226,8 +240,15 @@ class _Connection(asyncio.BufferedProtocol):
     into its own buffer, which grows with it.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange, timeout_ms: int = 30_000) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        exchange: Exchange,
+        timeout_ms: int = 30_000,
+        traffic: ChannelTraffic | None = None,
+    ) -> None:
         self.exchange = exchange
+        self._traffic = ChannelTraffic() if traffic is None else traffic
         self.is_lost = False
         # On the loop's clock; None if the session has no end.
         self.renews_login_at: float | None = None
@@ -268,7 +289,10 @@ class _Connection(asyncio.BufferedProtocol):
         """
         if self._transport is None or self.is_lost:
             raise self._lost("sending")
-        self._transport.write(self.exchange.encode(message, version))
+        frame = self.exchange.encode(message, version)
+        self._transport.write(frame)
+        self._traffic.requests += 1
+        self._traffic.bytes_out += len(frame)
         response: asyncio.Future[Message] = self._loop.create_future()
         self._waiting.append(response)
         timer = self._loop.call_later(timeout_ms / 1000, self._time_out, response)
@@ -331,6 +355,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     def _take(self, count: int) -> None:
         """Take the responses whose bytes are all here, after so many more have arrived."""
+        self._traffic.bytes_in += count
         incoming = self._incoming
         if incoming is None:
             self._filled += count
@@ -357,6 +382,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     def _answer(self, incoming: IncomingResponse) -> None:
         response = self.exchange.decode(incoming.whole())
+        self._traffic.responses += 1
         waiting = self._waiting.popleft()
         if not waiting.done():
             waiting.set_result(response)

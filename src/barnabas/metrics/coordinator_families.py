@@ -18,6 +18,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from barnabas.log.log_cleaner import LogCleaner
+from barnabas.log.producer_state_entry import NO_OFFSET, ProducerStateEntry
 from barnabas.metrics.exposition import Family, family, family_in_pieces, labels
 from barnabas.metrics.source import PartitionRow
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["cleaner", "share_groups", "transactions"]
 
 _OWNERS, _LONG_OPEN_MS = 10, 10_000
+_LATE_MS = 5 * 60_000
+"""As in Kafka: by so much an open transaction is older than the longest timeout of one before it counts as late."""
 _ACKNOWLEDGE_TYPES = {1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
 
 
@@ -62,12 +65,7 @@ def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRo
         "How long an owner's oldest open transaction has been open: the ten oldest that are open for ten seconds or more.",
         ((labels({"owner": owner}), (now_ms - start_ms) / 1000) for start_ms, owner in nsmallest(_OWNERS, long_open)),
     )
-    yield family(
-        "kafka_server_replicamanager_produceridcount",
-        "gauge",
-        "Producer ids in the state of this broker's logs.",
-        [("", sum(len(row.log.producers()) for row in rows if row.log is not None))],
-    )
+    yield from _producers(rows, now_ms - coordinator.config.transaction_max_timeout_ms - _LATE_MS)
     yield from family_in_pieces(
         "kafka_cluster_partition_laststableoffsetlag",
         "gauge",
@@ -78,6 +76,32 @@ def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRo
             if row.replica is not None and row.replica.is_leader
         ),
     )
+
+
+def _producers(rows: Sequence[PartitionRow], late_before_ms: int) -> Iterator[Family]:
+    """Yield the families of the logs' producers, and an empty text after each partition."""
+    ids = late = 0
+    for row in rows:
+        if row.log is not None:
+            producers = row.log.producers()
+            ids += len(producers)
+            if row.replica is not None and row.replica.is_leader:
+                late += _has_late_transaction(producers, late_before_ms)
+        yield ""
+    for name, text, count in (
+        ("produceridcount", "Producer ids in the state of this broker's logs.", ids),
+        ("partitionswithlatetransactionscount", "Partitions led here with a transaction that should have ended.", late),
+    ):
+        yield family(f"kafka_server_replicamanager_{name}", "gauge", text, [("", count)])
+
+
+def _has_late_transaction(producers: Sequence[ProducerStateEntry], late_before_ms: int) -> bool:
+    """Return whether the oldest open transaction of a partition was last written to before this time."""
+    open_ones = [each for each in producers if each.txn_first_offset != NO_OFFSET]
+    if not open_ones:
+        return False
+    oldest = min(open_ones, key=lambda each: each.txn_first_offset)
+    return 0 < oldest.last_timestamp < late_before_ms
 
 
 def share_groups(partitions: SharePartitionManager) -> Iterator[Family]:

@@ -2,7 +2,9 @@
 
 - One thread does everything, so that handlers and network have the same idle share: the share of the time since the last scrape in
   which the event loop's thread used no processor. The first scrape measures since the start of the metrics.
-- The raft channel's counters are zero while the quorum has one voter, which sends nothing. Rates are those between two scrapes.
+- The raft channel carries what this node asks the others of the quorum: a sole voter has none. Rates are those between two scrapes;
+  what a role that has just changed had appended counts for the new role.
+- Some numbers have two names: that of the JMX exporter with Strimzi's rules, and that of Strimzi's metrics reporter.
 - Throttle times and rates by user and client id exist for clients with a quota, as in Kafka.
 
 Sources: Strimzi's example rules; Kafka's `KafkaRaftMetrics`, `QuorumControllerMetrics`, `RequestMetrics`, `ClientQuotaManager`.
@@ -40,17 +42,26 @@ class NodeFamilies:
         self._thread_ns = thread_ns
         self._at_ns = monotonic_ns()
         self._used_ns = thread_ns()
+        self._idle_ns = 0
         self._before = source.quorum()
 
     def families(self) -> Iterator[Family]:
         """Yield every family of the node; call it in the event loop's thread."""
         now_ns, used_ns = self._monotonic_ns(), self._thread_ns()
         passed_ns = max(now_ns - self._at_ns, 1)
-        idle = min(max(1 - (used_ns - self._used_ns) / passed_ns, 0.0), 1.0)
+        idle_ns = min(max(passed_ns - (used_ns - self._used_ns), 0), passed_ns)
+        self._idle_ns += idle_ns
         quorum = self._source.quorum()
         yield from self._controller()
         yield from _raft(quorum, self._before, passed_ns / 1e9)
         self._at_ns, self._used_ns, self._before = now_ns, used_ns, quorum
+        yield from self._idle(idle_ns / passed_ns)
+        yield from self._connections()
+        yield from self._certificates()
+        yield from self._requests()
+        yield from self._quotas()
+
+    def _idle(self, idle: float) -> Iterator[Family]:
         yield family(
             "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
             "gauge",
@@ -58,14 +69,26 @@ class NodeFamilies:
             [("", idle)],
         )
         yield family(
-            "kafka_network_socketserver_networkprocessoravgidle_percent",
-            "gauge",
-            "The same number: one loop handles requests and the network.",
-            [("", idle)],
+            "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent_total",
+            "counter",
+            "Nanoseconds in which the event loop was idle, up to the last scrape.",
+            [("", self._idle_ns)],
         )
-        yield from self._connections()
-        yield from self._requests()
-        yield from self._quotas()
+        for spelling in ("idle_percent", "idlepercent"):
+            yield family(
+                f"kafka_network_socketserver_networkprocessoravg{spelling}",
+                "gauge",
+                "Share of the time in which the event loop was idle: one loop handles requests and the network.",
+                [("", idle)],
+            )
+
+    def _certificates(self) -> Iterator[Family]:
+        yield family(
+            "barnabas_certificate_not_after_timestamp_seconds",
+            "gauge",
+            "The last second of a certificate of this node, in seconds since the epoch.",
+            ((labels({"listener": name, "use": use}), end) for name, use, end in self._source.certificates()),
+        )
 
     def _controller(self) -> Iterator[Family]:
         services, quorum = self._source.services, self._source.quorum()
@@ -84,12 +107,20 @@ class NodeFamilies:
             "Partitions without a leader.",
             [("", offline)],
         )
-        yield family(
-            "kafka_controller_controllerstats_uncleanleaderelections_total",
-            "counter",
-            "Leaders elected from outside the in-sync replicas since the start; they may lack records.",
-            [("", quorum.unclean_elections)],
-        )
+        brokers = services.image().cluster.brokers.values()
+        fenced = sum(broker.fenced for broker in brokers)
+        for name, text, count in (
+            ("active", "Registered brokers that serve.", len(brokers) - fenced),
+            ("fenced", "Registered brokers that the controller has fenced: they are down, or not caught up.", fenced),
+        ):
+            yield family(f"kafka_controller_kafkacontroller_{name}brokercount", "gauge", text, [("", count)])
+        for spelling in ("elections", "electionspersec"):
+            yield family(
+                f"kafka_controller_controllerstats_uncleanleader{spelling}_total",
+                "counter",
+                "Leaders elected from outside the in-sync replicas since the start; they may lack records.",
+                [("", quorum.unclean_elections)],
+            )
 
     def _connections(self) -> Iterator[Family]:
         counts = self._source.listener_counts()
@@ -169,7 +200,8 @@ class NodeFamilies:
 
 
 def _raft(quorum: QuorumState, before: QuorumState, seconds: float) -> Iterator[Family]:
-    appended_per_second = (quorum.log_end_offset - before.log_end_offset) / seconds
+    more_per_second = max(quorum.log_end_offset - before.log_end_offset, 0) / seconds
+    is_leader = quorum.state.lower() == "leader"
     commit_ms = (quorum.commit_ms - before.commit_ms) / max(quorum.commits - before.commits, 1)
     state = labels({"current_state": quorum.state.lower()})
     samples: tuple[tuple[str, str, str, float], ...] = (
@@ -179,16 +211,34 @@ def _raft(quorum: QuorumState, before: QuorumState, seconds: float) -> Iterator[
         ("current_state", "1 for the role of this node.", state, 1),
         ("high_watermark", "High watermark of the metadata log.", "", quorum.high_watermark),
         ("log_end_offset", "Log end offset of the metadata log.", "", quorum.log_end_offset),
-        ("append_records_rate", "Metadata records appended a second since the last scrape.", "", appended_per_second),
-        ("fetch_records_rate", "Metadata records fetched from a leader a second; a leader fetches none.", "", 0.0),
+        (
+            "append_records_rate",
+            "Metadata records appended as the leader, a second since the last scrape.",
+            "",
+            more_per_second if is_leader else 0.0,
+        ),
+        (
+            "fetch_records_rate",
+            "Metadata records fetched from the leader, a second since the last scrape.",
+            "",
+            0.0 if is_leader else more_per_second,
+        ),
         ("commit_latency_avg", "Milliseconds from an append to its commit since the last scrape.", "", commit_ms),
     )
     for name, text, tags, value in samples:
         for prefix in ("kafka_server_raftmetrics_", "kafka_server_raft_metrics_"):
             yield family(prefix + name, "gauge", text, [(tags, value)])
-    for name in ("incoming_byte", "outgoing_byte", "request", "response"):
-        for prefix in ("kafka_server_raftchannelmetrics_", "kafka_server_raft_channel_metrics_"):
-            yield family(f"{prefix}{name}_total", "counter", "Traffic of the quorum; none with one voter.", [("", 0)])
+    yield family("kafka_server_raft_metrics_current_state_info", "gauge", "1 for the role of this node.", [(state, 1)])
+    for name, text, count in (
+        ("incoming_byte", "Bytes of the answers of other nodes of the quorum.", quorum.bytes_in),
+        ("outgoing_byte", "Bytes of requests to other nodes of the quorum.", quorum.bytes_out),
+        ("request", "Requests to other nodes of the quorum.", quorum.requests),
+        ("response", "Answers of other nodes of the quorum.", quorum.responses),
+    ):
+        for whole in (f"channelmetrics_{name}_total", f"_channel_metrics_{name}_total", f"_channel_metrics_{name}"):
+            # The name of a counter ends in _total; readers of the text add it to one that does not.
+            kind = "counter" if whole.endswith("_total") else "untyped"
+            yield family(f"kafka_server_raft{whole}", kind, text, [("", count)])
 
 
 def _error_name(code: int) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.metrics.exposition import Family, family
+from barnabas.metrics.exposition import Family, family, labels
 from barnabas.metrics.source import PartitionRow
 from barnabas.quota.replication_quota_manager import ReplicationQuotaManager
 
@@ -65,17 +65,29 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
         ("isrshrinks", "Times that followers left an ISR led here.", 0 if changes is None else changes.shrinks),
         ("isrexpands", "Times that a follower joined an ISR led here.", 0 if changes is None else changes.expands),
     ):
-        yield family(f"{_MANAGER}{name}_total", "counter", text, [("", count)])
+        for spelling in (name, f"{name}persec"):
+            yield family(f"{_MANAGER}{spelling}_total", "counter", text, [("", count)])
     yield family(
         "kafka_log_logmanager_offlinelogdirectorycount",
         "gauge",
         "1 while the disk of the data directory takes no writes, otherwise 0.",
         [("", int(replicas.log_manager.failure.is_offline))],
     )
+    yield from _volume(replicas)
     for side, quota in (("leader", replicas.leader_quota), ("follower", replicas.follower_quota)):
         if isinstance(quota, ReplicationQuotaManager):
             text = f"Bytes a second of throttled replicas, counted as {side}."
             yield family(f"kafka_server_{side}replication_byte_rate", "gauge", text, [("", quota.byte_rate())])
+
+
+def _volume(replicas: ReplicaManager) -> Iterator[Family]:
+    directory, total, free = replicas.describe_volume()
+    tags = labels({"directory": directory})
+    for name, count in (("total", total), ("free", free)):
+        # A volume that cannot be asked has no sample.
+        samples = [(tags, count)] if count >= 0 else []
+        text = f"{name.capitalize()} bytes of the volume that holds a data directory."
+        yield family(f"barnabas_log_directory_{name}_bytes", "gauge", text, samples)
 
 
 def _is_under_replicated(registration: PartitionRegistration, isr: Sequence[int]) -> bool:

@@ -30,6 +30,7 @@ class QuorumState(NamedTuple):
 
     Attributes:
         unclean_elections: how many leaders this node elected, as the controller, that may lack records.
+        requests, responses, bytes_out, bytes_in: sent to the other nodes of the quorum, and their answers.
     """
 
     leader: int
@@ -41,6 +42,10 @@ class QuorumState(NamedTuple):
     commits: int
     commit_ms: int
     unclean_elections: int
+    requests: int
+    responses: int
+    bytes_out: int
+    bytes_in: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,8 @@ class Source:
         share_partitions: returns None until a member of a share group fetches.
         listener_counts: returns the number of connections by listener name.
         quorum: returns the state of the quorum as of now.
+        certificates: returns of each certificate of this node its listener, its use ("accepts" or "dials"), and its last second, in
+            epoch seconds.
     """
 
     services: BrokerServices
@@ -59,6 +66,7 @@ class Source:
     share_partitions: Callable[[], SharePartitionManager | None]
     listener_counts: Callable[[], Sequence[tuple[str, int]]]
     quorum: Callable[[], QuorumState]
+    certificates: Callable[[], Sequence[tuple[str, str, int]]]
 
 
 class PartitionRow(NamedTuple):

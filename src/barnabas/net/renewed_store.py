@@ -111,6 +111,11 @@ class RenewedStore:
         """The certificate in words."""
         return "no certificate" if self._loaded.entry is None else str(self._loaded.entry)
 
+    @property
+    def certificate_end(self) -> int | None:
+        """The certificate's last second, in epoch seconds; None without a certificate."""
+        return None if self._loaded.entry is None else self._loaded.entry.last_second
+
     def _with(self, dynamic: Mapping[str, str]) -> dict[str, str]:
         """Return the node's settings under those of the metadata."""
         settings = dict(self._of_node)

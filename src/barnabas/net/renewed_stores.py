@@ -60,6 +60,14 @@ class RenewedStores:
         """Return the store of a listener, or None before it is added."""
         return self._stores.get((listener.upper(), is_server))
 
+    def certificate_ends(self) -> list[tuple[str, str, int]]:
+        """Return of each certificate its listener, its use, and its last second, in epoch seconds."""
+        return [
+            (store.listener, "accepts" if store.is_server else "dials", end)
+            for store in self._stores.values()
+            if (end := store.certificate_end) is not None
+        ]
+
     async def apply(self, configs: ConfigurationsImage) -> None:
         """Renew the stores by the settings of the metadata, and those whose files have changed."""
         if self._stores:

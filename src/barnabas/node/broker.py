@@ -221,6 +221,7 @@ class BrokerServer:
             listeners=self.listeners,
             connection_quotas=self.connections.quotas,
             client_metrics=lambda: self.client_metrics,
+            stores=self.stores,
         )
 
     def not_ready(self) -> str:

@@ -25,6 +25,7 @@ from barnabas.metrics.source import QuorumState, Source
 from barnabas.net.addresses import dialable, remedy_for, why_not
 from barnabas.net.http_listener import Answer, HttpListener
 from barnabas.net.listener import Listener
+from barnabas.net.renewed_stores import RenewedStores
 from barnabas.node.health import health_routes
 from barnabas.node.share_groups import ShareServices
 from barnabas.quorum.metadata_quorum import MetadataQuorum
@@ -133,6 +134,7 @@ class MetricsEndpoint:
         listeners: Sequence[Listener],
         connection_quotas: ConnectionQuotas,
         client_metrics: Callable[[], ClientMetricsManager | None],
+        stores: RenewedStores,
     ) -> None:
         """Serve `/metrics` of a broker.
 
@@ -148,6 +150,7 @@ class MetricsEndpoint:
             share_partitions=lambda: share.partitions_if_any,
             listener_counts=lambda: [(listener.name, listener.connection_count) for listener in listeners],
             quorum=lambda: _quorum_state(quorum),
+            certificates=stores.certificate_ends,
         )
         self._scraper = Scraper(source, services.monotonic_ns, self._pushed)
         self.http.routes["/metrics"] = self._metrics
@@ -167,6 +170,7 @@ class MetricsEndpoint:
 
 def _quorum_state(quorum: MetadataQuorum) -> QuorumState:
     node = quorum.driver.node
+    traffic = quorum.traffic
     counts = ControllerCounts() if quorum.local_controller is None else quorum.local_controller.counts
     return QuorumState(
         leader=node.leader_id,
@@ -178,4 +182,8 @@ def _quorum_state(quorum: MetadataQuorum) -> QuorumState:
         commits=counts.commits,
         commit_ms=counts.commit_ms,
         unclean_elections=counts.unclean_elections,
+        requests=0 if traffic is None else traffic.requests,
+        responses=0 if traffic is None else traffic.responses,
+        bytes_out=0 if traffic is None else traffic.bytes_out,
+        bytes_in=0 if traffic is None else traffic.bytes_in,
     )

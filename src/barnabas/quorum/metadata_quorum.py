@@ -51,6 +51,7 @@ from barnabas.raft.voter_changes import VoterChanges
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 
 if TYPE_CHECKING:
+    from barnabas.client.channel import ChannelTraffic
     from barnabas.net.renewed_stores import RenewedStores
     from barnabas.quorum.quorum_peers import ChannelPeers
 
@@ -163,6 +164,12 @@ class MetadataQuorum:
             node, node.own_voter, cluster_id, peers.tell_leader, loop, period_ms=timeouts.fetch, joins=joins
         )
         return changes, upkeep
+
+    @property
+    def traffic(self) -> ChannelTraffic | None:
+        """The traffic to the other nodes of the quorum; None if there is no other to ask."""
+        peers = self.driver.peers
+        return None if peers is None else cast("ChannelPeers", peers).traffic
 
     @property
     def controller(self) -> LocalController:

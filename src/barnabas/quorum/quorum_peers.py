@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from barnabas.client.channel import Channel
+from barnabas.client.channel import Channel, ChannelTraffic
 from barnabas.client.errors import BrokerNotAvailable, ConnectionRefused
 from barnabas.client.exchange import NEWEST_API_VERSIONS
 from barnabas.config.config import BrokerConfig
@@ -85,6 +85,9 @@ class ChannelPeers:
         bootstrap_servers: host and port of servers that know the quorum.
         timeout_ms: for connecting, and for an answer.
         security: TLS and the login of this node; None in plain text.
+
+    Attributes:
+        traffic: of all channels to other nodes of the quorum.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class ChannelPeers:
         self._accepts = accepts
         self._timeout_ms = timeout_ms
         self._client_id = client_id
+        self.traffic = ChannelTraffic()
         ids = bootstrap_ids(len(bootstrap_servers))
         self._bootstrap = {
             each: VoterEndpoint(listener_name, *server) for each, server in zip(ids, bootstrap_servers, strict=True)
@@ -205,6 +209,7 @@ class ChannelPeers:
             client_id=self._client_id,
             timeout_ms=self._timeout_ms,
             security=self._security,
+            traffic=self.traffic,
         )
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The subject and the alternative names of a certificate: a renewed one must have the same.
+"""The subject, the alternative names and the end of a certificate: a renewed one must have the same names.
 
 As in Kafka a listener's new certificate has the subject of the old one, and all its alternative names, unless `ssl.allow.dn.changes` or
 `ssl.allow.san.changes` is true. More names than before are allowed. Subjects are compared without regard to case and repeated spaces.
@@ -7,13 +7,14 @@ As in Kafka a listener's new certificate has the subject of the old one, and all
 
 Deviation: names of kinds that Java keeps as bytes (0, 3, 5) are compared; Java finds any two of them different.
 
-Sources: Kafka's `SslFactory.CertificateEntries`; RFC 5280, section 4.2.1.6.
+Sources: Kafka's `SslFactory.CertificateEntries`; RFC 5280, sections 4.1.2.5 and 4.2.1.6.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from ipaddress import ip_address
 
 from barnabas.security.certificate_names import certificate_name
@@ -23,7 +24,7 @@ from barnabas.security.hosts import java_address
 __all__ = ["CertificateEntry", "certificate_entry", "why_incompatible"]
 
 _SUBJECT_ALT_NAMES = "2.5.29.17"
-_VERSION, _EXTENSIONS, _OCTETS = 0xA0, 0xA3, 0x04
+_VERSION, _EXTENSIONS, _OCTETS, _UTC_TIME = 0xA0, 0xA3, 0x04, 0x17
 _TEXTS = (1, 2, 6)
 """Kinds of names that are text: a mail address, a host, a URI."""
 _ADDRESS, _IDENTIFIER = 7, 8
@@ -39,12 +40,14 @@ class CertificateEntry:
         subject: as RFC 2253 writes it.
         alt_names: number of the kind, and text.
         serial: its number.
+        last_second: until when it is valid, in epoch seconds.
     """
 
     alias: str
     subject: str
     alt_names: frozenset[tuple[int, str]]
     serial: int
+    last_second: int = 0
 
     def __str__(self) -> str:
         return f"{self.subject}, serial number {self.serial:x}"
@@ -64,7 +67,18 @@ def certificate_entry(alias: str, der: bytes) -> CertificateEntry:
     for field in fields:
         if field.tag == _EXTENSIONS:
             found.update(_alt_names(field))
-    return CertificateEntry(alias, subject, frozenset(found), int.from_bytes(fields[0].content, signed=True))
+    # serial, algorithm, issuer, validity, …
+    _, end = elements(fields[3].content)
+    serial = int.from_bytes(fields[0].content, signed=True)
+    return CertificateEntry(alias, subject, frozenset(found), serial, _epoch_seconds(end))
+
+
+def _epoch_seconds(time: Element) -> int:
+    """Return a time of RFC 5280, section 4.1.2.5: two digits of the year, or four, and always UTC."""
+    text = time.content.decode("ascii")
+    if time.tag == _UTC_TIME:
+        text = ("19" if text >= "50" else "20") + text
+    return int(datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp())
 
 
 def _alt_names(field: Element) -> list[tuple[int, str]]:
