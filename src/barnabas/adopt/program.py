@@ -1,0 +1,87 @@
+"""Which program runs at an address: Apache Kafka or barnabas?
+
+Both speak one protocol, and the name of a client's software is the client's. The sign is a setting of `barnabas.…`, with its meaning,
+in the answer to DescribeConfigs about the node itself: brokers and controllers of both programs answer that. Apache Kafka shows a name
+that it does not know, if the file has it, without a meaning.
+
+Limits: the login needs the right to DESCRIBE_CONFIGS of the cluster; without it the program is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from barnabas.client.configs import ResourceType
+from barnabas.client.errors import ClientError, ConnectionRefused
+from barnabas.client.outcome import outcome_of
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol import messages
+from barnabas.protocol.errors import KafkaError, RetriableError
+
+__all__ = ["SIGN", "Program", "SeenProgram", "other_program", "program_at"]
+
+SIGN = "barnabas.metadata.flush"
+_SINCE = 3
+"""The first version of DescribeConfigs that returns meanings."""
+
+
+class Program(Enum):
+    """What answers at a node's address.
+
+    Attributes:
+        STOPPED: nothing listens there.
+        SILENT: something listens, or may listen, and does not answer (yet): the node starts, stops, or cannot be reached.
+        UNKNOWN: it answers, and what it is cannot be seen.
+    """
+
+    KAFKA = "Apache Kafka"
+    BARNABAS = "barnabas"
+    STOPPED = "stopped"
+    SILENT = "silent"
+    UNKNOWN = "unknown"
+
+
+class SeenProgram(NamedTuple):
+    """A program, and why it is not known; empty if it is."""
+
+    program: Program
+    why: str = ""
+
+
+def other_program(program: Program) -> Program:
+    """Return the program that a node changes from, or to."""
+    return Program.KAFKA if program == Program.BARNABAS else Program.BARNABAS
+
+
+def program_at(connect: Callable[[], BlockingConnection], node_id: int) -> SeenProgram:
+    """Return the program of a node.
+
+    Args:
+        connect: dials one address of the node.
+    """
+    try:
+        with connect() as connection:
+            return _program_of(connection, node_id)
+    except ConnectionRefused as error:
+        return SeenProgram(Program.STOPPED, error.message)
+    except ClientError as error:
+        return SeenProgram(Program.SILENT, error.message)
+    except KafkaError as error:
+        return SeenProgram(Program.SILENT if isinstance(error, RetriableError) else Program.UNKNOWN, error.message)
+
+
+def _program_of(connection: BlockingConnection, node_id: int) -> SeenProgram:
+    request_class = messages.DescribeConfigsRequest
+    if not connection.supports(request_class.API_KEY, _SINCE):
+        return SeenProgram(Program.KAFKA)
+    resource = request_class.DescribeConfigsResource(
+        resource_type=ResourceType.BROKER, resource_name=str(node_id), configuration_keys=[SIGN]
+    )
+    [found] = connection.request(request_class(resources=[resource], include_documentation=True)).results
+    error = outcome_of(found.error_code, found.error_message)
+    if error is not None:
+        raise error
+    is_ours = any(each.name == SIGN and each.documentation for each in found.configs)
+    return SeenProgram(Program.BARNABAS if is_ours else Program.KAFKA)
