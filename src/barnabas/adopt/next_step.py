@@ -127,7 +127,7 @@ def gate(seen: Seen, own: OwnNode, wanted: Program) -> Iterator[str]:
     if seen.moving:
         yield f"the replicas of {counted(seen.moving, 'partition')} move: wait until `barnabas cluster status` counts none"
     if not seen.problems and seen.behind:
-        yield f"{counted(seen.behind, 'replica')} not in sync: wait, or see `barnabas topic list --under-replicated`"
+        yield f"{counted(seen.behind, 'replica')} not in sync: wait, or see `barnabas cluster status`"
     if seen.leader < 0:
         yield "the quorum has no leader: start a majority of its controllers"
     for each in seen.voters:

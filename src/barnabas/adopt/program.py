@@ -14,10 +14,11 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.client.configs import ResourceType
-from barnabas.client.errors import ClientError, ConnectionRefused
+from barnabas.client.errors import ConnectionRefused
 from barnabas.client.outcome import outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
+from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError, RetriableError
 
 __all__ = ["SIGN", "Program", "SeenProgram", "other_program", "program_at"]
@@ -66,15 +67,13 @@ def program_at(connect: Callable[[], BlockingConnection], node_id: int) -> SeenP
             return _program_of(connection, node_id)
     except ConnectionRefused as error:
         return SeenProgram(Program.STOPPED, error.message)
-    except ClientError as error:
-        return SeenProgram(Program.SILENT, error.message)
     except KafkaError as error:
         return SeenProgram(Program.SILENT if isinstance(error, RetriableError) else Program.UNKNOWN, error.message)
 
 
 def _program_of(connection: BlockingConnection, node_id: int) -> SeenProgram:
     request_class = messages.DescribeConfigsRequest
-    if not connection.supports(request_class.API_KEY, _SINCE):
+    if not connection.supports(ApiKey.DESCRIBE_CONFIGS, _SINCE):
         return SeenProgram(Program.KAFKA)
     resource = request_class.DescribeConfigsResource(
         resource_type=ResourceType.BROKER, resource_name=str(node_id), configuration_keys=[SIGN]
