@@ -43,7 +43,7 @@ def test_help(path: tuple[str, ...]) -> None:
 
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
-        "acl create", "acl delete", "acl explain", "acl list", "adopt check",
+        "acl create", "acl delete", "acl explain", "acl list", "adopt check", "adopt status",
         "broker describe", "broker list", "broker logdirs", "cert dev", "claims audit", "claims sweep",
         "cluster accept-loss", "cluster cancel", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster move", "cluster nodes", "cluster quorum", "cluster rebalance",
@@ -116,6 +116,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("topic", "skew", "t"),
         ("topic", "export", "t", "absent"),
         ("topic", "audit"),
+        ("adopt", "status"),
         ("cluster", "info"),
         ("cluster", "health"),
         ("cluster", "status"),

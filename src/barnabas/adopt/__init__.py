@@ -1,1 +1,1 @@
-"""A live cluster of Apache Kafka becomes one of barnabas: what is in the way (`barnabas adopt check`)."""
+"""A live cluster of Apache Kafka becomes one of barnabas: what is in the way, and the change of its nodes (`barnabas adopt`)."""

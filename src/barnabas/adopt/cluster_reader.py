@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from barnabas.adopt.cluster_state import ClusterState, Problem, Unseen
+from barnabas.adopt.program import SIGN, is_ours
 from barnabas.cli.cluster_status import status_of
 from barnabas.client.admin import Admin, ConfigEntry, ConfigResource, PartitionDescription, ResourceType, TopicPartition
 from barnabas.client.configs import OWN_SOURCES
 from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.security.acls import AclBinding, AclFilter
-from barnabas.settings_table import settings_of
 
 __all__ = ["SECRET_OF_TOKENS", "read_cluster"]
 
@@ -24,7 +24,6 @@ KeyT = TypeVar("KeyT")
 ResultT = TypeVar("ResultT")
 
 SECRET_OF_TOKENS = "delegation.token.secret.key"
-_DESCRIBED = "queued.max.request.bytes"
 _OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 
 
@@ -132,12 +131,11 @@ def _named_settings(admin: Admin, asked: _Asked, kind: ResourceType) -> dict[str
 def _barnabas(admin: Admin, brokers: Sequence[int]) -> frozenset[int]:
     """Return the brokers that describe a setting in our words; Apache Kafka has others for each."""
     resources = [ConfigResource(ResourceType.BROKER, str(each)) for each in brokers]
-    ours = next(each.meaning for each in settings_of("broker") if each.name == _DESCRIBED)
-    found = admin.describe_configs(resources, names=[_DESCRIBED], documentation=True)
+    found = admin.describe_configs(resources, names=[SIGN], documentation=True)
     return frozenset(
         int(resource.name)
         for resource, entries in found.items()
-        if not isinstance(entries, KafkaError) and any(each.documentation == ours for each in entries)
+        if not isinstance(entries, KafkaError) and any(is_ours(each.documentation) for each in entries)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from barnabas.adopt.check_command import check
+from barnabas.adopt.status_command import status
 
 __all__ = ["adopt"]
 
@@ -15,3 +16,4 @@ def adopt() -> None:
 
 
 adopt.add_command(check)
+adopt.add_command(status)

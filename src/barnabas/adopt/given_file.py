@@ -57,6 +57,7 @@ class GivenFile:
         without_effect: settings that barnabas ignores although they are not the default.
         variables: variables of this shell that are settings too, as for `barnabas start`.
         settings: how many settings the file has.
+        is_alone: it names no other node of the cluster.
     """
 
     path: str
@@ -68,6 +69,7 @@ class GivenFile:
     directories: tuple[GivenDirectory, ...] = ()
     variables: tuple[str, ...] = ()
     settings: int = 0
+    is_alone: bool = False
 
 
 def read_file(path: str, environ: Mapping[str, str], now_ms: int) -> GivenFile:
@@ -102,6 +104,7 @@ def read_file(path: str, environ: Mapping[str, str], now_ms: int) -> GivenFile:
         directories,
         variables,
         settings,
+        config.is_alone,
     )
 
 

@@ -5,7 +5,7 @@
         DONE ◄── in sync, caught up ◄──WAIT── runs as the wanted program ◄──WAIT── not there yet ◄──┘
 
 - A run that was killed left no trace, so the next run looks and goes on from the same place.
-- The gate stands before STOP alone: a node that is away is helped by nothing but its start.
+- The caller asks `gate` before STOP alone: a node that is away is helped by nothing but its start.
 - A doubt is about other nodes while this one changes. The caller stops when it lasts.
 """
 
@@ -47,39 +47,34 @@ class Step(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def next_step(
-    seen: Seen | None, own: OwnNode, wanted: Program, asked: Act | None = None, obstacles: tuple[str, ...] = ()
-) -> Step:
+def next_step(seen: Seen | None, own: OwnNode, wanted: Program, asked: Act | None = None) -> Step:
     """Return what comes next.
 
     Args:
         seen: None if no broker answers.
         wanted: the program that the node shall become.
         asked: the last of STOP and START that this run has asked for.
-        obstacles: further reasons not to stop the node, about versions.
     """
     if seen is None:
         return _unseen(own, asked)
     node = seen.nodes.get(own.id)
     if node is None:
-        known = listed(sorted(seen.nodes))
-        return Step(Act.REFUSE, (f"node {own.id} is not part of this cluster, whose nodes are {known}",))
+        return _unknown(seen, own)
     if node.program == wanted:
         left = tuple(_not_back(node, seen))
         return Step(Act.WAIT, left) if left else Step(Act.DONE)
     if node.program == Program.STOPPED:
         return _away(own, asked)
     if node.program == Program.SILENT:
-        return Step(Act.WAIT, (f"it does not answer: {node.why}",))
+        return Step(Act.WAIT, (f"node {own.id} does not answer: {node.why}",))
     if asked == Act.STOP:
-        return Step(Act.WAIT, ("it still runs",))
+        return Step(Act.WAIT, (f"node {own.id} still runs",))
     if node.program == Program.UNKNOWN:
         return Step(Act.REFUSE, (f"which program node {own.id} runs cannot be seen: {node.why}",))
     if asked == Act.START:
-        again = f"{node.program.value} runs on node {own.id} again: does a service manager restart it? Disable that service first"
+        again = f"{node.program.value} runs on node {own.id} again: a service manager may restart it; disable that service first"
         return Step(Act.REFUSE, (again,))
-    refused = (*gate(seen, own, wanted), *obstacles)
-    return Step(Act.REFUSE, refused) if refused else Step(Act.STOP)
+    return Step(Act.STOP)
 
 
 def _unseen(own: OwnNode, asked: Act | None) -> Step:
@@ -92,11 +87,18 @@ def _unseen(own: OwnNode, asked: Act | None) -> Step:
     return Step(Act.REFUSE, ("no broker of the cluster answers: name several with -b, of other nodes than this one",))
 
 
+def _unknown(seen: Seen, own: OwnNode) -> Step:
+    if seen.leader < 0:
+        return Step(Act.WAIT, ("no broker says who leads the quorum",))
+    known = listed(sorted(seen.nodes))
+    return Step(Act.REFUSE, (f"node {own.id} is not part of this cluster, whose nodes are {known}",))
+
+
 def _away(own: OwnNode, asked: Act | None) -> Step:
-    if asked == Act.START:
-        return Step(Act.WAIT, ("it is not there yet",))
     if own.is_held:
-        return Step(Act.WAIT, ("it serves no longer, and its process still has the directory",))
+        return Step(Act.WAIT, (f"nothing answers at the address of node {own.id}, and a process has its directory",))
+    if asked == Act.START:
+        return Step(Act.WAIT, (f"node {own.id} is not there yet",))
     return Step(Act.START)
 
 
@@ -104,14 +106,14 @@ def _not_back(node: SeenNode, seen: Seen) -> Iterator[str]:
     if seen.leader < 0:
         yield "the quorum has no leader"
     if node.is_down:
-        yield "the cluster does not count it as serving yet"
+        yield f"the cluster does not count node {node.id} as serving yet"
     if seen.behind:
         yield f"{counted(seen.behind, 'replica')} not in sync"
     if not node.is_caught_up(_CAUGHT_UP_AFTER_MS):
         yield f"its metadata log is {counted(node.voter_lag or 0, 'record')} behind"
 
 
-def gate(seen: Seen, own: OwnNode, wanted: Program) -> Iterator[str]:
+def gate(seen: Seen, own: OwnNode) -> Iterator[str]:
     """Yield what forbids to stop a node now."""
     if not own.is_held:
         yield (
@@ -133,13 +135,10 @@ def gate(seen: Seen, own: OwnNode, wanted: Program) -> Iterator[str]:
     for each in seen.voters:
         if not each.is_caught_up(_CAUGHT_UP_BEFORE_MS):
             yield f"the metadata log of controller {each.id} is {counted(each.voter_lag or 0, 'record')} behind: wait"
-    first = [each for each in order(seen, wanted) if each != own.id]
-    if own.id == seen.leader and first:
-        yield f"node {own.id} is the active controller and changes last: take node {listed(first)} before"
 
 
 def order(seen: Seen, wanted: Program) -> list[int]:
-    """Return the nodes that are still the other program, in the order in which they change: the active controller last."""
+    """Return the nodes that are still the other program, in the best order to change them: the active controller last."""
     return sorted(seen.running(other_program(wanted)), key=lambda each: (each == seen.leader, each))
 
 

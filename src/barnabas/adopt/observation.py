@@ -1,4 +1,4 @@
-"""What `barnabas adopt next` sees of a cluster at a moment. Nothing is kept between two runs: what a node is, is seen."""
+"""A cluster as `barnabas adopt next` sees it at a moment. Nothing is kept between two runs: each run looks anew."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SeenNode(NamedTuple):
 
     Attributes:
         roles: `broker`, `controller`, or both.
-        program: SILENT if nobody looked.
+        program: SILENT if it was not looked at.
         why: why the program is not known; empty if it is.
         is_down: a fenced broker, or a voter that does not read from the leader.
         behind: its replicas that are not in sync; None for a controller alone.
@@ -44,9 +44,9 @@ class Seen(NamedTuple):
 
     Attributes:
         leader: the active controller; -1 while there is none.
-        problems: as `barnabas cluster status` names them; empty if nobody looked.
+        problems: as `barnabas cluster status` names them; empty if they were not looked at.
         moving: partitions whose replicas move.
-        features: of the brokers that serve; empty if nobody looked.
+        features: of the brokers that serve; empty if they were not looked at.
     """
 
     cluster_id: str | None

@@ -1,8 +1,8 @@
 """Which program runs at an address: Apache Kafka or barnabas?
 
-Both speak one protocol, and the name of a client's software is the client's. The sign is a setting of `barnabas.…`, with its meaning,
-in the answer to DescribeConfigs about the node itself: brokers and controllers of both programs answer that. Apache Kafka shows a name
-that it does not know, if the file has it, without a meaning.
+Both speak one protocol, and the name of a client's software is the client's. The sign is the meaning of `SIGN` in the answer to
+DescribeConfigs about the node itself: both programs have that setting, each describes it in its own words, and brokers and controllers
+of both answer.
 
 Limits: the login needs the right to DESCRIBE_CONFIGS of the cluster; without it the program is UNKNOWN.
 """
@@ -20,10 +20,12 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError, RetriableError
+from barnabas.settings_table import settings_of
 
-__all__ = ["SIGN", "Program", "SeenProgram", "other_program", "program_at"]
+__all__ = ["SIGN", "Program", "SeenProgram", "is_ours", "other_program", "program_at"]
 
-SIGN = "barnabas.metadata.flush"
+SIGN = "queued.max.request.bytes"
+_OURS = next(each.meaning for each in settings_of("broker") if each.name == SIGN)
 _SINCE = 3
 """The first version of DescribeConfigs that returns meanings."""
 
@@ -49,6 +51,11 @@ class SeenProgram(NamedTuple):
 
     program: Program
     why: str = ""
+
+
+def is_ours(documentation: str | None) -> bool:
+    """Return whether a node that describes `SIGN` so is barnabas."""
+    return documentation == _OURS
 
 
 def other_program(program: Program) -> Program:
@@ -82,5 +89,5 @@ def _program_of(connection: BlockingConnection, node_id: int) -> SeenProgram:
     error = outcome_of(found.error_code, found.error_message)
     if error is not None:
         raise error
-    is_ours = any(each.name == SIGN and each.documentation for each in found.configs)
-    return SeenProgram(Program.BARNABAS if is_ours else Program.KAFKA)
+    has_sign = any(each.name == SIGN and is_ours(each.documentation) for each in found.configs)
+    return SeenProgram(Program.BARNABAS if has_sign else Program.KAFKA)

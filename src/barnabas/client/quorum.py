@@ -63,34 +63,37 @@ class Quorum(NamedTuple):
 
 def describe_quorum(cluster: Cluster) -> Quorum:
     """Return the leader of the metadata log and how far its replicas are."""
+    return cluster.retry(lambda: quorum_at(cluster.any_connection()))
+
+
+def quorum_at(connection: BlockingConnection) -> Quorum:
+    """Return the quorum as one node knows it.
+
+    Raises:
+        KafkaError: NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER: the node asked a controller that does not lead.
+    """
     request_class = messages.DescribeQuorumRequest
     partition = request_class.PartitionData(partition_index=0)
     topic = request_class.TopicData(topic_name="__cluster_metadata", partitions=[partition])
-
-    def ask() -> Quorum:
-        response = cluster.any_connection().request(request_class(topics=[topic]))
-        if response.error_code:
-            raise error_for(response.error_code, response.error_message)
-        found = response.topics[0].partitions[0]
-        if found.error_code:
-            raise error_for(found.error_code, found.error_message)
-        replicas = [_replica(each, is_voter=True) for each in found.current_voters]
-        replicas += [_replica(each, is_voter=False) for each in found.observers]
-        addresses = {
-            node.node_id: f"{node.listeners[0].host}:{node.listeners[0].port}"
-            for node in response.nodes
-            if node.listeners
-        }
-        return Quorum(
-            found.leader_id,
-            found.leader_epoch,
-            found.high_watermark,
-            sorted(replicas, key=lambda each: (not each.is_voter, each.id)),
-            addresses,
-            next((node.listeners[0].name for node in response.nodes if node.listeners), None),
-        )
-
-    return cluster.retry(ask)
+    response = connection.request(request_class(topics=[topic]))
+    if response.error_code:
+        raise error_for(response.error_code, response.error_message)
+    found = response.topics[0].partitions[0]
+    if found.error_code:
+        raise error_for(found.error_code, found.error_message)
+    replicas = [_replica(each, is_voter=True) for each in found.current_voters]
+    replicas += [_replica(each, is_voter=False) for each in found.observers]
+    addresses = {
+        node.node_id: f"{node.listeners[0].host}:{node.listeners[0].port}" for node in response.nodes if node.listeners
+    }
+    return Quorum(
+        found.leader_id,
+        found.leader_epoch,
+        found.high_watermark,
+        sorted(replicas, key=lambda each: (not each.is_voter, each.id)),
+        addresses,
+        next((node.listeners[0].name for node in response.nodes if node.listeners), None),
+    )
 
 
 def add_voter(
