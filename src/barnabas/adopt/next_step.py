@@ -27,7 +27,7 @@ _VOTERS_MIN = 3
 
 
 class Act(Enum):
-    """What to do next."""
+    """An action, or its absence."""
 
     STOP = "stop"
     START = "start"
@@ -37,7 +37,7 @@ class Act(Enum):
 
 
 class Step(NamedTuple):
-    """What to do next.
+    """The next action.
 
     Attributes:
         reasons: why it is refused, or what is waited for.

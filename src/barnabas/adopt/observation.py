@@ -1,4 +1,4 @@
-"""A cluster as `barnabas adopt next` sees it at a moment. Nothing is kept between two runs: each run looks anew."""
+"""A cluster as `barnabas adopt next` sees it at a moment. Nothing is kept between two runs: each run looks again."""
 
 from __future__ import annotations
 

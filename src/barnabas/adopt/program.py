@@ -31,7 +31,7 @@ _SINCE = 3
 
 
 class Program(Enum):
-    """What answers at a node's address.
+    """The program that answers at the address of a node.
 
     Attributes:
         STOPPED: nothing listens there.
