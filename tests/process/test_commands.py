@@ -146,6 +146,10 @@ def test_the_tools_accept_the_address_that_is_printed(tmp_path: Path) -> None:
             ["--nodes", "3", "--faults", "127.0.0.1:0", "--restart"],
             "--faults and --restart exclude each other: remove one of the two",
         ),
+        (
+            ["--nodes", "3", "--faults", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"],
+            "--faults and --metrics-listen exclude each other: remove one of the two",
+        ),
         (["--restart"], "--port and --restart are for --nodes N; one node has --listen HOST:PORT"),
     ],
 )
@@ -168,6 +172,7 @@ def test_a_wrong_command_line_prints_its_usage(
         (["--set", "num.partitions=lots"], "num.partitions=lots: must be a whole number"),
         (["--set", "log.dirs=data,more"], "log.dirs lists several directories"),
         (["--set", "barnabas.metrics.listen=9"], "barnabas.metrics.listen 9: must be HOST:PORT"),
+        (["--nodes", "3", "--metrics-listen", "9"], "--metrics-listen 9: must be HOST:PORT"),
     ],
 )
 def test_a_start_that_fails_leaves_nothing_behind(

@@ -17,6 +17,7 @@ from barnabas.process.local_cluster import (
     environment,
     free_ports,
     last_error,
+    metrics_addresses,
     open_cluster,
 )
 
@@ -197,6 +198,21 @@ def test_ports_that_are_taken_are_passed_over() -> None:
     with pytest.raises(CannotStart, match="3 ports are needed, and 65534 to 65535 has fewer"):
         free_ports(65534, 3, lambda port: True)
     assert len(set(free_ports(0, 9))) == 9
+
+
+def test_each_node_has_a_port_for_its_metrics(tmp_path: Path) -> None:
+    cluster = made(tmp_path / "cluster", 3)
+    assert metrics_addresses(cluster, "") == []
+    assert metrics_addresses(cluster, "[::1]:1") == ["[::1]:1", "[::1]:2", "[::1]:3"]
+    ports = {port for node in cluster.nodes for port in node.ports}
+    drawn = [int(each.rpartition(":")[2]) for each in metrics_addresses(cluster, "127.0.0.1:0")]
+    assert len({*drawn, *ports}) == 3 + len(ports)
+    with pytest.raises(
+        CannotStart, match=r"--metrics-listen h:65534: 3 nodes need as many ports \(pass a lower PORT\)"
+    ):
+        metrics_addresses(cluster, "h:65534")
+    with pytest.raises(CannotStart, match=f"a node serves port {min(ports)} already"):
+        metrics_addresses(cluster, f"127.0.0.1:{min(ports)}")
 
 
 def test_a_node_does_not_read_the_settings_of_the_environment() -> None:

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.request import urlopen
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -114,8 +115,12 @@ def test_a_second_start_serves_the_same_data(tmp_path: Path) -> None:
         write(cluster.addresses, "one")
         assert cluster.stop(signal.SIGINT) == 0
     assert (folder / "node-1" / "data" / ".kafka_cleanshutdown").exists()
-    with Cluster(folder, 1, "--set", "num.partitions=7") as again:
+    with Cluster(folder, 1, "--set", "num.partitions=7", "--metrics-listen", "127.0.0.1:0") as again:
         assert again.addresses == cluster.addresses
+        where = re.search(r", metrics on (\S+), files in ", again.lines[0])
+        assert where is not None
+        with urlopen(f"http://{where[1]}/metrics", timeout=PATIENCE_SECONDS) as answer:
+            assert b"\nkafka_brokers 1\n" in answer.read()
         write(again.addresses, "two")
         assert values(again.addresses, 2) == ["one", "two"]
         topic = AdminClient({"bootstrap.servers": again.addresses}).list_topics("made", timeout=PATIENCE_SECONDS)

@@ -33,6 +33,8 @@ print("starting", flush=True)
 print("barnabas ready on h:" + folder.name[-1], flush=True)
 if "--die" in sys.argv and lives.read_text() == "x":
     os._exit(7)
+if "--metrics-listen" in sys.argv:
+    (folder / "metrics").write_text(sys.argv[sys.argv.index("--metrics-listen") + 1])
 for line in sys.stdin:
     assert line == "leave\\n"
     note("left-")
@@ -47,8 +49,16 @@ Run = Callable[[Supervisor, "asyncio.Future[None]"], Coroutine[None, None, None]
 class Cluster:
     """A supervisor over the nodes of a folder, and what happens while it runs."""
 
-    def __init__(self, folder: Path, nodes: int, *, restart: bool = False, arguments: tuple[str, ...] = ()) -> None:
-        self.folder, self.restart, self.arguments = folder, restart, arguments
+    def __init__(
+        self,
+        folder: Path,
+        nodes: int,
+        *,
+        restart: bool = False,
+        arguments: tuple[str, ...] = (),
+        metrics: tuple[str, ...] = (),
+    ) -> None:
+        self.folder, self.restart, self.arguments, self.metrics = folder, restart, arguments, metrics
         self.cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= 3) for n in range(1, nodes + 1)))
         for node in self.cluster.nodes:
             node.folder.mkdir()
@@ -67,6 +77,7 @@ class Cluster:
                 restart=self.restart,
                 arguments=self.arguments,
                 program=(sys.executable, "-S", str(self.program)),
+                metrics=self.metrics,
             )
             other = asyncio.ensure_future(meanwhile(supervisor, asked))
             try:
@@ -107,16 +118,18 @@ def test_all_serve_and_no_node_stops_before_every_broker_has_left(
         await printed(capsys, "barnabas ready on", so_far)
         asked.set_result(None)
 
-    cluster = Cluster(tmp_path, 5)
+    cluster = Cluster(tmp_path, 5, metrics=tuple(f"h:{n}" for n in range(11, 16)))
     assert cluster.run(stop) == 0
     assert sorted(cluster.ended[:5]) == [f"left-{n}" for n in range(1, 6)]
     assert sorted(cluster.ended[5:]) == [f"stopped-{n}" for n in range(1, 6)]
     lines = "".join(so_far).splitlines()
     assert sorted(lines[:5]) == [
-        f"node {n} ({'broker and controller' if n < 4 else 'broker'}) on h:{n}, files in {tmp_path}/node-{n}"
+        f"node {n} ({'broker and controller' if n < 4 else 'broker'}) on h:{n}, metrics on h:{n + 10}, "
+        f"files in {tmp_path}/node-{n}"
         for n in range(1, 6)
     ]
     assert lines[5:] == ["barnabas ready on h:1,h:2,h:3,h:4,h:5"]
+    assert [(tmp_path / f"node-{n}" / "metrics").read_text() for n in range(1, 6)] == [f"h:{n}" for n in range(11, 16)]
 
 
 @pytest.mark.slow

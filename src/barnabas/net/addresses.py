@@ -9,6 +9,7 @@ import socket
 from barnabas.client.bootstrap import format_address
 from barnabas.config.cannot_start import CannotStart, Remedies
 from barnabas.config.endpoints import parse_port
+from barnabas.words.printable import printable
 
 __all__ = ["EVERY_ADDRESS", "dialable", "metrics_address", "remedy_for", "why_not"]
 
@@ -38,8 +39,8 @@ def remedy_for(error: OSError, known: Remedies) -> str:
     return " (is it an address of this machine?)" if error.errno == errno.EADDRNOTAVAIL else ""
 
 
-def metrics_address(text: str) -> tuple[str, int] | None:
-    """Return host and port of `barnabas.metrics.listen`, None if it is empty.
+def metrics_address(text: str, name: str = "barnabas.metrics.listen") -> tuple[str, int] | None:
+    """Return host and port of a setting or an option with this name, None if it is empty.
 
     Raises:
         CannotStart: it is not HOST:PORT.
@@ -49,5 +50,5 @@ def metrics_address(text: str) -> tuple[str, int] | None:
     host, separator, port_text = text.rpartition(":")
     port = parse_port(port_text)
     if not separator or port is None:
-        raise CannotStart(f"barnabas.metrics.listen {text}: must be HOST:PORT")
+        raise CannotStart(f"{name} {printable(text)}: must be HOST:PORT")
     return host.strip("[]"), port

@@ -31,6 +31,7 @@ from barnabas.config.cannot_start import CannotStart, check_system
 from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.config.endpoints import parse_port
 from barnabas.config.sources import DEFAULT_LISTEN, ConfigSources, UsageMistake
+from barnabas.net.addresses import metrics_address
 from barnabas.net.log_lines import LineFormatter
 from barnabas.node.full_collections import FullCollections
 from barnabas.process.arguments import Parser, print_error
@@ -85,7 +86,7 @@ def _start(arguments: Sequence[str]) -> int:
 
 
 def _start_cluster(options: argparse.Namespace) -> int:
-    for name in ("file", "config", "listen", "metrics_listen"):
+    for name in ("file", "config", "listen"):
         if getattr(options, name):
             word = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
             raise UsageMistake(f"{word} is for one node; a cluster has --data-dir, --port and --set")
@@ -93,6 +94,7 @@ def _start_cluster(options: argparse.Namespace) -> int:
         for name, is_given in (
             ("--secure-dev", options.secure_dev),
             ("--restart", options.restart),
+            ("--metrics-listen", options.metrics_listen),
             ("--log-level", options.log_level != "info"),
         ):
             if is_given:
@@ -105,6 +107,7 @@ def _start_cluster(options: argparse.Namespace) -> int:
     port = None if options.port is None else parse_port(options.port)
     if options.port is not None and port is None:
         raise UsageMistake(f"--port {printable(options.port)}: must be a number from 0 to 65535")
+    metrics_address(options.metrics_listen or "", "--metrics-listen")
     checked = ConfigSources(None, {})
     checked.add_settings(options.settings)
     for name in checked.properties:
@@ -125,6 +128,7 @@ def _start_cluster(options: argparse.Namespace) -> int:
         restart=options.restart,
         arguments=[*arguments, *(["--insecure"] if options.insecure else []), "--log-level", options.log_level],
         secure_dev=options.secure_dev,
+        metrics_listen=options.metrics_listen or "",
     )
 
 
@@ -175,7 +179,7 @@ def _start_parser() -> Parser:
     parser.add_argument(
         "--metrics-listen",
         metavar="HOST:PORT",
-        help="Serve /metrics, /healthz and /readyz there; port 0 picks a free one.",
+        help="Serve /metrics, /healthz and /readyz there; port 0 picks a free one; of N nodes each has a port, from PORT on.",
     )
     parser.add_argument("-c", "--config", metavar="FILE", help="The same as FILE.")
     parser.add_argument(

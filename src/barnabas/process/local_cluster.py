@@ -32,10 +32,12 @@ from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from barnabas.client.bootstrap import format_address
 from barnabas.client.properties import read_properties
 from barnabas.config.cannot_start import CannotStart
 from barnabas.directory.data_directory import CLIENT_PROPERTIES, CLUSTER_PROPERTIES, SECURE_DEV
 from barnabas.log.disk import FILE_MODE, OsDisk
+from barnabas.net.addresses import metrics_address
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.words.printable import printable
 
@@ -48,6 +50,7 @@ __all__ = [
     "copies_settings",
     "environment",
     "is_secured",
+    "metrics_addresses",
     "open_cluster",
     "secure_node",
 ]
@@ -338,6 +341,30 @@ def free_ports(first: int, wanted: int, is_free: Callable[[int], bool] | None = 
         if len(found) == wanted:
             return found
     raise AssertionError("count() does not end")
+
+
+def metrics_addresses(cluster: LocalCluster, listen: str) -> list[str]:
+    """Return where each node serves its metrics: the first at HOST:PORT, the others at the ports that follow; nowhere if it is empty.
+
+    Raises:
+        CannotStart: it is not HOST:PORT, or too few ports follow, or a node has one of them for its clients.
+    """
+    address = metrics_address(listen, "--metrics-listen")
+    if address is None:
+        return []
+    (host, first), wanted = address, len(cluster.nodes)
+    if first + wanted - 1 > _PORT_MAX:
+        raise CannotStart(f"--metrics-listen {listen}: {wanted} nodes need as many ports (pass a lower PORT)")
+    # The nodes have not bound theirs yet.
+    taken = {port for node in cluster.nodes for port in node.ports}
+    if first:
+        ports = range(first, first + wanted)
+        if not taken.isdisjoint(ports):
+            which = min(taken.intersection(ports))
+            raise CannotStart(f"--metrics-listen {listen}: a node serves port {which} already (pass another PORT)")
+        return [format_address(host, port) for port in ports]
+    free = [port for port in free_ports(0, wanted + len(taken)) if port not in taken]
+    return [format_address(host, port) for port in free[:wanted]]
 
 
 def _is_free(port: int) -> bool:

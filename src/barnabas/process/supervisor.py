@@ -35,6 +35,7 @@ from barnabas.process.local_cluster import (
     environment,
     is_secured,
     last_error,
+    metrics_addresses,
     open_cluster,
 )
 from barnabas.process.stop_signals import LEAVE, LEFT, StopSignals
@@ -64,7 +65,14 @@ def open_secure_dev(folder: Path, *, is_alone: bool) -> SecureDev:
 
 
 def run_cluster(
-    folder: str, nodes: int, port: int | None, *, restart: bool, arguments: Sequence[str], secure_dev: bool = False
+    folder: str,
+    nodes: int,
+    port: int | None,
+    *,
+    restart: bool,
+    arguments: Sequence[str],
+    secure_dev: bool = False,
+    metrics_listen: str = "",
 ) -> int:
     """Run a cluster in a folder until a signal arrives, and return the exit code.
 
@@ -72,6 +80,7 @@ def run_cluster(
         port: the first port; None for the default, or for the ports that the cluster has.
         secure_dev: TLS, a login and ACLs, see `secure_dev`; a cluster that has them keeps them.
         arguments: what every node's command line has besides its file.
+        metrics_listen: HOST:PORT of the first node's metrics; empty for none.
 
     Raises:
         CannotStart: the folder cannot be used, or a node does not start.
@@ -89,7 +98,7 @@ def run_cluster(
                 opened.secure(cluster)
                 hint = opened.hint
             warn_of_readers(OsDisk(), str(root), cluster.written(root), "its nodes' settings and logs")
-            return _run(cluster, restart, arguments, hint)
+            return _run(cluster, restart, arguments, hint, metrics_addresses(cluster, metrics_listen))
         finally:
             lock.release()
     except DiskLocked:
@@ -98,10 +107,10 @@ def run_cluster(
         raise CannotStart(f"cannot use {folder}: {error.strerror or error} (pass another --data-dir)") from None
 
 
-def _run(cluster: LocalCluster, restart: bool, arguments: Sequence[str], hint: str) -> int:
+def _run(cluster: LocalCluster, restart: bool, arguments: Sequence[str], hint: str, metrics: Sequence[str]) -> int:
     loop = asyncio.new_event_loop()
     try:
-        supervisor = Supervisor(cluster, loop, restart=restart, arguments=arguments, hint=hint)
+        supervisor = Supervisor(cluster, loop, restart=restart, arguments=arguments, hint=hint, metrics=metrics)
         signals = StopSignals(loop, supervisor.kill)
         code = loop.run_until_complete(supervisor.run(signals.asked))
         signals.ignore()
@@ -111,13 +120,18 @@ def _run(cluster: LocalCluster, restart: bool, arguments: Sequence[str], hint: s
 
 
 class NodeProcess:
-    """The process of one node, which may end and be started again."""
+    """The process of one node, which may end and be started again.
 
-    def __init__(self, node: LocalNode, program: Sequence[str], arguments: Sequence[str]) -> None:
+    Attributes:
+        metrics: where it serves its metrics; empty for nowhere.
+    """
+
+    def __init__(self, node: LocalNode, program: Sequence[str], arguments: Sequence[str], metrics: str = "") -> None:
         self.node = node
+        self.metrics = metrics
         self.address = ""
         self._program = program
-        self._arguments = arguments
+        self._arguments = [*arguments, "--metrics-listen", metrics] if metrics else arguments
         self._process: asyncio.subprocess.Process | None = None
         self._serves = False
 
@@ -202,6 +216,7 @@ class Supervisor:
         arguments: what every node's command line has besides its file.
         program: the command of which `start` is a part.
         hint: a line to print when all nodes serve; empty for none.
+        metrics: where each node serves its metrics; empty for nowhere.
     """
 
     def __init__(
@@ -213,8 +228,12 @@ class Supervisor:
         arguments: Sequence[str],
         program: Sequence[str] = PROGRAM,
         hint: str = "",
+        metrics: Sequence[str] = (),
     ) -> None:
-        self.nodes = [NodeProcess(node, program, arguments) for node in cluster.nodes]
+        of_nodes = metrics or [""] * len(cluster.nodes)
+        self.nodes = [
+            NodeProcess(node, program, arguments, where) for node, where in zip(cluster.nodes, of_nodes, strict=True)
+        ]
         self._loop = loop
         self._restart = restart
         self._hint = hint
@@ -275,7 +294,8 @@ class Supervisor:
 
     def _serves(self, process: NodeProcess) -> None:
         node, ready = process.node, self._ready[process.node.node_id]
-        print(f"node {node.node_id} ({node.roles}) on {process.address}, files in {node.folder}", flush=True)
+        metrics = f", metrics on {process.metrics}" if process.metrics else ""
+        print(f"node {node.node_id} ({node.roles}) on {process.address}{metrics}, files in {node.folder}", flush=True)
         if not ready.done():
             ready.set_result(None)
 
