@@ -12,14 +12,11 @@ leaders and images that each has had.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from barnabas.log.log_config import INT64_MAX
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.partition_for import partition_for
 from barnabas.simulation.broker_node import PORT
@@ -27,9 +24,9 @@ from barnabas.simulation.cluster_node import CLUSTER_ID
 from barnabas.simulation.node import NodeDied
 from barnabas.simulation.world import World, without_collections
 from tests.simulation import end_watcher, offset_watcher, recreator
-from tests.simulation.aimed_faults import AIMED, SPARING, AimedFaults
+from tests.simulation.aimed_faults import AimedFaults
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
-from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
+from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
@@ -37,6 +34,7 @@ from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.judged_node import JudgedNode
+from tests.simulation.member import MEMBERS_GROUP, Member
 from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
@@ -45,10 +43,6 @@ from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 
-LEAST_TO_AIM = 3
-"""The nodes that aimed faults need: with fewer, nobody is left to be elected."""
-CUTTING = frozenset({"cut", "isolate", "slow_way", "pause"})
-"""The faults of one kind that keep metadata from a broker that serves."""
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 SECONDS = 600.0
@@ -65,218 +59,9 @@ COMMIT_PATIENCE_SECONDS = 1.5
 """How long a group of a small world waits for the answer to a commit. Then it finds the coordinator again and sends the next commit."""
 CUT_SECONDS = 3.0
 """How long to wait after a cut until everything sent before it is answered."""
-AIMED_SECONDS = 40.0
-"""Long enough for two or three aimed faults."""
-SMALL_AIMED_SECONDS = 12.0
-"""Long enough for one aimed fault, in a small world."""
-LONGER_AIMED_SECONDS = {"move_coordinator_back": 24.0, "move_coordinator_twice": 24.0}
-"""The aimed faults that take longer."""
-SPARING_RATE = 0.08
-"""How many of the seeds without another aimed fault have the one that spares a disk."""
-LARGE_RATE = 0.04
-"""How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
 OBSERVE_SECONDS = 0.1
 READ_EVERY_SECONDS = 1.0
 """How often all committed records are read: seldom, because there are more each time."""
-
-
-@dataclass(frozen=True)
-class ClusterPlan:
-    """What a seed means."""
-
-    seed: int
-    nodes: int
-    is_large: bool
-    has_own_controller: bool
-    partitions: int
-    internal_partitions: int
-    producers: int
-    committers: int
-    transactors: int
-    fault_kinds: tuple[str, ...]
-    fault_every_seconds: float
-    fault_seconds: float
-    longest_fault_seconds: float
-    session_timeout_ms: int
-    lag_time_ms: int
-    idle_interval_ms: int
-    executor_seconds: float
-    sync_seconds: float
-    pause_seconds: float
-    commit_seconds: float
-    watch_seconds: float
-    create_every_seconds: float
-    has_mover: bool
-    has_recreator: bool
-    has_moving_voters: bool
-    stops_in_order: bool
-    snapshot_bytes: int
-    aimed: str | None
-    has_lasting_cut: bool
-
-    @staticmethod
-    def draw(seed: int, nodes: int = 3) -> ClusterPlan:
-        """Return what a seed means.
-
-        Most worlds are small: few clients, which do little, one or two kinds of faults, and short times, so that the same happens in fewer
-        seconds. Many small worlds find a bug sooner than one large world, and show it more plainly. A few worlds are large, because some
-        bugs need many things at once.
-        """
-        rng = random.Random(f"cluster {seed}")
-        is_large = rng.random() < LARGE_RATE
-        plan = ClusterPlan.large(seed, nodes, rng) if is_large else ClusterPlan.small(seed, nodes, rng)
-        if nodes < LEAST_TO_AIM:
-            return plan
-        # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
-        plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
-        if rng.random() < 0.4:
-            return plan.aimed_at(rng.choice(AIMED), rng)
-        if rng.random() < 0.15:
-            return plan.with_moving_voters()
-        return plan.aimed_at(SPARING, rng) if rng.random() < SPARING_RATE else plan
-
-    def with_moving_voters(self) -> ClusterPlan:
-        """Return a plan whose three nodes are all controllers, which leave the quorum and join it again."""
-        # While there are two voters, neither may lose its disk: the other one could never commit anything again.
-        kinds = tuple(kind for kind in self.fault_kinds if kind != "wipe")
-        return replace(self, has_own_controller=False, has_moving_voters=True, fault_kinds=kinds)
-
-    @staticmethod
-    def small(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
-        session_timeout_ms = rng.choice((1500, 3000))
-        return ClusterPlan(
-            seed=seed,
-            nodes=nodes,
-            is_large=False,
-            has_own_controller=nodes > 1 and rng.random() < 0.15,
-            partitions=rng.choice((1, 1, 2)),
-            internal_partitions=rng.choice((1, 1, 3)),
-            producers=rng.choice((1, 1, 2)),
-            committers=rng.choice((1, 1, 2)),
-            transactors=rng.choice((0, 0, 1)),
-            fault_kinds=tuple(rng.sample(_kinds(nodes), rng.choice((1, 1, 2)))),
-            fault_every_seconds=rng.choice((0.3, 1.0, 3.0)),
-            fault_seconds=rng.choice((2.0, 4.0, 6.0)),
-            longest_fault_seconds=1.5 * session_timeout_ms / 1000,
-            session_timeout_ms=session_timeout_ms,
-            lag_time_ms=rng.choice((500, 3000)),
-            idle_interval_ms=2000,
-            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
-            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
-            pause_seconds=rng.choice((0.2, 1.0)),
-            commit_seconds=rng.choice((0.3, 1.0)),
-            watch_seconds=0.5,
-            create_every_seconds=rng.choice((1.0, 4.0)),
-            has_mover=nodes > 1 and rng.random() < 0.25,
-            has_recreator=rng.random() < 0.25,
-            has_moving_voters=False,
-            stops_in_order=rng.random() < 0.2,
-            snapshot_bytes=rng.choice((3000, 1 << 20)),
-            aimed=None,
-            has_lasting_cut=False,
-        )
-
-    @staticmethod
-    def large(seed: int, nodes: int, rng: random.Random) -> ClusterPlan:
-        return ClusterPlan(
-            seed=seed,
-            nodes=nodes,
-            is_large=True,
-            has_own_controller=nodes > 1 and rng.random() < 0.2,
-            partitions=rng.randrange(1, 4),
-            internal_partitions=3,
-            producers=rng.randrange(1, 4),
-            committers=rng.randrange(1, 3),
-            transactors=rng.choice((0, 1, 2)),
-            # A few kinds in each world: more would hide the effect of a single one.
-            fault_kinds=tuple(rng.sample(_kinds(nodes), rng.randrange(1, 4))),
-            fault_every_seconds=rng.choice((0.5, 3.0, 10.0)),
-            fault_seconds=rng.choice((5.0, 15.0, 40.0)),
-            longest_fault_seconds=12.0,
-            session_timeout_ms=rng.choice((3000, 9000)),
-            lag_time_ms=rng.choice((1500, 10_000)),
-            idle_interval_ms=500,
-            executor_seconds=rng.choice((0.0, 0.0, 0.01)),
-            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
-            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
-            commit_seconds=0.2,
-            watch_seconds=0.2,
-            create_every_seconds=4.0,
-            has_mover=nodes > 1 and rng.random() < 0.5,
-            has_recreator=rng.random() < 0.5,
-            has_moving_voters=False,
-            stops_in_order=True,
-            snapshot_bytes=rng.choice((3000, 1 << 20)),
-            aimed=None,
-            has_lasting_cut=False,
-        )
-
-    def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
-        """Return a plan with an aimed fault over and over, and now and then a fault of one kind."""
-        others = self.fault_kinds[:1] if rng.random() < 0.3 else ()
-        return replace(
-            self,
-            aimed=aimed,
-            fault_kinds=others,
-            fault_every_seconds=10.0,
-            fault_seconds=AIMED_SECONDS if self.is_large else LONGER_AIMED_SECONDS.get(aimed, SMALL_AIMED_SECONDS),
-            # Slow commits, so that the fault meets a coordinator before the next one.
-            commit_seconds=1.0,
-            has_mover=False,
-        )
-
-    @property
-    def cuts_nodes_off(self) -> bool:
-        """Whether a broker may go on without the controllers for a while."""
-        return bool(self.aimed or self.has_lasting_cut or CUTTING.intersection(self.fault_kinds))
-
-    @property
-    def flushes(self) -> bool:
-        """Whether what is acknowledged is on a disk."""
-        return self.aimed == "cut_all_power"
-
-    @property
-    def flushes_before_ack(self) -> bool:
-        """Whether `barnabas.flush.before.ack` sees to that, in place of `flush.messages`."""
-        return self.seed % 2 == 1
-
-    @property
-    def replicas(self) -> int:
-        return min(3, self.nodes)
-
-    def properties(self) -> dict[str, str]:
-        """Return the settings of every node."""
-        replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
-        return {
-            "offsets.topic.num.partitions": str(self.internal_partitions),
-            "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.num.partitions": str(self.internal_partitions),
-            "transaction.state.log.replication.factor": replicas,
-            "transaction.state.log.min.isr": in_sync,
-            "share.coordinator.state.topic.replication.factor": replicas,
-            "share.coordinator.state.topic.min.isr": in_sync,
-            "min.insync.replicas": in_sync,
-            "log.index.interval.bytes": "500",
-            "log.index.size.max.bytes": "800",
-            "group.initial.rebalance.delay.ms": "0",
-            "broker.session.timeout.ms": str(self.session_timeout_ms),
-            "broker.heartbeat.interval.ms": str(self.session_timeout_ms // (6 if self.is_large else 4)),
-            "metadata.max.idle.interval.ms": str(self.idle_interval_ms),
-            "replica.lag.time.max.ms": str(self.lag_time_ms),
-            # With few bytes snapshots are written often, and the log before them is deleted: a node that has fallen behind needs one.
-            "metadata.log.max.record.bytes.between.snapshots": str(self.snapshot_bytes),
-            # Larger than any batch of the controller's, as Kafka's lower bound of 8 MB is.
-            "internal.metadata.log.segment.bytes": str(max(self.snapshot_bytes, 8_192)),
-            "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
-            # Both ways in which nothing acknowledged may be lost when all machines lose their power.
-            "log.flush.interval.messages": "1" if self.flushes and not self.flushes_before_ack else str(INT64_MAX),
-            "barnabas.flush.before.ack": str(self.flushes and self.flushes_before_ack).lower(),
-        }
-
-
-def _kinds(nodes: int) -> list[str]:
-    """Return the faults that a cluster of so many nodes may have."""
-    return [kind for kind in KINDS if nodes > 1 or kind not in OF_SEVERAL]
 
 
 class SimulatedCluster:
@@ -308,6 +93,8 @@ class SimulatedCluster:
         self.faults.written = [*self.partitions, *self.transacted]
         count = plan.internal_partitions
         groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, count)) for each in self.committers]
+        if self.members:
+            groups.append(Partition(OFFSETS_TOPIC, partition_for(MEMBERS_GROUP, count)))
         ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, count)) for each in self.transactors]
         self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
 
@@ -347,6 +134,9 @@ class SimulatedCluster:
                 are_nodes_cut_off=plan.cuts_nodes_off,
             )
             for n in range(plan.transactors)
+        ]
+        self.members = [
+            Member(f"m{n}", ["t", "x"], history, rng(f"m{n}"), self._coordinator_of) for n in range(plan.members)
         ]
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
 
@@ -423,7 +213,15 @@ class SimulatedCluster:
         """Run in the clients' process."""
         readers = [Reader(partition, self.history) for partition in self.partitions]
         watcher = EndWatcher(self.partitions, self.history, self.plan.watch_seconds)
-        workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
+        workers: list[Any] = [
+            *self.producers,
+            *self.committers,
+            *self.transactors,
+            *self.members,
+            *readers,
+            watcher,
+            self.creator,
+        ]
         if self.plan.has_recreator:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_mover:
@@ -509,6 +307,7 @@ class SimulatedCluster:
         history = self.history
         found = {each.name: 0 for each in self.producers} | {each.name: 0 for each in self.transactors}
         found |= {each.group: 0 for each in self.committers}
+        found |= {each.name: history.heartbeats[each.name] for each in self.members}
         for batch in history.batches:
             found[batch.producer] += batch.acknowledged_at is not None
         for transaction in history.transactions:

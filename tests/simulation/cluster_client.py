@@ -58,6 +58,7 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.LIST_OFFSETS: lambda request: _partition(request.topics[0], "partition_index"),
     ApiKey.OFFSET_COMMIT: lambda request: (GROUP, request.group_id),
     ApiKey.OFFSET_FETCH: lambda request: (GROUP, request.groups[0].group_id),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda request: (GROUP, request.group_id),
     ApiKey.TXN_OFFSET_COMMIT: lambda request: (GROUP, request.group_id),
     ApiKey.INIT_PRODUCER_ID: _transactional("transactional_id"),
     ApiKey.ADD_PARTITIONS_TO_TXN: _transactional("v3_and_below_transactional_id"),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
+from barnabas.group.consumer.current_assignment import Reconciliation
 from barnabas.log import running_file
 from barnabas.log.log_appender import LogAppender
 from barnabas.log.log_config import LogConfig
@@ -233,6 +234,11 @@ def fence_after_a_move() -> Switch:
     return replaced(TransactionCoordinatorShard, "on_loaded", on_loaded)
 
 
+def assign_what_others_own() -> Switch:
+    """A member is assigned a partition before its former owner has given it up. Caught by one_owner."""
+    return replaced(Reconciliation, "_is_free", lambda self, topic_id, partition: True)
+
+
 class Bug(NamedTuple):
     """One deliberate bug.
 
@@ -271,5 +277,6 @@ BUGS: dict[str, Bug] = {
     "show_what_is_not_committed": Bug(show_what_is_not_committed, 12, "kill_leader_with_a_new_end"),
     "fence_after_a_move": Bug(fence_after_a_move, 24, "move_coordinator_back"),
     "count_before_the_sync": Bug(count_before_the_sync, 12, "cut_all_power"),
+    "assign_what_others_own": Bug(assign_what_others_own, 24),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

@@ -3,6 +3,7 @@ this."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -76,6 +77,16 @@ class Refusal(NamedTuple):
 
 
 @dataclass
+class Lease:
+    """A member's ownership of a partition, a topic's id and an index; times are the world's."""
+
+    member: str
+    partition: tuple[bytes, int]
+    since: float
+    until: float = 0.0
+
+
+@dataclass
 class History:
     batches: list[Batch] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
@@ -92,6 +103,10 @@ class History:
     """What a read_committed reader sees at the end."""
     seen_committed: dict[Partition, set[bytes]] = field(default_factory=dict)
     """What read_committed readers saw at any time."""
+    leases: list[Lease] = field(default_factory=list)
+    """When which member owned which partition."""
+    heartbeats: Counter[str] = field(default_factory=Counter)
+    """How many of each member were answered without an error."""
     refusals: list[Refusal] = field(default_factory=list)
     """Every error that ended a transactional producer."""
     seen: dict[Partition, dict[int, bytes]] = field(default_factory=dict)

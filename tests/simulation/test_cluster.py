@@ -6,8 +6,9 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from tests.simulation import checkers
-from tests.simulation.cluster import ClusterPlan, run
-from tests.simulation.history import Commit, History, Partition, Refusal
+from tests.simulation.cluster import run
+from tests.simulation.cluster_plan import ClusterPlan
+from tests.simulation.history import Commit, History, Lease, Partition, Refusal
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -105,6 +106,13 @@ def test_what_a_reader_saw_and_is_not_there_is_found() -> None:
 def test_a_refusal_without_a_cause_is_found(code: ErrorCode, may_be_fenced: bool, clean: bool) -> None:
     found = History(refusals=[Refusal("x0", code, may_be_fenced)])
     assert names(found) == (set() if clean else {"permitted_refusals"})
+
+
+@pytest.mark.parametrize(("member", "since", "clean"), [("b", 3.0, True), ("b", 2.9, False), ("a", 2.9, True)])
+def test_a_second_owner_is_found(member: str, since: float, clean: bool) -> None:
+    key = (b"id", 0)
+    leases = [Lease("a", key, 1.0, 3.0), Lease("b", (b"id", 1), 1.0, 9.0), Lease(member, key, since, 4.0)]
+    assert names(History(leases=leases)) == (set() if clean else {"one_owner"})
 
 
 def test_what_does_not_go_on_is_found() -> None:

@@ -7,7 +7,8 @@ from itertools import count, islice
 
 import pytest
 
-from tests.simulation.cluster import ClusterPlan, run
+from tests.simulation.cluster import run
+from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs import Switch
 from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, Bug

@@ -13,6 +13,7 @@ from tests.simulation.checkers import (
     exactly_once_in_order,
     identical_replicas,
     monotonic_ends,
+    one_owner,
     permitted_refusals,
     progress,
     recovery,
@@ -40,5 +41,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "recreated_topic": recreated_topic.check,
     "recovery": recovery.check,
     "permitted_refusals": permitted_refusals.check,
+    "one_owner": one_owner.check,
     "steady_reading": steady_reading.check,
 }

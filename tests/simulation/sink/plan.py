@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tests.simulation.cluster import ClusterPlan
+from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.sink.process import (
     ANY,
     FROZEN_AFTER,
