@@ -39,6 +39,7 @@ from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
 from tests.simulation.result import Result, played
+from tests.simulation.straggler import Straggler
 from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
@@ -229,6 +230,8 @@ class SimulatedCluster:
         if self.plan.has_moving_voters:
             workers.append(VoterMover(CLUSTER_ID, self.history, self.world.random("mover of voters")))
         workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of, self.plan.watch_seconds))
+        if self.members:
+            workers.append(Straggler(self.history, self.world.random("straggler")))
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()

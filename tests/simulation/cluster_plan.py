@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from barnabas.log.log_config import INT64_MAX
 from tests.simulation.aimed_faults import AIMED, SPARING
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
-from tests.simulation.member import SESSION_SECONDS
+from tests.simulation.owner import SESSION_SECONDS
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""

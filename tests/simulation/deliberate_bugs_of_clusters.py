@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.group.consumer.current_assignment import Reconciliation
+from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.log import running_file
 from barnabas.log.log_appender import LogAppender
 from barnabas.log.log_config import LogConfig
@@ -234,9 +235,29 @@ def fence_after_a_move() -> Switch:
     return replaced(TransactionCoordinatorShard, "on_loaded", on_loaded)
 
 
-def assign_what_others_own() -> Switch:
+@contextmanager
+def assign_what_others_own() -> Iterator[None]:
     """A member is assigned a partition before its former owner has given it up. Caught by one_owner."""
-    return replaced(Reconciliation, "_is_free", lambda self, topic_id, partition: True)
+
+    def own(self: ConsumerGroup, assignment: Any, epoch: int) -> None:
+        for topic_id, partitions in assignment.items():
+            self._partition_epochs.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
+
+    with (
+        replaced(Reconciliation, "_is_free", lambda self, topic_id, partition: True),
+        # Which would notice.
+        replaced(ConsumerGroup, "_own", own),
+    ):
+        yield
+
+
+def commit_at_any_epoch() -> Switch:
+    """A member may commit at an epoch of its past. Caught by one_owner, when it has lost the partition."""
+
+    def validate(self: ConsumerGroup, committer: Any) -> None:
+        return None
+
+    return replaced(ConsumerGroup, "validate_offset_commit", validate)
 
 
 class Bug(NamedTuple):
@@ -278,5 +299,6 @@ BUGS: dict[str, Bug] = {
     "fence_after_a_move": Bug(fence_after_a_move, 24, "move_coordinator_back"),
     "count_before_the_sync": Bug(count_before_the_sync, 12, "cut_all_power"),
     "assign_what_others_own": Bug(assign_what_others_own, 24),
+    "commit_at_any_epoch": Bug(commit_at_any_epoch, 24),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

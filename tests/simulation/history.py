@@ -76,14 +76,39 @@ class Refusal(NamedTuple):
     may_be_fenced: bool = False
 
 
+Owned = tuple[bytes | str, int]
+"""A partition of a group: the topic's id, or its name if the group is a classic one, and the index."""
+
+
 @dataclass
 class Lease:
-    """A member's ownership of a partition, a topic's id and an index; times are the world's."""
+    """A member's ownership of a partition at an epoch; times are the world's."""
 
+    group: str
     member: str
-    partition: tuple[bytes, int]
+    partition: Owned
     since: float
     until: float = 0.0
+    epoch: int = 0
+
+
+class OwnersRead(NamedTuple):
+    """The committed offset that a new owner of a partition was told, and what had been acknowledged before it asked."""
+
+    group: str
+    member: str
+    partition: Owned
+    at_least: int
+    found: int
+
+
+class LateCommit(NamedTuple):
+    """What a member was answered to a commit after another member had become the owner."""
+
+    member: str
+    partition: Owned
+    epoch: int
+    code: ErrorCode
 
 
 @dataclass
@@ -105,6 +130,10 @@ class History:
     """What read_committed readers saw at any time."""
     leases: list[Lease] = field(default_factory=list)
     """When which member owned which partition."""
+    late_commits: list[LateCommit] = field(default_factory=list)
+    owners_offsets: dict[tuple[str, Owned], int] = field(default_factory=dict)
+    """The highest offset that an owner of a partition was told it has committed, by group."""
+    owners_reads: list[OwnersRead] = field(default_factory=list)
     heartbeats: Counter[str] = field(default_factory=Counter)
     """How many of each member were answered without an error."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -156,6 +185,8 @@ class History:
         if not flushed:
             self.lost_unflushed_writes = True
             self.seen.clear()
+            self.leases.clear()
+            self.owners_offsets.clear()
             for batch in self.batches:
                 batch.survives = False
             for commit in self.commits:

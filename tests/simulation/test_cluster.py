@@ -8,7 +8,7 @@ from barnabas.protocol.errors import ErrorCode
 from tests.simulation import checkers
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
-from tests.simulation.history import Commit, History, Lease, Partition, Refusal
+from tests.simulation.history import Commit, History, LateCommit, Lease, OwnersRead, Partition, Refusal
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -111,8 +111,23 @@ def test_a_refusal_without_a_cause_is_found(code: ErrorCode, may_be_fenced: bool
 @pytest.mark.parametrize(("member", "since", "clean"), [("b", 3.0, True), ("b", 2.9, False), ("a", 2.9, True)])
 def test_a_second_owner_is_found(member: str, since: float, clean: bool) -> None:
     key = (b"id", 0)
-    leases = [Lease("a", key, 1.0, 3.0), Lease("b", (b"id", 1), 1.0, 9.0), Lease(member, key, since, 4.0)]
+    others = [Lease("g", "b", (b"id", 1), 1.0, 9.0), Lease("h", "b", key, 1.0, 9.0)]
+    leases = [Lease("g", "a", key, 1.0, 3.0), *others, Lease("g", member, key, since, 4.0)]
     assert names(History(leases=leases)) == (set() if clean else {"one_owner"})
+
+
+def test_a_commit_of_a_former_owner_is_found() -> None:
+    def answered(code: ErrorCode) -> set[str]:
+        return names(History(late_commits=[LateCommit("a", (b"id", 0), 3, code)]))
+
+    assert answered(ErrorCode.STALE_MEMBER_EPOCH) == set()
+    assert answered(ErrorCode.NONE) == {"one_owner"}
+
+
+@pytest.mark.parametrize(("found", "clean"), [(3, True), (4, True), (2, False), (-1, False)])
+def test_an_owner_that_finds_less_than_was_promised_is_found(found: int, clean: bool) -> None:
+    reads = [OwnersRead("g", "a", ("t", 0), 3, found)]
+    assert names(History(owners_reads=reads)) == (set() if clean else {"one_owner"})
 
 
 def test_what_does_not_go_on_is_found() -> None:
