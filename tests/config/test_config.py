@@ -51,6 +51,7 @@ def test_every_field_is_a_setting() -> None:
         "quorum_bootstrap_servers",
         "is_alone",
         "log_dirs",
+        "metadata_dir",
         "provided",
     }
     made = config()

@@ -13,7 +13,8 @@ from barnabas.directory.storage import format_directory, info, is_in_use, random
 from barnabas.log import meta_properties
 from barnabas.metadata.bootstrap import bootstrap_records, read_bootstrap
 from barnabas.metadata.metadata_batch_loader import load_snapshot
-from barnabas.protocol.primitives import uuid_from_str
+from barnabas.protocol.primitives import Uuid, uuid_from_str, uuid_to_str
+from barnabas.raft.voters import Voter, VoterSet
 from barnabas.simulation.disk import SimDisk
 
 CONFIG = BrokerConfig.from_properties({"listeners": "PLAINTEXT://localhost:9092"})
@@ -46,6 +47,20 @@ def test_an_interrupted_attempt_with_other_voters_leaves_none_of_them() -> None:
     disk.remove("/data/meta.properties")
     format_directory(disk, "/data", "abc", 3, CONFIG, random.Random(1), standalone=False)
     assert disk.paths() == ["/data/bootstrap.checkpoint", "/data/meta.properties"]
+
+
+def test_a_directory_without_the_metadata_log_has_an_id_of_its_own_and_no_voters() -> None:
+    disk = formatted()
+    voters = VoterSet.of([Voter(3, Uuid(b"v" * 16), ())])
+    for root, options in (("/second", {}), ("/third", {"initial_voters": voters})):
+        format_directory(disk, root, "abc", 3, CONFIG, random.Random(len(root)), has_metadata=False, **options)
+        assert [each for each in disk.paths() if each.startswith(root)] == [
+            f"{root}/bootstrap.checkpoint",
+            f"{root}/meta.properties",
+        ]
+    owners = [meta_properties.read(disk, root) for root in ("/data", "/second", "/third")]
+    ids = {owner.directory_id for owner in owners if owner is not None}
+    assert (len(ids), uuid_to_str(Uuid(b"v" * 16)) in ids) == (3, False)
 
 
 def test_a_formatted_directory_is_not_formatted_again() -> None:
@@ -91,7 +106,7 @@ def test_info_of_what_is_missing_or_broken() -> None:
     disk = SimDisk()
     disk.mkdir("/empty")
     assert info(disk, ["/empty", "/nowhere"], free).problems == [
-        "/empty is not formatted (`barnabas storage format --data-dir /empty` formats it)",
+        "/empty is not formatted (`barnabas storage format --ignore-formatted -c FILE` formats it)",
         "/nowhere does not exist (check the path)",
     ]
     disk.put("/file", b"")

@@ -19,10 +19,12 @@ from barnabas.log.running_file import RUNNING_FILE
 from barnabas.metadata.controller_view import ControllerResult
 from barnabas.metadata.partition_registration import LEADER_RECOVERED, LEADER_RECOVERING
 from barnabas.metadata.quorum_controller import _change
+from barnabas.node.node import Node
 from barnabas.protocol.messages import (
     InitProducerIdRequest,
     PartitionChangeRecord,
 )
+from barnabas.simulation.disk import SimDisk
 from tests.api.served_node import Serving
 from tests.node.asking import commit, committed, fetched, produce, topics
 
@@ -264,3 +266,18 @@ def test_the_controller_of_a_node_that_stops_goes_on_until_its_broker_may_stop(
     monkeypatch.setattr(node.broker, "stop", hand_over_slowly)
     serving.close()
     assert repr(node._timers) == "<Timers >", "nothing ticks in a node that has stopped"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"log.dirs": "data,other"}, r"^log\.dirs lists several directories \(name one"),
+        ({"metadata.log.dir": "meta"}, r"^metadata\.log\.dir=meta is not the directory of log\.dirs \(remove it"),
+    ],
+)
+def test_a_node_has_one_directory(settings: dict[str, str], words: str) -> None:
+    config = BrokerConfig.from_properties({"log.dirs": "data", **settings})
+    with closing(asyncio.new_event_loop()) as loop:
+        node = Node(config, loop=loop, disk=SimDisk(), now_ms=lambda: 0, random=random.Random(1))
+        with pytest.raises(CannotStart, match=words):
+            node.check()

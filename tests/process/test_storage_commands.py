@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
 
 import pytest
 
+from barnabas.log import meta_properties
 from barnabas.log.disk import OsDisk
+from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.bootstrap import read_bootstrap
 from barnabas.process.storage_commands import run_storage
 from barnabas.protocol.messages import FeatureLevelRecord, UserScramCredentialRecord
@@ -376,3 +379,96 @@ def test_an_empty_password_leaves_nothing(
         " input)\n"
     )
     assert not (tmp_path / "data").exists()
+
+
+def of_three(tmp_path: Path, text: str = DYNAMIC, **more: str) -> str:
+    """Return the path of a properties file for three directories."""
+    file = tmp_path / "three.properties"
+    lines = [f"{name.replace('_', '.')}={value}\n" for name, value in more.items()]
+    file.write_text(f"{text}log.dirs={tmp_path}/data,{tmp_path}/b,{tmp_path}/c\n{''.join(lines)}")
+    return str(file)
+
+
+def owners(tmp_path: Path) -> dict[str, MetaProperties]:
+    """Return who owns each formatted directory."""
+    found = {path.name: meta_properties.read(OsDisk(), str(path)) for path in sorted(tmp_path.iterdir())}
+    return {name: owner for name, owner in found.items() if owner is not None}
+
+
+def has_metadata(tmp_path: Path) -> list[str]:
+    return [path.parent.name for path in sorted(tmp_path.glob("*/__cluster_metadata-0"))]
+
+
+def test_each_of_several_directories_has_an_id_and_one_has_the_metadata_log(tmp_path: Path) -> None:
+    assert run_storage(["format", "-t", CLUSTER, "-c", of_three(tmp_path), "-I", PAIR]) == 0
+    found = owners(tmp_path)
+    assert list(found) == ["b", "c", "data"]
+    assert {(each.cluster_id, each.node_id) for each in found.values()} == {(CLUSTER, 1)}
+    assert len({each.directory_id for each in found.values()}) == 3
+    assert found["data"].directory_id == "JEXY6aqzQY-32P5TStzaFg"
+    assert has_metadata(tmp_path) == ["data"]
+    assert all(read_bootstrap(OsDisk(), f"{tmp_path}/{name}") for name in found)
+
+
+@pytest.mark.parametrize("folder", ["c", "elsewhere"])
+def test_the_metadata_log_may_have_a_directory_of_its_own(tmp_path: Path, folder: str) -> None:
+    text = of_three(tmp_path, metadata_log_dir=f"{tmp_path}/{folder}/")
+    assert run_storage(["format", "-t", CLUSTER, "-c", text, "-s"]) == 0
+    assert list(owners(tmp_path)) == sorted({"b", "c", "data", folder})
+    assert has_metadata(tmp_path) == [folder]
+
+
+def test_a_new_disk_is_formatted_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = of_three(tmp_path)
+    assert run_storage(["format", "-t", CLUSTER, "-c", text, "-s"]) == 0
+    before = owners(tmp_path)
+    shutil.rmtree(tmp_path / "b")
+    assert run_storage(["info", "-c", text]) == 1
+    capsys.readouterr()
+    assert run_storage(["format", "-t", CLUSTER, "-c", text, "-s", "-g"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("is already formatted; skipped.") == 2
+    assert f"Formatted {tmp_path}/b for node 1 of cluster {CLUSTER}." in said
+    after = owners(tmp_path)
+    assert after.keys() == before.keys()
+    assert {name for name in after if after[name] != before[name]} == {"b"}
+    assert run_storage(["info", "-c", text]) == 0
+
+
+@pytest.mark.parametrize(
+    ("broken", "options", "words"),
+    [
+        ("", [], "b is already formatted (--ignore-formatted skips it)"),
+        (
+            "cluster.id=O\nnode.id=1\n",
+            ["-g"],
+            f"b belongs to cluster O, not to {CLUSTER} (pass --cluster-id O, or other",
+        ),
+        ("cluster.id=O\nnode.id=2\n", ["-g"], "b belongs to node 2, not to 1"),
+        ("cluster.id=O\n", ["-g"], "b/meta.properties: "),
+    ],
+    ids=["formatted", "of-another-cluster", "of-another-node", "damaged"],
+)
+def test_one_directory_that_cannot_be_formatted_leaves_the_others_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], broken: str, options: list[str], words: str
+) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "meta.properties").write_text(f"version=1\n{broken}")
+    assert run_storage(["format", "-t", CLUSTER, "-c", of_three(tmp_path), "-s", *options]) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "data").exists()
+
+
+def test_directories_of_two_clusters_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "bc":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "meta.properties").write_text(f"version=1\ncluster.id={name}\nnode.id=1\n")
+    assert run_storage(["format", "-t", CLUSTER, "-c", of_three(tmp_path), "-s", "-g"]) == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}/b and {tmp_path}/c belong to different clusters\n"
+
+
+def test_a_directory_named_twice_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_storage(["format", "--data-dir", f"{tmp_path}/b,{tmp_path}/./b/"]) == 1
+    assert capsys.readouterr().err == f"error: log.dirs names {tmp_path}/b twice\n"

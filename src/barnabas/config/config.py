@@ -40,6 +40,7 @@ from barnabas.metadata.config_schema import (
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_of_security, is_secret
 from barnabas.quota.client_quotas import QuotaWindows
 from barnabas.words.hidden_values import hidden_in
+from barnabas.words.printable import printable
 
 __all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "quota_windows"]
 
@@ -50,6 +51,7 @@ class BrokerConfig(NodeRoles):
     Attributes:
         unknown: the properties that are not settings.
         without_effect: the properties that this broker ignores although they differ from their defaults.
+        metadata_dir: the directory of the metadata log: metadata.log.dir, or else the first of `log_dirs`.
         cluster_id: None unless given; the formatted directory has it.
         provided: the values that came from `config.providers`.
     """
@@ -57,6 +59,7 @@ class BrokerConfig(NodeRoles):
     unknown: tuple[str, ...]
     without_effect: tuple[str, ...]
     log_dirs: tuple[str, ...]
+    metadata_dir: str
     cluster_id: str | None
     provided: frozenset[str]
     broker_rack: str | None
@@ -204,7 +207,8 @@ class BrokerConfig(NodeRoles):
             sorted(n for n in values if n in given and not keys[n].has_effect and values[n] != keys[n].default_value())
         )
         fields["embedded"] = embedded
-        fields["log_dirs"] = _log_dirs(value)
+        fields["log_dirs"] = log_dirs = _log_dirs(value)
+        fields["metadata_dir"] = value("metadata.log.dir") or log_dirs[0]
         fields["_values"] = values
         made = cls(fields)
         names_others = not _names_no_other_node(made)
@@ -234,6 +238,7 @@ _DERIVED = (
     "is_alone",
     "has_other_voters",
     "log_dirs",
+    "metadata_dir",
     "unknown",
     "without_effect",
     "provided",
@@ -263,6 +268,11 @@ def _names_no_other_node(config: BrokerConfig) -> bool:
 def _log_dirs(value: Callable[[str], ConfigValue]) -> tuple[str, ...]:
     dirs = value("log.dirs") or value("log.dir")
     assert isinstance(dirs, tuple)
+    seen: dict[str, None] = {}
+    for each in map(os.path.normpath, dirs):
+        if each in seen:
+            raise ConfigError(f"log.dirs names {printable(each)} twice")
+        seen[each] = None
     return dirs
 
 

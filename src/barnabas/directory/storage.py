@@ -4,7 +4,8 @@
     bootstrap.checkpoint       the feature levels and the users that the first controller writes into a fresh metadata log
     __cluster_metadata-0/00000000000000000000-0000000000.checkpoint
                                the first voters of a quorum that can change: this node alone (`--standalone`), or those of
-                               `--initial-controllers`. A node of a static quorum has none, nor has one that joins a quorum.
+                               `--initial-controllers`. A node of a static quorum has none, nor has one that joins a quorum. Of
+                               several directories of a node, only that of the metadata log has it.
 
 Crash argument: meta.properties is written last, under another name, and renamed. A directory without it counts as unformatted;
 formatting it again replaces the files of an interrupted attempt.
@@ -59,6 +60,7 @@ def format_directory(
     standalone: bool = True,
     initial_voters: VoterSet | None = None,
     users: Sequence[MetadataRecord] = (),
+    has_metadata: bool = True,
 ) -> MetaProperties:
     """Format an empty directory for this node.
 
@@ -68,6 +70,7 @@ def format_directory(
         standalone: this node is the only voter of a new quorum; if there are no `initial_voters`.
         initial_voters: the first voters of a quorum; this node gets the directory id that they name for it.
         users: records of the first users of SCRAM.
+        has_metadata: whether the metadata log goes into this directory; the others of a node have an id of their own and no voters.
 
     Raises:
         CannotStart: the directory is formatted already.
@@ -76,12 +79,12 @@ def format_directory(
     if disk.exists(f"{root}/{META_PROPERTIES}"):
         raise CannotStart(f"log directory {root} is already formatted (--ignore-formatted skips it)")
     sync = config.barnabas_metadata_flush
-    own = None if initial_voters is None else initial_voters.voter(node_id)
+    voters = initial_voters if has_metadata else None
+    own = None if voters is None else voters.voter(node_id)
     cluster_id = cluster_id or random_uuid(random)
     directory_id = random_uuid(random) if own is None else uuid_to_str(own.directory_id)
     meta = MetaProperties(cluster_id, node_id, directory_id)
-    voters = initial_voters
-    if voters is None and standalone:
+    if voters is None and standalone and has_metadata:
         voters = VoterSet.of([Voter(node_id, uuid_from_str(directory_id), controller_endpoints(config))])
     disk.mkdir(root)
     records = bootstrap_records(metadata_version, {**default_levels(metadata_version), **(levels or {})})
@@ -122,7 +125,8 @@ def info(disk: Disk, directories: Sequence[str], check_is_free: Callable[[str], 
     """
     found = StorageInfo({}, [])
     for directory in sorted(directories):
-        remedy = f"`barnabas storage format --data-dir {directory}` formats it"
+        options = f"--data-dir {directory}" if len(directories) == 1 else "--ignore-formatted -c FILE"
+        remedy = f"`barnabas storage format {options}` formats it"
         if not disk.exists(directory):
             found.problems.append(f"{directory} does not exist (check the path)")
             continue

@@ -32,6 +32,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import os
 import random as random_module
 import time
 from collections.abc import Callable, Coroutine
@@ -269,6 +270,10 @@ class Node:
         self._metrics_address = metrics_address(config.str_value("barnabas.metrics.listen"))
         if len(config.log_dirs) > 1:
             raise CannotStart("log.dirs lists several directories (name one: a node has one data directory)")
+        if os.path.normpath(config.metadata_dir) != os.path.normpath(config.log_dirs[0]):
+            raise CannotStart(
+                f"metadata.log.dir={config.metadata_dir} is not the directory of log.dirs (remove it: the metadata log is in that one)"
+            )
         if self._broker is not None:
             self._broker.check()
         self._directory.check()

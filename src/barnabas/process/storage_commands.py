@@ -12,6 +12,8 @@ The first voters in a directory (`_first_voters`)
     none of these, a broker             none
     none of these, a node alone         this node alone, since there is nobody else
     none of these, another controller   an error, as in Kafka: two nodes that each took themselves for the quorum would be two clusters
+
+Several directories (`log.dirs`, `metadata.log.dir`) each get an id of their own. One has the first voters: that of the metadata log.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ from barnabas.config.sources import ConfigSources, UsageMistake
 from barnabas.directory.data_directory import check_is_free
 from barnabas.directory.storage import format_directory, info, is_in_use, random_uuid
 from barnabas.given_secret import given_secret
+from barnabas.log import meta_properties
 from barnabas.log.disk import OsDisk
-from barnabas.log.meta_properties import META_PROPERTIES
+from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.metadata.metadata_version import (
     FEATURES,
     LATEST_PRODUCTION,
@@ -80,11 +83,16 @@ def run_storage(arguments: Sequence[str]) -> int:
     return 1
 
 
+def _directories(config: BrokerConfig) -> list[str]:
+    """Return the directories of a node, each once."""
+    return list({os.path.normpath(each): each for each in (config.metadata_dir, *config.log_dirs)}.values())
+
+
 def _show(config: BrokerConfig) -> int:
     """Print what the directories hold, as names and values like the other commands, and their problems on standard error."""
     disk = OsDisk()
     found = info(
-        disk, config.log_dirs, lambda each: check_is_free(disk, each, remedies(config.embedded).other_directory)
+        disk, _directories(config), lambda each: check_is_free(disk, each, remedies(config.embedded).other_directory)
     )
     blocks = [
         f"DIRECTORY     {printable(directory)}\n"
@@ -265,6 +273,47 @@ def _users(arguments: Sequence[str]) -> list[UserScramCredentialRecord]:
     return records
 
 
+class _Unformatted(NamedTuple):
+    """The directories of a node that have no owner yet; `owned` is one that has, of `cluster_id`."""
+
+    directories: list[str]
+    owned: str
+    cluster_id: str | None
+
+
+def _unformatted(disk: OsDisk, config: BrokerConfig, *, skips_formatted: bool) -> _Unformatted:
+    """Return which directories are to be formatted; all of them are looked at before one is written.
+
+    Raises:
+        CannotStart: one is formatted already, belongs to another node, or holds other people's files.
+    """
+    left, owned, cluster_id = [], "", None
+    for directory in _directories(config):
+        if not disk.exists(f"{directory}/{META_PROPERTIES}"):
+            check_is_free(disk, directory, remedies(config.embedded).other_directory)
+            left.append(directory)
+            continue
+        if not skips_formatted:
+            raise CannotStart(f"log directory {directory} is already formatted (--ignore-formatted skips it)")
+        owner = _owner(disk, directory, config.node_id)
+        if cluster_id not in (None, owner.cluster_id):
+            raise CannotStart(f"{printable(owned)} and {printable(directory)} belong to different clusters")
+        owned, cluster_id = directory, owner.cluster_id
+        print(f"{directory} is already formatted; skipped.")
+    return _Unformatted(left, owned, cluster_id)
+
+
+def _owner(disk: OsDisk, directory: str, node_id: int) -> MetaProperties:
+    try:
+        owner = meta_properties.read(disk, directory)
+    except InvalidMetaProperties as error:
+        raise CannotStart(f"cannot read {printable(directory)}/{META_PROPERTIES}: {error}") from None
+    assert owner is not None, directory
+    if owner.node_id != node_id:
+        raise CannotStart(f"{printable(directory)} belongs to node {owner.node_id}, not to {node_id}")
+    return owner
+
+
 def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     first = _first_voters(options, config)
     is_dynamic = first.standalone or first.voters is not None or options.no_initial_controllers
@@ -272,7 +321,8 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     levels = _levels(options.feature, is_dynamic=is_dynamic and not config.quorum_voters)
     disk, draw = OsDisk(), random.SystemRandom()
     users = _users(options.add_scram)
-    cluster_id = options.cluster_id or config.cluster_id
+    left = _unformatted(disk, config, skips_formatted=options.ignore_formatted)
+    cluster_id = options.cluster_id or config.cluster_id or left.cluster_id
     if cluster_id is None:
         if not config.is_alone:
             raise UsageMistake(
@@ -280,12 +330,12 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
                 " `barnabas cluster info` that of a cluster that runs)"
             )
         cluster_id = random_uuid(draw)
-    for directory in config.log_dirs:
-        if options.ignore_formatted and disk.exists(f"{directory}/{META_PROPERTIES}"):
-            print(f"{directory} is already formatted; skipped.")
-            continue
-        if not disk.exists(f"{directory}/{META_PROPERTIES}"):
-            check_is_free(disk, directory, remedies(config.embedded).other_directory)
+    if left.cluster_id not in (None, cluster_id):
+        raise CannotStart(
+            f"{printable(left.owned)} belongs to cluster {left.cluster_id}, not to {printable(cluster_id)}"
+            f" (pass --cluster-id {left.cluster_id}, or other directories)"
+        )
+    for directory in left.directories:
         disk.mkdir(directory)
         meta = format_directory(
             disk,
@@ -300,6 +350,7 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
             standalone=first.standalone,
             initial_voters=first.voters,
             users=users,
+            has_metadata=os.path.normpath(directory) == os.path.normpath(config.metadata_dir),
         )
         print(f"Formatted {directory} for node {meta.node_id} of cluster {meta.cluster_id}.")
     return 0
