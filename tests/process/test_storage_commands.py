@@ -391,7 +391,9 @@ def of_three(tmp_path: Path, text: str = DYNAMIC, **more: str) -> str:
 
 def owners(tmp_path: Path) -> dict[str, MetaProperties]:
     """Return who owns each formatted directory."""
-    found = {path.name: meta_properties.read(OsDisk(), str(path)) for path in sorted(tmp_path.iterdir())}
+    found = {
+        path.name: meta_properties.read(OsDisk(), str(path)) for path in sorted(tmp_path.iterdir()) if path.is_dir()
+    }
     return {name: owner for name, owner in found.items() if owner is not None}
 
 
