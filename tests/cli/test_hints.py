@@ -36,6 +36,7 @@ TYPED = {
     "barnabas cluster throttle off": "barnabas cluster throttle off --help",
     "barnabas cluster voter add NODE --at HOST:PORT": "barnabas cluster voter add 1 --at localhost:9093 --help",
     "barnabas cluster accept-loss": "barnabas cluster accept-loss --help",
+    "barnabas cluster {} {} …": "barnabas cluster restart --rolling --help",
     "barnabas cluster forget NODE": "barnabas cluster forget 1 --help",
     "barnabas cut delete {}": "barnabas cut delete release",
     "barnabas cut show {}": "barnabas cut show release",

@@ -229,3 +229,28 @@ def test_a_node_that_hangs_does_not_keep_the_others(
     assert cluster.ended == ["left-1", "stopped-1"]
     killed = f"error: node 2 does not stop, and is killed (its log: {tmp_path}/node-2/node.log)\n"
     assert capsys.readouterr().err == killed
+
+
+@pytest.mark.slow
+def test_a_node_is_restarted_when_somebody_asks_and_another_stop_in_order_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    so_far: list[str] = []
+
+    async def restart(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", so_far)
+        supervisor.restart(2)
+        supervisor.restart(2)
+        await printed(capsys, r"barnabas ready on .*\n(.*\n)*node 2 ", so_far)
+        processes(supervisor)[2].send(signal.SIGTERM)
+        await printed(capsys, "error: node 2 was stopped", so_far)
+        supervisor.restart(2)
+        supervisor.restart(9)
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 2)
+    assert cluster.run(restart) == 0
+    rest = "".join([*so_far, capsys.readouterr().err])
+    assert "error: node 2 does not serve, and is not restarted\n" in rest
+    assert "error: node 9 does not serve, and is not restarted\n" in rest
+    assert (cluster.ended, cluster.lives(2)) == (["terminated-2", "terminated-2", "left-1", "stopped-1"], 2)

@@ -17,12 +17,12 @@ from barnabas.claims.store import open_store
 from barnabas.claims.sweep import SHORTEST_GRACE_MS, Swept
 from barnabas.claims.sweep import sweep as sweep_payloads
 from barnabas.claims.topic_records import topic_records, with_uncertain_ends
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
 from barnabas.cli.termination import ends_cleanly
-from barnabas.cli.txn import Duration
 from barnabas.cli.wording import counted
 from barnabas.client.admin import Admin, result
 from barnabas.protocol.errors import ErrorCode, KafkaError

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget, accept-loss, info."""
+"""`barnabas cluster`: health, nodes and quorum of a cluster, moves of replicas, restarts, what is lost or gone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from barnabas.cli.cluster_move import cancel, move
 from barnabas.cli.cluster_moves import drain, rebalance
 from barnabas.cli.cluster_nodes import nodes
 from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
+from barnabas.cli.cluster_restart import restart
 from barnabas.cli.cluster_status import status
 from barnabas.cli.cluster_throttle import throttle
 from barnabas.cli.cluster_voter import voter
@@ -22,7 +23,7 @@ from barnabas.client.admin import Admin
 
 @click.group()
 def cluster() -> None:
-    """The cluster: its health, nodes and quorum; moves replicas, forgets brokers."""
+    """The cluster: its health, nodes and quorum; moves replicas, restarts nodes, forgets brokers."""
 
 
 @cluster.command()
@@ -60,7 +61,7 @@ def info_of(admin: Admin) -> Found:
     return Found(table.objects()[0], [table])
 
 
-for command in (status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, forget, accept_loss):
+for command in (status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, restart, forget, accept_loss):
     cluster.add_command(command)
 
 # The name that `status` had before it counted as much.

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from barnabas.cli.done import Done, failed
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import Failure, failure_of, report_failures
 from barnabas.cli.group_delete_offsets import delete_offsets
 from barnabas.cli.group_lag import (
@@ -28,7 +29,6 @@ from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.share_deliveries import share_reading
-from barnabas.cli.txn import Duration
 from barnabas.client.admin import (
     Admin,
     GroupDescription,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
-from barnabas.cli.txn import Duration
 from barnabas.client.bootstrap import format_address
 from barnabas.spark import tables
 from barnabas.spark.security_options import of_client

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import click
 
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import Failure, Failures, failure_of, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Found, found_rows
 from barnabas.cli.session import Session, complete_groups, session_options
-from barnabas.cli.txn import Duration, duration_text
+from barnabas.cli.txn import duration_text
 from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.spark.plain_errors import QueryError

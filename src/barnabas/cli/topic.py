@@ -13,6 +13,7 @@ import click
 from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.done import Done
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import report_failures
 from barnabas.cli.growth_words import growth_of, growth_words
 from barnabas.cli.log_bounds import Bounds, log_bounds
@@ -36,7 +37,6 @@ from barnabas.cli.topic_sizes import Column, figures
 from barnabas.cli.topic_skew import skew
 from barnabas.cli.topic_trim import trim
 from barnabas.cli.topic_which_partition import which_partition
-from barnabas.cli.txn import Duration
 from barnabas.cli.wording import listed
 from barnabas.client.admin import (
     Admin,

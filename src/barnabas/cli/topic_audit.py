@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import click
 
+from barnabas.cli.duration import Duration
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.session import Session, session_options
 from barnabas.cli.topic_owners import owners_of
-from barnabas.cli.txn import Duration
 from barnabas.cli.wording import counted, listed
 from barnabas.client.admin import MAX_TIMESTAMP, Admin, OffsetAndTimestamp, TopicMetadata, TopicPartition
 from barnabas.words.times import format_time_ms

@@ -19,11 +19,11 @@ from typing import NamedTuple
 import click
 
 from barnabas.cli.done import Done
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.output import Found, found_rows
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_topics, session_options
-from barnabas.cli.txn import Duration
 from barnabas.client.admin import Admin, TopicMetadata, result
 from barnabas.client.topic_growth import fences_of, log_starts
 from barnabas.protocol.errors import ErrorCode, KafkaError

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import click
 
 from barnabas.cli.done import Done, failed
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Found, Table, found_rows
 from barnabas.cli.session import Session, complete_topics, complete_transactional_ids, parse_words, session_options
@@ -26,7 +27,6 @@ from barnabas.client.admin import (
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.spark.sink.orphans import open_sinks
-from barnabas.words.durations import parse_duration_ms
 from barnabas.words.sink_names import sink_of
 from barnabas.words.times import format_time_ms
 
@@ -46,18 +46,6 @@ _DOCTOR_HIDDEN_FIRST = ("STABLE-OFFSET", "END-OFFSET", "PRODUCER", "SINCE", "STA
 @click.group()
 def txn() -> None:
     """Transactions: list, describe, abort, find those that hold readers back."""
-
-
-class Duration(click.ParamType[int]):
-    """A duration such as 1h30m."""
-
-    name = "DURATION"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return parse_duration_ms(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
 
 
 @txn.command(name="list")

@@ -5,6 +5,7 @@
 - A node that ends before it has served once ends the start: the error that it logged is the supervisor's.
 - A node that ends later is one line on standard error. With `--restart` it is started again: at once, and after a short life with a
   delay that doubles. A node that was stopped in order is not: its operator may want to retire it.
+- A line in the pipe `.restart` (`restart_pipe`) stops a node in order, and starts it again.
 - A signal stops all side by side, in two steps (`stop_signals`). First every broker leaves: the controller takes over what it leads,
   so that the last broker in sync has every record. Only then, when no broker needs a controller any more, do the voters stop.
 - Nodes have a session of their own, so that Ctrl-C reaches the supervisor alone. If the supervisor is killed, their standard
@@ -38,6 +39,7 @@ from barnabas.process.local_cluster import (
     metrics_addresses,
     open_cluster,
 )
+from barnabas.process.restart_pipe import RestartPipe
 from barnabas.process.stop_signals import LEAVE, LEFT, StopSignals
 
 if TYPE_CHECKING:
@@ -98,7 +100,8 @@ def run_cluster(
                 opened.secure(cluster)
                 hint = opened.hint
             warn_of_readers(OsDisk(), str(root), cluster.written(root), "its nodes' settings and logs")
-            return _run(cluster, restart, arguments, hint, metrics_addresses(cluster, metrics_listen))
+            metrics = metrics_addresses(cluster, metrics_listen)
+            return _run(root, cluster, restart, arguments, hint, metrics)
         finally:
             lock.release()
     except DiskLocked:
@@ -107,12 +110,15 @@ def run_cluster(
         raise CannotStart(f"cannot use {folder}: {error.strerror or error} (pass another --data-dir)") from None
 
 
-def _run(cluster: LocalCluster, restart: bool, arguments: Sequence[str], hint: str, metrics: Sequence[str]) -> int:
+def _run(
+    root: Path, cluster: LocalCluster, restart: bool, arguments: Sequence[str], hint: str, metrics: Sequence[str]
+) -> int:
     loop = asyncio.new_event_loop()
     try:
         supervisor = Supervisor(cluster, loop, restart=restart, arguments=arguments, hint=hint, metrics=metrics)
         signals = StopSignals(loop, supervisor.kill)
-        code = loop.run_until_complete(supervisor.run(signals.asked))
+        with RestartPipe(loop, root, supervisor.restart):
+            code = loop.run_until_complete(supervisor.run(signals.asked))
         signals.ignore()
         return code
     finally:
@@ -124,12 +130,14 @@ class NodeProcess:
 
     Attributes:
         metrics: where it serves its metrics; empty for nowhere.
+        is_to_return: it was stopped for a restart.
     """
 
     def __init__(self, node: LocalNode, program: Sequence[str], arguments: Sequence[str], metrics: str = "") -> None:
         self.node = node
         self.metrics = metrics
         self.address = ""
+        self.is_to_return = False
         self._program = program
         self._arguments = [*arguments, "--metrics-listen", metrics] if metrics else arguments
         self._process: asyncio.subprocess.Process | None = None
@@ -141,6 +149,10 @@ class NodeProcess:
     @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.returncode is None
+
+    @property
+    def is_serving(self) -> bool:
+        return self.is_running and self._serves
 
     async def start(self) -> bool:
         """Start the process; return whether it serves, or has ended before."""
@@ -281,6 +293,9 @@ class Supervisor:
             code = await process.wait()
             if self._stopping.is_set() or not self._has_served(process, code):
                 return
+            if process.is_to_return:
+                process.is_to_return = False
+                continue
             is_short = self._loop.time() - began < _SHORT_LIFE_SECONDS
             starts_again = self._restart and code != 0
             what = "starting it again" if starts_again else f"its log: {process.node.log}"
@@ -291,6 +306,15 @@ class Supervisor:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), delay)
             delay = min(max(1.0, delay * 2), _DELAY_SECONDS_MAX) if is_short else 0.0
+
+    def restart(self, node_id: int) -> None:
+        """Stop a node in order, and start it again. What this cannot do is one line on standard error."""
+        process = next((each for each in self.nodes if each.node.node_id == node_id), None)
+        if process is None or not process.is_serving:
+            print_error(f"node {node_id} does not serve, and is not restarted")
+        elif not process.is_to_return:
+            process.is_to_return = True
+            process.send(signal.SIGTERM)
 
     def _serves(self, process: NodeProcess) -> None:
         node, ready = process.node, self._ready[process.node.node_id]
