@@ -1,12 +1,13 @@
 """Nodes of Apache Kafka under load become barnabas one by one, in place, and go back: what a step costs, and whether promises hold.
 
     python -m tests.cluster.exchange [--versions 4.0.0,4.3.1] [--quorum static,dynamic] [--security plain,secured] [--rounds 1]
-        [--kill] [--beside] [--all] [--seed 1] [--folder DIR]
+        [--kill] [--beside] [--alone] [--all] [--seed 1] [--folder DIR]
 
 Without --versions, --quorum and --security it plays `CELLS`, which have each value once; with one of them, or --all, the product. A
 round is all nodes there and back. Meanwhile an idempotent producer, a producer of transactions, a committing member of a classic
 group and one of a KIP-848 group with a regular expression work. For each step the script prints the longest time in which one of three
-partitions acknowledged no write; with --beside first the same for a rolling restart of the nodes as Apache Kafka. The exit code is 1 if
+partitions acknowledged no write; with --beside first the same for a rolling restart of the nodes as Apache Kafka. With --alone a round is
+such a rolling restart, and no node becomes barnabas: what Apache Kafka does by itself under the same clients. The exit code is 1 if
 something was lost, doubled, torn or out of order, if replicas differ at the end, or if nothing was seen.
 
 SIGTERM and SIGINT end it, and with it the nodes.
@@ -31,12 +32,12 @@ import apache_kafka
 
 from tests.cluster.ending import ended_by_signals
 from tests.cluster.exchange_clients import Member, Transactor, kept_offsets
-from tests.cluster.exchange_judge import Verdict, judge_group, judge_records, judge_transactions
+from tests.cluster.exchange_judge import SENT_AGAIN, Verdict, Written, judge_group, judge_records, judge_transactions
 from tests.cluster.exchange_rights import USER, allow
 from tests.cluster.exchanged_cluster import QUORUMS, ExchangedCluster
 from tests.cluster.probe import Probe
 from tests.cluster.records import read_partition
-from tests.cluster.replicas import check_bytes_identical
+from tests.cluster.replicas import check_bytes_identical, producers
 from tests.cluster.secured_nodes import SecuredNodes
 from tests.cluster.topics import create_safe_topics
 from tests.cluster.waiting import wait_for
@@ -48,6 +49,21 @@ SECURITY = ("plain", "secured")
 PARTITIONS = 3
 RECORDS, TRANSACTIONS = "exchange-records", "exchange-transactions"
 PROTOCOLS = {"classic": RECORDS, "consumer": "^exchange-rec.*"}
+
+
+class Way(NamedTuple):
+    """What all nodes become, one by one.
+
+    Attributes:
+        name: as the results print it.
+        kind: of node, of `ExchangedCluster.exchange`.
+    """
+
+    name: str
+    kind: str
+
+
+ALONE, THERE, BACK = Way("Kafka to Kafka", "apache-kafka"), Way("there", "barnabas"), Way("back", "apache-kafka")
 
 
 class Cell(NamedTuple):
@@ -128,13 +144,13 @@ def step(cluster: ExchangedCluster, probe: Probe, node_id: int, kind: str, kill:
     return gap
 
 
-def play(cell: Cell, folder: Path, *, rounds: int, seed: int, has_kills: bool = False, beside: bool = False) -> Result:
+def play(cell: Cell, folder: Path, ways: Sequence[Way], *, seed: int, has_kills: bool = False) -> Result:
     """Play one cell, and judge it.
 
     Args:
         folder: for the files of the nodes.
+        ways: all nodes change so, one way after the other.
         seed: of the order of the nodes and of the kills.
-        beside: begin with a rolling restart as Apache Kafka.
     """
     apache_kafka.use(cell.version)
     chance = random.Random(f"{seed} {cell}")
@@ -148,8 +164,6 @@ def play(cell: Cell, folder: Path, *, rounds: int, seed: int, has_kills: bool = 
         create_safe_topics(cluster, [RECORDS, TRANSACTIONS])
         with clients(cluster) as work:
             wait_for("all clients work", lambda: _work(work))
-            ways = [("Kafka to Kafka", "apache-kafka")] if beside else []
-            ways += [("there", "barnabas"), ("back", "apache-kafka")] * rounds
             for way, kind in ways:
                 order = chance.sample(sorted(cluster.nodes), len(cluster.nodes))
                 for node_id in order:
@@ -185,10 +199,19 @@ def _has_read(member: Member, ends: Sequence[int]) -> bool:
     return all(member.reached.get(index, 0) >= end for index, end in enumerate(ends))
 
 
+def _written(cluster: ExchangedCluster, partition: int) -> list[Written]:
+    """Return what a consumer reads of a partition, with the producers that the leader's disk names."""
+    found = producers(cluster, RECORDS, partition)
+    return [
+        Written(int(value), found[offset])
+        for offset, value in read_partition(cluster.bootstrap_servers, RECORDS, partition)
+    ]
+
+
 def judge(cluster: ExchangedCluster, work: Clients) -> dict[str, Verdict]:
     """Read everything back, and judge each client; their threads have ended."""
     servers, probe = cluster.bootstrap_servers, work.probe
-    there = {index: [int(value) for _, value in read_partition(servers, RECORDS, index)] for index in range(PARTITIONS)}
+    there = {index: _written(cluster, index) for index in range(PARTITIONS)}
     told: dict[int, list[int]] = {index: [] for index in range(PARTITIONS)}
     for each in probe.acknowledged:
         told[each.partition].append(each.number)
@@ -242,13 +265,19 @@ def main() -> int:
     parser.add_argument(
         "--beside", action="store_true", help="first roll the nodes as Apache Kafka, to compare the gaps"
     )
+    parser.add_argument(
+        "--alone", action="store_true", help="only roll the nodes as Apache Kafka; none becomes barnabas"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="keep the nodes' files there")
     add_flag(parser)
     args = parser.parse_args()
     wanted, total, failed = cells(args), Verdict(), 0
     gaps: dict[str, list[float]] = {}
-    what = "exchange with Apache Kafka" + (", with kills" if args.kill else "")
+    ways = [ALONE] * args.rounds if args.alone else [*[ALONE] * args.beside, *[THERE, BACK] * args.rounds]
+    what = ("Apache Kafka alone" if args.alone else "exchange with Apache Kafka") + (
+        ", with kills" if args.kill else ""
+    )
     run = LongRun("exchange", what, is_kept=args.record)
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
@@ -257,7 +286,7 @@ def main() -> int:
             print(f"Apache Kafka {cell.version}, {cell.quorum}, {cell.security}, seed {args.seed}", flush=True)
             place = folder / f"cell-{number}"
             try:
-                result = play(cell, place, rounds=args.rounds, seed=args.seed, has_kills=args.kill, beside=args.beside)
+                result = play(cell, place, ways, seed=args.seed, has_kills=args.kill)
             except (AssertionError, RuntimeError) as error:
                 failed += 1
                 print(f"PROBLEM: {error}", flush=True)
@@ -266,7 +295,7 @@ def main() -> int:
             failed += bool(result.problems)
             for way, each in result.gaps.items():
                 gaps.setdefault(way, []).extend(each)
-            for name in ("acknowledged", "transactions committed"):
+            for name in ("acknowledged", SENT_AGAIN, "transactions committed"):
                 counts = [verdict.counted.get(name, 0) for verdict in result.verdicts.values()]
                 total.counted[name] = total.counted.get(name, 0) + sum(counts)
     longest = ", ".join(f"{way} {max(each):.2f} s in {len(each)} steps" for way, each in gaps.items())

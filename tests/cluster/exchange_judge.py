@@ -9,6 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
+
+SENT_AGAIN = "sent again by the client in a new epoch"
 
 
 @dataclass
@@ -36,22 +39,43 @@ class Verdict:
         return counts + wrong
 
 
-def judge_records(told: Mapping[int, Sequence[int]], there: Mapping[int, Sequence[int]]) -> Verdict:
+class Written(NamedTuple):
+    """A record in the log of a partition.
+
+    Attributes:
+        number: its value.
+        producer: id and epoch of the producer in its batch.
+    """
+
+    number: int
+    producer: tuple[int, int]
+
+
+def judge_records(told: Mapping[int, Sequence[int]], there: Mapping[int, Sequence[Written]]) -> Verdict:
     """Judge an idempotent producer whose numbers grow in each partition, and which has nothing outstanding.
+
+    Idempotence holds within one epoch of a producer. A client that does not know what became of its requests may raise its epoch, and
+    send again what has no answer (librdkafka does so after OUT_OF_ORDER_SEQUENCE_NUMBER). A record whose copies all have epochs of
+    their own is therefore counted, but no broker has doubled it.
 
     Args:
         told: by partition, the numbers that were acknowledged.
-        there: by partition, the numbers that the log has, in its order.
+        there: by partition, what the log has, in its order.
     """
     verdict = Verdict({"acknowledged": sum(map(len, told.values()))})
-    lost, doubled, disordered, unknown = [], [], [], []
+    lost, doubled, disordered, unknown, again = [], [], [], [], 0
     for partition, wanted in told.items():
-        counts = Counter(there.get(partition, ()))
+        producers: dict[int, list[tuple[int, int]]] = {}
+        for number, producer in there.get(partition, ()):
+            producers.setdefault(number, []).append(producer)
         where = f"partition {partition}: "
-        lost += [f"{where}{each}" for each in wanted if each not in counts]
-        doubled += [f"{where}{each}" for each, times in counts.items() if times > 1]
-        disordered += [f"{where}{then} before {now}" for then, now in pairwise(there.get(partition, ())) if now < then]
-        unknown += [f"{where}{each}" for each in counts.keys() - set(wanted)]
+        lost += [f"{where}{each}" for each in wanted if each not in producers]
+        doubled += [f"{where}{each}" for each, copies in producers.items() if len(set(copies)) < len(copies)]
+        again += sum(len(copies) - 1 for copies in producers.values() if len(set(copies)) == len(copies))
+        # A dictionary keeps the order in which each number came first.
+        disordered += [f"{where}{then} before {now}" for then, now in pairwise(producers) if now < then]
+        unknown += [f"{where}{each}" for each in producers.keys() - set(wanted)]
+    verdict.counted[SENT_AGAIN] = again
     verdict.found("lost", lost)
     verdict.found("doubled", doubled)
     verdict.found("out of order", disordered)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from barnabas.records.record_batch import iter_batches
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
 from tests.cluster.records import check_exactly_once
@@ -19,6 +20,16 @@ def segment_bytes(cluster: Cluster, node_id: int, topic: str, partition: int) ->
     """Return all segments of a replica, one after the other."""
     folder = cluster[node_id].data_dir / f"{topic}-{partition}"
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+
+def producers(cluster: Cluster, topic: str, partition: int) -> dict[int, tuple[int, int]]:
+    """Return id and epoch of the producer of each offset, as the leader's disk has them."""
+    leader = next(each.leader for each in cluster.partitions(topic) if each.partition == partition)
+    return {
+        offset: (header.producer_id, header.producer_epoch)
+        for _, header in iter_batches(segment_bytes(cluster, leader, topic, partition))
+        for offset in range(header.base_offset, header.last_offset + 1)
+    }
 
 
 def dumped(tools: ToolProcess, cluster: Cluster, node_id: int, topic: str, partition: int) -> list[str]:

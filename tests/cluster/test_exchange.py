@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.exchange import CELLS, QUORUMS, SECURITY, VERSIONS, Cell, cells, play
+from tests.cluster.exchange import BACK, CELLS, QUORUMS, SECURITY, THERE, VERSIONS, Cell, cells, play
 
 
 def asked(**given):
@@ -34,6 +34,6 @@ def test_the_product():
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_there_and_back(tmp_path: Path) -> None:
-    result = play(Cell("4.3.1", "static", "plain"), tmp_path, rounds=1, seed=7)
+    result = play(Cell("4.3.1", "static", "plain"), tmp_path, [THERE, BACK], seed=7)
     assert not result.problems, str(result)
     assert {way: len(each) for way, each in result.gaps.items()} == {"there": 3, "back": 3}

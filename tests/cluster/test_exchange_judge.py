@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.exchange_judge import Committed, Read, judge_group, judge_records, judge_transactions
+from tests.cluster.exchange_judge import (
+    SENT_AGAIN,
+    Committed,
+    Read,
+    Written,
+    judge_group,
+    judge_records,
+    judge_transactions,
+)
 
 
 def wrong(verdict):
@@ -23,14 +31,33 @@ def wrong(verdict):
     ],
 )
 def test_records(there, found):
-    verdict = judge_records({0: [0, 2, 4], 1: [1, 3]}, there)
+    verdict = judge_records({0: [0, 2, 4], 1: [1, 3]}, {each: by((7, 0), *numbers) for each, numbers in there.items()})
     assert wrong(verdict) == found
     assert verdict.counted["acknowledged"] == 5
 
 
+def by(producer, *numbers):
+    return [Written(each, producer) for each in numbers]
+
+
+@pytest.mark.parametrize(
+    ("log", "again", "found"),
+    [
+        (by((7, 0), 0, 2) + by((7, 1), 2, 4), 1, {}),
+        (by((7, 0), 0, 2, 4) + by((7, 1), 2, 4), 2, {}),
+        (by((7, 0), 0, 2) + by((7, 1), 2, 2, 4), 0, {"doubled": 1}),
+        (by((7, 0), 0, 4) + by((7, 1), 2, 4), 1, {"out of order": 1}),
+    ],
+)
+def test_a_client_that_raised_its_epoch_may_have_sent_a_record_twice(log, again, found):
+    verdict = judge_records({0: [0, 2, 4]}, {0: log})
+    assert wrong(verdict) == found
+    assert verdict.counted[SENT_AGAIN] == again
+
+
 @pytest.mark.parametrize("told", [{}, {0: []}, {0: [1], 1: []}])
 def test_no_records_are_no_proof(told):
-    assert "empty checks" in wrong(judge_records(told, told))
+    assert "empty checks" in wrong(judge_records(told, {each: by((7, 0), *numbers) for each, numbers in told.items()}))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +105,7 @@ def test_a_group_that_reads_nothing_is_no_proof():
 
 
 def test_a_verdict_in_words():
-    assert str(judge_records({0: [1, 2]}, {0: [1]})) == (
-        "2 acknowledged, 1 lost, 0 doubled, 0 out of order, 0 never acknowledged, 0 empty checks; lost: partition 0: 2"
+    assert str(judge_records({0: [1, 2]}, {0: by((7, 0), 1)})) == (
+        "2 acknowledged, 0 sent again by the client in a new epoch, 1 lost, 0 doubled, 0 out of order, "
+        "0 never acknowledged, 0 empty checks; lost: partition 0: 2"
     )
