@@ -1,15 +1,17 @@
 """Faults that meet: two nodes at once, a node that dies while replicas move, a voter that leaves.
 
     two killed                  both at once, and they return one after the other: until the first is back there is no majority
-    wiped beside a paused one   one is paused while another loses its disk: only the third has everything
+    wiped beside a paused one   one is paused while another loses its disk: of three replicas only the third has everything
     killed while moved          replicas are on their way to a node, or away from it, when it is killed
     voter removed               a controller, often the leader, is removed from the voters; it adds itself again
 
 The second fault would break what a quorum and in-sync replicas promise if the third node lacked something at that moment. So, after
-the pause, it waits until the other two nodes have the same metadata log and are both in sync in every partition.
+the pause, it waits until the other nodes have the same metadata log and are in sync in every partition of theirs.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from barnabas.client.admin import Admin
 from barnabas.client.cluster_metadata import TopicPartition
@@ -20,6 +22,7 @@ from barnabas.protocol.messages import RemoveRaftVoterRequest
 from tests.cluster import views
 from tests.cluster.nemesis import SESSION_SECONDS, Nemesis
 from tests.cluster.node_process import NodeProcess
+from tests.cluster.topics import REPLICAS
 from tests.cluster.waiting import wait_for
 from tests.cluster.way_in import way_in
 
@@ -59,9 +62,9 @@ class DoubleFaults:
 
     def _wiped_beside_paused(self) -> str:
         paused, wiped = self._two()
-        (third,) = (each for each in self._cluster.nodes.values() if each not in (paused, wiped))
+        others = [each for each in self._cluster.nodes.values() if each is not paused]
         paused.pause()
-        wait_for("the other two have everything", lambda: self._are_alike(wiped, third))
+        wait_for("the others have everything", lambda: self._are_alike(others))
         wiped.kill()
         wiped.wipe()
         self._nemesis.hold(0, SESSION_SECONDS)
@@ -73,8 +76,8 @@ class DoubleFaults:
         wiped.await_ready()
         return f"node {wiped.node_id}, node {paused.node_id} paused, {seconds:.1f} s"
 
-    def _are_alike(self, *nodes: NodeProcess) -> bool:
-        """Return whether these have the same metadata log, one of them leads it, and both are in sync in every partition."""
+    def _are_alike(self, nodes: Sequence[NodeProcess]) -> bool:
+        """Return whether these have the same metadata log, one of them leads it, and all are in sync in every partition of theirs."""
         ids = {each.node_id for each in nodes}
         found = views.quorum(nodes[0].address)
         if found is None or found.leader_id not in ids:
@@ -82,7 +85,9 @@ class DoubleFaults:
         ends = {each.replica_id: each.log_end_offset for each in found.current_voters if each.replica_id in ids}
         topics = views.metadata(nodes[0].address, *views.all_topics(nodes[0].address)).topics.values()
         partitions = [each for topic in topics for each in topic.partitions]
-        return len(set(ends.values())) == 1 and all(ids <= set(each.isr) and each.leader in ids for each in partitions)
+        return len(set(ends.values())) == 1 and all(
+            ids & set(each.replicas) <= set(each.isr) and each.leader in ids for each in partitions
+        )
 
     def _killed_while_moved(self) -> str:
         node = self._nemesis.anyone()
@@ -111,7 +116,7 @@ class DoubleFaults:
         return f"node {node.node_id}, {seconds:.1f} s"
 
     def _orders(self, partitions: list[TopicPartition], ids: list[int]) -> dict[TopicPartition, list[int]]:
-        return {each: self._rng.sample(ids, len(ids)) for each in partitions}
+        return {each: self._rng.sample(ids, min(REPLICAS, len(ids))) for each in partitions}
 
     def _voter_removed(self) -> str:
         node = self._nemesis.anyone()

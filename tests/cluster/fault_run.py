@@ -1,6 +1,7 @@
-"""Three nodes under faults, while the clients of `barnabas verify` work: what each fault costs, and whether a promise was broken.
+"""Three or more nodes under faults, while the clients of `barnabas verify` work: what each fault costs, and whether a promise was broken.
 
-    python -m tests.cluster.fault_run [--kind barnabas] [--minutes 3] [--seed 1] [--faults NAME …] [--rounds N] [--output FILE] [--secure]
+    python -m tests.cluster.fault_run [--kind barnabas] [--nodes 3] [--minutes 3] [--seed 1] [--faults NAME …]
+        [--rounds N] [--output FILE] [--secure]
 
 Beside the workload, whose history is checked for anomalies, a producer writes to three partitions with acks=all. For each fault the
 script prints the longest time in which one of the partitions acknowledged no write, and how long it took afterwards until the cluster
@@ -38,7 +39,7 @@ from tests.cluster.node_process import KINDS
 from tests.cluster.probe import Probe
 from tests.cluster.records import check_exactly_once
 from tests.cluster.secured_nodes import SecuredNodes
-from tests.cluster.topics import create_safe_topic
+from tests.cluster.topics import REPLICAS, create_safe_topic
 from tests.cluster.waiting import wait_for
 from tests.cluster.way_in import way_in
 from tests.long_runs import LongRun, add_flag
@@ -97,22 +98,22 @@ def note(text: str) -> None:
 
 @contextmanager
 def nodes(
-    kind: str, folder: Path, seed: int, *, has_changing_voters: bool, secured: SecuredNodes | None
+    kind: str, folder: Path, count: int, seed: int, *, has_changing_voters: bool, secured: SecuredNodes | None
 ) -> Iterator[Nemesis]:
-    """Three nodes that are up, and what is done to them."""
+    """So many nodes that are up, and what is done to them."""
     with ExitStack() as stack:
         network = disk = None
         try:
-            network = stack.enter_context(Network([1, 2, 3]))
+            network = stack.enter_context(Network(range(1, count + 1)))
         except NoNetwork as error:
             note(f"no faults of the network: {error}")
         # A paused node must go on before it can end, and its namespace goes after it: the cluster is closed first.
         if has_changing_voters:
             cluster: Cluster = GrowingCluster(
-                kind, folder, network=network, settings={AUTO_JOIN: "true"}, secured=secured
+                kind, folder, count, network=network, settings={AUTO_JOIN: "true"}, secured=secured
             )
         else:
-            cluster = Cluster(kind, folder, network=network, secured=secured)
+            cluster = Cluster(kind, folder, count, network=network, secured=secured)
         rng = random.Random(f"{seed}-faults")
         disk_node = rng.choice(sorted(cluster.nodes))
         try:
@@ -198,6 +199,7 @@ def do_faults(
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.fault_run", description=__doc__.splitlines()[0])
     parser.add_argument("--kind", choices=sorted(KINDS), default="barnabas")
+    parser.add_argument("--nodes", type=int, default=3, help="brokers, each with a controller in it; three or more")
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", nargs="+", help="only these")
@@ -215,7 +217,11 @@ def main() -> int:
     args = parser.parse_args()
     if args.secure and args.kind != "barnabas":
         parser.error("--secure is for --kind barnabas")
-    run = LongRun("faults", f"faults on {args.kind}{', encrypted' if args.secure else ''}", is_kept=args.record)
+    if args.nodes < REPLICAS:
+        parser.error(f"--nodes {args.nodes}: each partition has {REPLICAS} replicas, so there must be as many nodes")
+    what = f"faults on {args.kind}"
+    what += f", {args.nodes} nodes" * (args.nodes != REPLICAS) + ", encrypted" * args.secure
+    run = LongRun("faults", what, is_kept=args.record)
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
         folder = args.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faults-")))
@@ -223,10 +229,12 @@ def main() -> int:
         secured = SecuredNodes(folder / "certificates") if args.secure else None
         if secured is not None:
             way_in.use(secured.client)
-        with nodes(args.kind, folder, args.seed, has_changing_voters=args.changing_voters, secured=secured) as nemesis:
+        with nodes(
+            args.kind, folder, args.nodes, args.seed, has_changing_voters=args.changing_voters, secured=secured
+        ) as nemesis:
             settings = Settings(
                 nemesis.cluster.bootstrap_servers, seconds=60 * args.minutes, seed=args.seed, protocol=args.protocol,
-                group_protocol=args.group_protocol, replication_factor=3, keep_topics=True, call_timeout_s=60,
+                group_protocol=args.group_protocol, replication_factor=REPLICAS, keep_topics=True, call_timeout_s=60,
             )  # fmt: skip
             result = play(nemesis, settings, args.faults, args.rounds, folder)
     # How long the processes of a majority take to start depends on the machine.

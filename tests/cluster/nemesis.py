@@ -19,7 +19,7 @@
 
 `double_faults` has more, in which two faults meet.
 
-After each fault the run waits until all nodes are up and all replicas in sync. Three nodes with min.insync.replicas=2 promise to survive
+After each fault the run waits until all nodes are up and all replicas in sync. Three replicas with min.insync.replicas=2 promise to survive
 one fault at a time.
 """
 
@@ -42,6 +42,7 @@ from tests.cluster import views
 from tests.cluster.cluster import Cluster
 from tests.cluster.network import Network, NoNetwork
 from tests.cluster.node_process import NodeProcess
+from tests.cluster.topics import REPLICAS
 from tests.cluster.waiting import NeverCame, wait_for
 from tests.cluster.way_in import way_in
 from tests.cluster.worker import Worker
@@ -301,7 +302,7 @@ class Nemesis:
                 for index in range(len(self.cluster.partitions(topic)))
             ]
             stay = [each for each in ids if each != leaves]
-            for step in (lambda: self.rng.sample(stay, 2), lambda: self.rng.sample(ids, 3)):
+            for step in (lambda: self.rng.sample(stay, 2), lambda: self.rng.sample(ids, REPLICAS)):
                 found = admin.reassign({each: step() for each in partitions}, at_once=20)
                 failed = {each: error for each, error in found.items() if error is not None}
                 gone = {each for each in failed if each.topic not in self.cluster.all_topics()}
@@ -341,6 +342,6 @@ class Mover(Worker):
                     for index in range(len(self._cluster.partitions(topic)))
                 ]
                 chosen = self._rng.choice(partitions)
-                order = {chosen: self._rng.sample(ids, len(ids))}
+                order = {chosen: self._rng.sample(ids, REPLICAS)}
                 self.moved += sum(error is None for error in admin.reassign(order, at_once=1).values())
                 admin.elect_preferred_leaders([chosen])
