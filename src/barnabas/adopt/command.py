@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from barnabas.adopt.change_command import back, next_
 from barnabas.adopt.check_command import check
 from barnabas.adopt.status_command import status
 
@@ -17,3 +18,5 @@ def adopt() -> None:
 
 adopt.add_command(check)
 adopt.add_command(status)
+adopt.add_command(next_)
+adopt.add_command(back)

@@ -1,0 +1,181 @@
+"""`barnabas adopt next` and `barnabas adopt back`: one node becomes barnabas in place, or Apache Kafka again.
+
+The exit code is 0 if the node is back in sync as the wanted program, 1 if the command was refused or stopped, 2 after a wrong command line.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import wraps
+
+import click
+
+from barnabas.adopt.directory_lock import OneAtATime, TakenTwice
+from barnabas.adopt.given_file import read_file
+from barnabas.adopt.next_step import Act, next_step
+from barnabas.adopt.node_change import NodeChange, Pace, Refused, StandsStill
+from barnabas.adopt.node_watch import NodeWatch
+from barnabas.adopt.own_files import OwnFiles, own_files
+from barnabas.adopt.planned_steps import planned_steps, ways_of
+from barnabas.adopt.program import Program, other_program
+from barnabas.adopt.stop_and_start import Operator, Way
+from barnabas.cli.failure import Failure, Failures, Quiet
+from barnabas.cli.output import Found, Table
+from barnabas.cli.session import Session, session_options
+from barnabas.words.printable import printable
+
+__all__ = ["back", "next_"]
+
+
+def _change_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that `next` and `back` share; the command gets the first three as `path` and `commands`."""
+
+    @click.option(
+        "--config",
+        "path",
+        required=True,
+        type=click.Path(exists=True, dir_okay=False),
+        metavar="FILE",
+        help="The server.properties of the node, which is on this machine.",
+    )
+    @click.option("--stop-command", metavar="COMMAND", help="Stops the node; without it you are asked to stop it.")
+    @click.option("--start-command", metavar="COMMAND", help="Starts the node; without it you are asked to start it.")
+    @click.option(
+        "--limit",
+        "limit_s",
+        type=click.IntRange(min=1),
+        default=int(Pace().limit_s),
+        show_default=True,
+        metavar="SECONDS",
+        help="Stop if a step takes longer.",
+    )
+    @click.option("-d", "--dry-run", is_flag=True, help="Only check, and print all steps with their commands.")
+    @session_options
+    @wraps(function)
+    def command(stop_command: str | None, start_command: str | None, **options: object) -> None:
+        function(commands={Act.STOP: stop_command, Act.START: start_command}, **options)
+
+    return command
+
+
+@click.command("next")
+@_change_options
+def next_(session: Session, path: str, commands: Mapping[Act, str | None], limit_s: int, dry_run: bool) -> None:
+    """Let the node of a file become barnabas: on its own directory, with its own file and id.
+
+    Nothing is formatted. The node is stopped only if `adopt check` finds nothing that blocks, all other nodes serve and every replica is in
+    sync. Type the same again after an interruption: the command looks, and goes on. Name other brokers than this node with -b.
+
+    \b
+    barnabas adopt next -b kafka-2:9092,kafka-3:9092 --config server.properties \\
+        --stop-command 'systemctl stop kafka' --start-command 'systemctl start barnabas'
+    """
+    _change(session, Program.BARNABAS, path, commands, limit_s, dry_run=dry_run)
+
+
+@click.command()
+@_change_options
+@click.option("--kafka-release", metavar="RELEASE", help="Such as 4.3: needed when no node is Apache Kafka any more.")
+def back(
+    session: Session,
+    path: str,
+    commands: Mapping[Act, str | None],
+    limit_s: int,
+    dry_run: bool,
+    kafka_release: str | None,
+) -> None:
+    """Let the node of a file be Apache Kafka again: on its own directory, with its own file and id.
+
+    It undoes `adopt next`, at any point of it. The node is stopped only if Apache Kafka knows every feature level of the cluster, all other
+    nodes serve and every replica is in sync.
+
+    \b
+    barnabas adopt back -b kafka-2:9092,kafka-3:9092 --config server.properties --kafka-release 4.3
+    """
+    _change(session, Program.KAFKA, path, commands, limit_s, dry_run=dry_run, release=kafka_release)
+
+
+def _change(
+    session: Session,
+    wanted: Program,
+    path: str,
+    commands: Mapping[Act, str | None],
+    limit_s: int,
+    *,
+    dry_run: bool,
+    release: str | None = None,
+) -> None:
+    files = own_files(read_file(path, os.environ, time.time_ns() // 1_000_000))
+    with _one_at_a_time(files), session.admin() as admin:
+        watch = NodeWatch(admin, files, wanted, release)
+        ways = ways_of(files, wanted, commands, files.holder())
+        if dry_run:
+            _show_plan(session, files, wanted, watch, ways)
+            return
+        began = time.monotonic()
+        change = NodeChange(
+            wanted,
+            watch,
+            Operator(ways, _say),
+            say=_say,
+            clock=time.monotonic,
+            pause=time.sleep,
+            pace=Pace(limit_s=limit_s),
+        )
+        try:
+            change.run()
+        except Refused as refused:
+            raise Failures([Failure(each) for each in refused.reasons]) from None
+        except StandsStill as reason:
+            raise Failure(f"stopped with node {files.node_id} on its way: {reason}", _undo(wanted)) from None
+    row = (files.node_id, wanted.value, change.asked is not None, round(time.monotonic() - began, 1))
+    session.output.table(("NODE", "PROGRAM", "CHANGED", "SECONDS"), [row])
+
+
+def _one_at_a_time(files: OwnFiles) -> OneAtATime:
+    try:
+        return OneAtATime(files.root)
+    except TakenTwice:
+        raise Failure(
+            f"another `adopt` command changes the node of {printable(files.root)}", "wait for it, or end it"
+        ) from None
+    except OSError as error:
+        raise Failure(f"{printable(files.root)} cannot be opened: {(error.strerror or str(error)).lower()}") from None
+
+
+def _say(line: str) -> None:
+    click.echo(f"{time.strftime('%H:%M:%S')} {printable(line)}", err=True)
+
+
+def _undo(wanted: Program) -> str:
+    undo = "back" if wanted == Program.BARNABAS else "next"
+    return f"the same command goes on; `adopt {undo}` lets it be {other_program(wanted).value} again"
+
+
+def _connection_of(session: Session) -> list[str]:
+    """Return the options that name the cluster of this command."""
+    if session.profile is not None:
+        return ["--profile", session.profile]
+    config = click.get_current_context().params.get("command_config")
+    return ["-b", session.bootstrap, *(("--command-config", config) if config else ())]
+
+
+def _show_plan(session: Session, files: OwnFiles, wanted: Program, watch: NodeWatch, ways: Mapping[Act, Way]) -> None:
+    """Print all steps, and what a run would be refused for.
+
+    Raises:
+        Quiet: it would be refused.
+    """
+    step = next_step(watch.look(), files.now(), wanted)
+    refused = step.reasons if step.act == Act.REFUSE else ()
+    if step.act in (Act.STOP, Act.START):
+        refused = watch.refusals(is_away=step.act == Act.START)
+    planned = planned_steps(files, wanted, ways, _connection_of(session))
+    steps = Table(("STEP", "WHAT", "COMMAND"), [(number, *each) for number, each in enumerate(planned, 1)])
+    table = Table(("REFUSED-BECAUSE",), [(each,) for each in refused])
+    data = {"node": files.node_id, "next": step.act.value, "refused": list(refused), "steps": steps.objects()}
+    session.output.show_found(Found(data, [steps, *([table] if refused else [])]))
+    if refused:
+        raise Quiet
