@@ -10,13 +10,15 @@ All that is outside, cluster, directory, operator, clock, is passed in. Nothing 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from barnabas.adopt.next_step import Act, Step, doubts, next_step
+from barnabas.adopt.node_watch import NodeWatch
 from barnabas.adopt.observation import OwnNode, Seen
 from barnabas.adopt.program import Program
+from barnabas.adopt.stop_and_start import Operator
 
-__all__ = ["NodeChange", "Pace", "Refused", "StandsStill", "Watch"]
+__all__ = ["NodeChange", "Pace", "Refused", "StandsStill"]
 
 
 class Refused(Exception):
@@ -40,29 +42,6 @@ class Pace(NamedTuple):
     limit_s: float = 900.0
 
 
-class Watch(Protocol):
-    """What can be seen."""
-
-    def own(self) -> OwnNode:
-        """Return the node as its directory shows it."""
-
-    def look(self) -> Seen | None:
-        """Return the cluster with the program of the node; None if no broker answers."""
-
-    def refusals(self, *, is_away: bool) -> tuple[str, ...]:
-        """Return why the node may not be stopped, or, if it is away, why it may not be started as the wanted program."""
-
-
-class Hand(Protocol):
-    """What stops and starts the node."""
-
-    def ask(self, act: Act) -> None:
-        """Begin to stop or to start it."""
-
-    def failure(self) -> str | None:
-        """Return how that failed."""
-
-
 class NodeChange:
     """The change of one node.
 
@@ -75,15 +54,15 @@ class NodeChange:
     def __init__(
         self,
         wanted: Program,
-        watch: Watch,
-        hand: Hand,
+        watch: NodeWatch,
+        operator: Operator,
         *,
         say: Callable[[str], None],
         clock: Callable[[], float],
         pause: Callable[[float], None],
         pace: Pace | None = None,
     ) -> None:
-        self._wanted, self._watch, self._hand = wanted, watch, hand
+        self._wanted, self._watch, self._operator = wanted, watch, operator
         self._say, self._clock, self._pause = say, clock, pause
         self._pace = pace or Pace()
         self.asked: Act | None = None
@@ -125,18 +104,18 @@ class NodeChange:
         return False
 
     def _begin(self, act: Act, now: float) -> None:
-        # What this run has stopped is started without a question.
+        # A node that this run has stopped is started without a question.
         if self.asked is None and (refused := self._watch.refusals(is_away=act == Act.START)):
             raise Refused(refused)
         self.asked, self._step_since = act, now
-        self._hand.ask(act)
+        self._operator.ask(act)
 
     def _wait(self, step: Step, seen: Seen | None, own: OwnNode, now: float) -> None:
         if step.reasons != self._said:
             self._said = step.reasons
             self._say(f"waiting: {'; '.join(step.reasons)}")
         waited_s = now - self._step_since
-        if (failure := self._hand.failure()) and own.is_held == (self.asked == Act.STOP):
+        if (failure := self._operator.failure()) and own.is_held == (self.asked == Act.STOP):
             raise StandsStill(failure)
         if self.asked != Act.STOP:
             found = doubts(seen, own)

@@ -1,4 +1,4 @@
-"""What one run of `barnabas adopt next` or `back` sees: the cluster through its brokers, the node through its directory."""
+"""The view of one run of `barnabas adopt next` or `back`: the cluster through its brokers, the node through its directory."""
 
 from __future__ import annotations
 

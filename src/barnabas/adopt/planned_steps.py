@@ -1,4 +1,4 @@
-"""The steps of a node's change as a plan, with the commands for those who would rather type them."""
+"""The steps of a node's change as a plan, with the commands to type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ways_of(files: OwnFiles, wanted: Program, commands: Mapping[Act, str | None]
     }[wanted]
     was = other_program(wanted).value
     return {
-        Act.STOP: Way(f"stop node {node}, which is {was},", stop, commands.get(Act.STOP)),
+        Act.STOP: Way(f"stop node {node} ({was})", stop, commands.get(Act.STOP)),
         Act.START: Way(f"start node {node} as {wanted.value}", start, commands.get(Act.START)),
     }
 
@@ -57,7 +57,7 @@ def planned_steps(
         Planned(
             "see that nothing blocks, and that the cluster is healthy", f"barnabas adopt check {place} --config {file}"
         ),
-        *(Planned(each.what.rstrip(","), each.command or each.typed) for each in (ways[Act.STOP], ways[Act.START])),
+        *(Planned(each.what, each.command or each.typed) for each in (ways[Act.STOP], ways[Act.START])),
         Planned(
             f"wait until node {node} is {wanted.value}, all replicas are in sync and the quorum has a leader",
             f"barnabas adopt status {place}",

@@ -1,4 +1,4 @@
-"""How a node is stopped and started: by commands that the operator gave, or by the operator, who is told what to type.
+"""How a node is stopped and started: by commands that the operator gave, or by the operator, for whom the commands are printed.
 
 A command runs in a session of its own, with its output in a file, so that a node that it starts in the foreground outlives
 `barnabas adopt`, however that ends. The result of a change is what is seen of the node: an exit code only explains why nothing is seen.
@@ -25,7 +25,7 @@ class Way(NamedTuple):
 
     Attributes:
         what: in words, such as `stop node 2`.
-        typed: the command for those who type it.
+        typed: the command to type.
         command: a command for `sh` that does it; None if a person does.
     """
 
@@ -40,24 +40,28 @@ class Operator:
     Args:
         ways: of STOP and START.
         say: prints a line.
+
+    Attributes:
+        process: of the last command; None if a person does it.
     """
 
     def __init__(self, ways: Mapping[Act, Way], say: Callable[[str], None]) -> None:
         self._ways = ways
         self._say = say
-        self._running: tuple[str, subprocess.Popen[bytes], str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self._command = self._path = ""
 
     def ask(self, act: Act) -> None:
         """Begin to stop or to start the node; whether it has is for the caller to see."""
         way = self._ways[act]
         if way.command is None:
-            self._running = None
+            self.process = None
             self._say(f"{way.what} now: {way.typed}")
             return
         self._say(f"{way.what}: {way.command}")
-        descriptor, path = tempfile.mkstemp(prefix="barnabas-adopt-", suffix=".log")
+        descriptor, self._path = tempfile.mkstemp(prefix="barnabas-adopt-", suffix=".log")
         try:
-            process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 ["/bin/sh", "-c", way.command],
                 stdin=subprocess.DEVNULL,
                 stdout=descriptor,
@@ -66,19 +70,16 @@ class Operator:
             )
         finally:
             os.close(descriptor)
-        self._running = (way.command, process, path)
+        self._command = way.command
 
     def failure(self) -> str | None:
         """Return how the last command failed, as a sentence; None if it runs, has succeeded, or a person does it."""
-        if self._running is None:
-            return None
-        command, process, path = self._running
-        code = process.poll()
+        code = None if self.process is None else self.process.poll()
         if not code:
             return None
-        last = _last_line(path)
+        last = _last_line(self._path)
         said = f"; its last line: {last}" if last else ""
-        return f"`{printable(command)}` ended with code {code}{said} ({path})"
+        return f"`{printable(self._command)}` ended with code {code}{said} ({self._path})"
 
 
 def _last_line(path: str) -> str:
