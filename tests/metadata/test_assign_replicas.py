@@ -32,7 +32,7 @@ class Cluster:
         asked = topic(name="a", num_partitions=-1, replication_factor=-1, assignments=[assignment])
         self.harness.send(ApiKey.CREATE_TOPICS, messages.CreateTopicsRequest(topics=[asked], timeout_ms=1000))
 
-    def register(self, broker_id: int, *directories: bytes, incarnation: bytes = bytes(16)) -> int:
+    def register(self, broker_id: int, *directories: bytes, incarnation: bytes = bytes(16), **fields: Any) -> int:
         made = messages.BrokerRegistrationRequest
         levels = self.harness.controller.image.features.all_finalized()
         request = made(
@@ -41,6 +41,7 @@ class Cluster:
             features=[made.Feature(name=n, min_supported_version=0, max_supported_version=99) for n in levels],
             log_dirs=list(directories),
             incarnation_id=incarnation,
+            **fields,
         )
         epoch: int = self.harness.send(ApiKey.BROKER_REGISTRATION, request).broker_epoch
         self.harness.heartbeat(broker_id, epoch)

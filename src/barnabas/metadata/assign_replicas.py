@@ -4,6 +4,8 @@
   chooses one and reports it. So does a broker that returns with another disk; a partition without a leader may then elect its replica.
 - The last known leader that returns with another disk has none of the partition's records. It no longer counts as one, so the
   partition waits for an operator (`cluster accept-loss`), who may find the disk. In Kafka it leads, and the others cut off their logs.
+- Likewise an eligible replica that has moved from a directory that its broker does not offer any more is not eligible any more. In
+  Kafka it may lead with an empty log.
 - A replica in a directory that its broker does not offer (any more) leaves the ISR, and cannot lead.
 - Errors are per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and NOT_LEADER_OR_FOLLOWER if the broker has no replica of it.
 - A request may name as many partitions as its broker has, so its changes are appended in batches.
@@ -84,23 +86,29 @@ def _find(view: ControllerView, broker_id: int, topic_id: bytes, index: int) -> 
 def _change(
     view: ControllerView, elections: Elections, at: Hosted, broker_id: int, directory_id: bytes, *, is_offered: bool
 ) -> MetadataRecord | None:
-    has_lost_its_log = is_offered and _has_lost_its_log(view, at.partition, broker_id)
-    if has_lost_its_log:
+    has_lost_its_log = is_offered and _is_on_another_disk(view, at.partition, broker_id)
+    led_last = has_lost_its_log and _led_last(at.partition, broker_id)
+    if led_last:
         at = at._replace(partition=at.partition._replace(last_known_elr=()))
     builder = elections.builder(at)
     builder.directories = {broker_id: directory_id}
+    if has_lost_its_log:
+        builder.lost = frozenset((broker_id,))
     if not is_offered:
         builder.isr = tuple(replica for replica in at.partition.isr if replica != broker_id)
     record = builder.build(at.topic.topic_id, at.partition_id)
-    if record is not None and has_lost_its_log:
+    if record is not None and led_last:
         record.last_known_elr = []
     return record
 
 
-def _has_lost_its_log(view: ControllerView, partition: PartitionRegistration, broker_id: int) -> bool:
-    """Return whether the last known leader of a partition without a leader is back, and not the directory that had its log."""
-    if partition.leader != NO_LEADER or partition.isr or partition.elr or broker_id not in partition.last_known_elr:
-        return False
+def _led_last(partition: PartitionRegistration, broker_id: int) -> bool:
+    """Return whether a broker is the last known leader of a partition that has none."""
+    return partition.leader == NO_LEADER and not partition.isr and broker_id in partition.last_known_elr
+
+
+def _is_on_another_disk(view: ControllerView, partition: PartitionRegistration, broker_id: int) -> bool:
+    """Return whether a replica's directory is one that its broker does not offer any more: it begins with an empty log in another one."""
     position = partition.replicas.index(broker_id)
     former = partition.directories[position] if position < len(partition.directories) else UNASSIGNED
     return former not in (UNASSIGNED, MIGRATING, *view.image.cluster.brokers[broker_id].directories)

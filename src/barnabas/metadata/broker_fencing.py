@@ -3,6 +3,7 @@
 - A heartbeat has the broker's metadata offset and its wishes (unfence, fence, shut down); the response has the broker's state.
 - A broker is unfenced once it has read its own registration in the metadata log. It is fenced when it asks for it, when it may shut
   down, or when its session has expired (`broker_sessions`).
+- A heartbeat may name directories that have failed (`offline_directories`).
 - A heartbeat may say what the broker's replicas of partitions without a leader have (`unclean_recovery`); such a partition may then get
   a leader.
 - A broker that wants to shut down first leaves every ISR and hands its leaderships over. It may stop, and is fenced, once it leads
@@ -14,7 +15,7 @@ Differences from Kafka
 - After a change of controller, the other brokers have to read everything that the new one found appended. In Kafka the broker may stop at
   once then too.
 
-Sources: KIP-631, KIP-1066; Kafka's `BrokerHeartbeatManager`, `ReplicationControlManager.processBrokerHeartbeat`.
+Sources: KIP-631, KIP-858, KIP-1066; Kafka's `BrokerHeartbeatManager`, `ReplicationControlManager.processBrokerHeartbeat`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from barnabas.metadata.cluster_control import registered
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.metadata_version import CORDONED_DIRECTORIES_SINCE
+from barnabas.metadata.offline_directories import on_directories_offline
 from barnabas.metadata.partition_leaders import is_active, is_in_any_isr, leads_any, on_broker_back, on_broker_gone
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.recovery_elections import elections_of
@@ -38,7 +40,7 @@ def heartbeat(
     view: ControllerView, request: messages.BrokerHeartbeatRequest
 ) -> ControllerResult[messages.BrokerHeartbeatResponse]:
     """Answer one BrokerHeartbeat: unfence a broker that has caught up, fence a broker on its own request, let
-    one shut down that leads nothing, and note which directories are cordoned.
+    one shut down that leads nothing, and note which directories have failed or are cordoned.
 
     Raises:
         KafkaError: BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH.
@@ -48,9 +50,12 @@ def heartbeat(
     caught_up = request.current_metadata_offset >= broker.epoch
     batches: Batches | None = None
     fenced, should_shut_down = broker.fenced, False
+    offline = on_directories_offline(view, broker, request.offline_log_dirs)
     if request.want_shut_down:
         batches, should_shut_down = _shut_down(view, broker, want_fence=request.want_fence)
         fenced = broker.fenced or should_shut_down
+    elif offline is not None:
+        batches = offline
     elif broker.fenced and not request.want_fence and caught_up:
         batches = _settle(view, broker.id, _change(broker, fenced=UNFENCE))
         fenced = False
