@@ -1,14 +1,14 @@
 """Directories that fail while their broker goes on (KIP-858): the broker names them in its heartbeats.
 
 - The broker's replicas in such a directory leave each ISR; where one led, another replica leads. Its replicas in other directories stay.
-- The registration then has the directories that are left, so that no election chooses a replica in the one that failed. That record comes
+- The registration then has the directories that are left, so that no election chooses a replica in a failed one. That record comes
   last: if this controller fails before, the next one finds the directory in the next heartbeat again.
 - A broker whose directories have all failed keeps its registration as it is: it is about to stop, and a record cannot say "none".
 - A directory that comes back is offered again at the next registration.
 - Before metadata.version 3.7-IV2 directories have no names; offline ones are ignored.
 
 Difference from Kafka: a heartbeat that names a directory does nothing else but shut down; its broker is unfenced or fenced by the next
-one. Both changes at once could elect a replica in the directory that failed.
+one. Both changes together could elect a replica in the directory that failed.
 
 Source: Kafka's `ReplicationControlManager.handleDirectoriesOffline`.
 """
