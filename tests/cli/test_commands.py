@@ -47,7 +47,7 @@ def test_what_there_is() -> None:
         "broker describe", "broker list", "broker logdirs", "cert dev", "claims audit", "claims sweep",
         "cluster accept-loss", "cluster cancel", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster move", "cluster nodes", "cluster quorum", "cluster rebalance",
-        "cluster restart", "cluster status", "cluster throttle", "cluster voter add", "cluster voter remove",
+        "cluster restart", "cluster status", "cluster throttle", "cluster upgrade", "cluster voter add", "cluster voter remove",
         "completion", "config alter", "config describe", "console", "consume", "cut create", "cut delete",
         "cut diff", "cut list", "cut show", "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show",
         "generate", "group delete", "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why",
@@ -87,6 +87,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
             "set",
             "sweep",
             "trim",
+            "upgrade",
         ):
             assert "--dry-run" in run(*path, "--help").output
 
@@ -133,6 +134,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("cluster", "voter", "remove", "1"),
         ("cluster", "rebalance"),
         ("cluster", "restart", "--dry-run"),
+        ("cluster", "upgrade", "--finalize"),
         ("broker", "list"),
         ("broker", "describe"),
         ("broker", "logdirs"),

@@ -38,3 +38,30 @@ def test_each_broker_has_its_own(memory: MemoryCluster, admin: Admin, version: i
     assert found[1] == (
         old if version < 3 else BrokerFeatures({"metadata.version": (7, 29)}, {"metadata.version": 25}, 90)
     )
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_features_are_raised_all_or_none(memory: MemoryCluster, admin: Admin, validate_only: bool) -> None:
+    asked: list[Any] = []
+    response = messages.UpdateFeaturesResponse
+
+    def update(broker_id: int, request: Any, version: int) -> messages.UpdateFeaturesResponse:
+        asked.append(request)
+        return response(
+            error_message=None,
+            results=[response.UpdatableFeatureResult(feature="a", error_code=int(len(asked) == 2) * 95)],
+        )
+
+    def versions(broker_id: int, request: Any, version: int) -> R:
+        return R(finalized_features=[R.FinalizedFeatureKey(name="a", max_version_level=3, min_version_level=3)])
+
+    memory.handlers["UpdateFeaturesRequest"] = update
+    memory.handlers["ApiVersionsRequest"] = versions
+    only(memory, messages.UpdateFeaturesRequest, 1)
+    assert admin.raise_features({"a": 3}, validate_only=validate_only) is None
+    (request,) = asked
+    assert [(each.feature, each.max_version_level) for each in request.feature_updates] == [("a", 3)]
+    assert request.validate_only == validate_only
+    refused = admin.raise_features({"a": 3}, validate_only=validate_only)
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.INVALID_UPDATE_VERSION

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,7 +25,10 @@ TOPIC = "kept"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster("barnabas", tmp_path) as made:
+    made = Cluster("barnabas", tmp_path)
+    for node in made.nodes.values():
+        node.release_version = "4.2-IV1"
+    with made:
         yield made
 
 
@@ -58,6 +62,12 @@ def test_nothing_is_lost_and_every_preferred_leader_leads_again(
     assert read == len(load.acknowledged) == load.sent
     assert command("status").exit_code == 0
     assert [each.leader for each in cluster.partitions(TOPIC)] == [1, 2, 3] * (PARTITIONS // 3)
+
+    # The directories were formatted by an older release; every node runs a newer one now.
+    assert re.search(r"metadata.version .* would be raised", command("upgrade", "--finalize", "--dry-run").stdout)
+    result = command("upgrade", "--finalize")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert re.search(r"metadata.version .* as high as can be", command("upgrade", "--finalize").stdout)
 
     # A node that is down stops it before it begins.
     cluster[3].stop()

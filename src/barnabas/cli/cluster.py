@@ -15,6 +15,7 @@ from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
 from barnabas.cli.cluster_restart import restart
 from barnabas.cli.cluster_status import status
 from barnabas.cli.cluster_throttle import throttle
+from barnabas.cli.cluster_upgrade import upgrade
 from barnabas.cli.cluster_voter import voter
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
@@ -61,7 +62,21 @@ def info_of(admin: Admin) -> Found:
     return Found(table.objects()[0], [table])
 
 
-for command in (status, nodes, quorum, voter, drain, rebalance, move, cancel, throttle, restart, forget, accept_loss):
+for command in (
+    status,
+    nodes,
+    quorum,
+    voter,
+    drain,
+    rebalance,
+    move,
+    cancel,
+    throttle,
+    restart,
+    upgrade,
+    forget,
+    accept_loss,
+):
     cluster.add_command(command)
 
 # The name that `status` had before it counted as much.

@@ -176,6 +176,7 @@ class Admin(Closeable):
     add_voter = _method(quorum.add_voter)
     remove_voter = _method(quorum.remove_voter)
     describe_features = _method(features.describe_features)
+    raise_features = _method(features.raise_features)
 
     list_reassignments = _method(reassignments.list_reassignments)
     reassign = _method(reassignments.reassign)

@@ -1,19 +1,21 @@
 """The features of brokers: the levels that each supports, and those that the cluster has finalized.
 
-Sources: ApiVersions (18); KIP-584, KIP-778.
+Sources: ApiVersions (18), UpdateFeatures (57); KIP-584, KIP-778.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.exchange import Exchange
+from barnabas.client.outcome import outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError, error_for
 
-__all__ = ["METADATA_VERSION", "BrokerFeatures", "describe_features"]
+__all__ = ["METADATA_VERSION", "BrokerFeatures", "describe_features", "raise_features"]
 
 METADATA_VERSION = "metadata.version"
 
@@ -47,3 +49,37 @@ def describe_features(cluster: Cluster) -> dict[int, BrokerFeatures | KafkaError
         )
 
     return cluster.ask_nodes(ask)
+
+
+def raise_features(cluster: Cluster, levels: Mapping[str, int], *, validate_only: bool = False) -> KafkaError | None:
+    """Raise the finalized level of features, all or none; return when a broker shows it, or the error.
+
+    Args:
+        levels: by name.
+        validate_only: the controller only checks.
+    """
+    request_class = messages.UpdateFeaturesRequest
+    updates = [request_class.FeatureUpdateKey(feature=name, max_version_level=level) for name, level in levels.items()]
+
+    def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, KafkaError | None]:
+        request = request_class(
+            timeout_ms=cluster.broker_timeout_ms, feature_updates=updates, validate_only=validate_only
+        )
+        answer = connection.request(request)
+        error = outcome_of(answer.error_code, answer.error_message)
+        # Before version 2 each feature has its own outcome, although none is raised if one is not.
+        own = (outcome_of(each.error_code, each.error_message) for each in answer.results)
+        return dict.fromkeys(batch, error or next((each for each in own if each is not None), None))
+
+    error = cluster.ask_each(["features"], cluster.to_controller, ask)["features"]
+    if error is None and not validate_only:
+        cluster.await_change(lambda: _show(describe_features(cluster), levels))
+    return error
+
+
+def _show(found: Mapping[int, BrokerFeatures | KafkaError], levels: Mapping[str, int]) -> bool:
+    return all(
+        isinstance(each, KafkaError) or each.finalized.get(name, 0) >= level
+        for each in found.values()
+        for name, level in levels.items()
+    )
