@@ -25,6 +25,7 @@ from barnabas.simulation.node import NodeDied
 from barnabas.simulation.world import World, without_collections
 from tests.simulation import end_watcher, offset_watcher, recreator
 from tests.simulation.aimed_faults import AimedFaults
+from tests.simulation.classic_member import CLASSIC_GROUP, ClassicMember
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.creator import CREATED, Creator, create_topic
@@ -94,8 +95,8 @@ class SimulatedCluster:
         self.faults.written = [*self.partitions, *self.transacted]
         count = plan.internal_partitions
         groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, count)) for each in self.committers]
-        if self.members:
-            groups.append(Partition(OFFSETS_TOPIC, partition_for(MEMBERS_GROUP, count)))
+        named = [*([MEMBERS_GROUP] if self.members else []), *([CLASSIC_GROUP] if self.classic_members else [])]
+        groups += [Partition(OFFSETS_TOPIC, partition_for(each, count)) for each in named]
         ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, count)) for each in self.transactors]
         self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
 
@@ -138,6 +139,10 @@ class SimulatedCluster:
         ]
         self.members = [
             Member(f"m{n}", ["t", "x"], history, rng(f"m{n}"), self._coordinator_of) for n in range(plan.members)
+        ]
+        self.classic_members = [
+            ClassicMember(f"c{n}", [*self.partitions, *self.transacted], history, rng(f"c{n}"), self._coordinator_of)
+            for n in range(plan.classic_members)
         ]
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
 
@@ -219,6 +224,7 @@ class SimulatedCluster:
             *self.committers,
             *self.transactors,
             *self.members,
+            *self.classic_members,
             *readers,
             watcher,
             self.creator,
@@ -230,7 +236,7 @@ class SimulatedCluster:
         if self.plan.has_moving_voters:
             workers.append(VoterMover(CLUSTER_ID, self.history, self.world.random("mover of voters")))
         workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of, self.plan.watch_seconds))
-        if self.members:
+        if self.members or self.classic_members:
             workers.append(Straggler(self.history, self.world.random("straggler")))
         if self.transactors:
             workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
@@ -311,6 +317,7 @@ class SimulatedCluster:
         found = {each.name: 0 for each in self.producers} | {each.name: 0 for each in self.transactors}
         found |= {each.group: 0 for each in self.committers}
         found |= {each.name: history.heartbeats[each.name] for each in self.members}
+        found |= {each.name: history.heartbeats[each.name] for each in self.classic_members}
         for batch in history.batches:
             found[batch.producer] += batch.acknowledged_at is not None
         for transaction in history.transactions:

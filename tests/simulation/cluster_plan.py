@@ -26,6 +26,8 @@ SPARING_RATE = 0.08
 """How many of the seeds without another aimed fault have the one that spares a disk."""
 MEMBERS_RATE = 0.25
 """How many of the worlds have a consumer group whose members come and go."""
+CLASSIC_RATE = 0.15
+"""How many have one of the classic protocol."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ class ClusterPlan:
     aimed: str | None
     has_lasting_cut: bool
     members: int
-    """Of the group that shares all partitions."""
+    """Of the consumer group that shares all partitions."""
+    classic_members: int
+    """Of the classic group that shares them too."""
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -78,6 +82,7 @@ class ClusterPlan:
         # Dice of their own: the seeds keep their other meaning.
         members = random.Random(f"members {seed}")
         plan = replace(plan, members=members.choice((2, 3)) if members.random() < MEMBERS_RATE else 0)
+        plan = replace(plan, classic_members=members.choice((2, 3)) if members.random() < CLASSIC_RATE else 0)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -128,6 +133,7 @@ class ClusterPlan:
             aimed=None,
             has_lasting_cut=False,
             members=0,
+            classic_members=0,
         )
 
     @staticmethod
@@ -164,6 +170,7 @@ class ClusterPlan:
             aimed=None,
             has_lasting_cut=False,
             members=0,
+            classic_members=0,
         )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
@@ -223,6 +230,7 @@ class ClusterPlan:
             # Larger than any batch of the controller's, as Kafka's lower bound of 8 MB is.
             "internal.metadata.log.segment.bytes": str(max(self.snapshot_bytes, 8_192)),
             "metadata.max.retention.bytes": str(4 * self.snapshot_bytes),
+            "group.min.session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
             "group.consumer.session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
             "group.consumer.min.session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
             "group.consumer.heartbeat.interval.ms": "500",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
+from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.consumer.current_assignment import Reconciliation
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.log import running_file
@@ -260,6 +261,20 @@ def commit_at_any_epoch() -> Switch:
     return replaced(ConsumerGroup, "validate_offset_commit", validate)
 
 
+def commit_in_any_generation() -> Switch:
+    """A classic member may commit in a generation of its past. Caught by one_owner, when it has lost the partition."""
+
+    def validate(self: ClassicGroup, committer: Any) -> None:
+        return None
+
+    return replaced(ClassicGroup, "validate_offset_commit", validate)
+
+
+def rebalance_without_waiting() -> Switch:
+    """A classic group begins its next generation when one member has joined it, without the others. Caught by one_owner."""
+    return replaced(ClassicGroup, "has_all_members_joined", property(lambda self: self.awaiting_join_count > 0))
+
+
 class Bug(NamedTuple):
     """One deliberate bug.
 
@@ -300,5 +315,7 @@ BUGS: dict[str, Bug] = {
     "count_before_the_sync": Bug(count_before_the_sync, 12, "cut_all_power"),
     "assign_what_others_own": Bug(assign_what_others_own, 24),
     "commit_at_any_epoch": Bug(commit_at_any_epoch, 24),
+    "commit_in_any_generation": Bug(commit_in_any_generation, 24),
+    "rebalance_without_waiting": Bug(rebalance_without_waiting, 24),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

@@ -15,7 +15,7 @@ from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, Bug
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-LEAST_BUGS = 29
+LEAST_BUGS = 31
 
 
 def seeds_for(bug: Bug) -> Iterator[int]:
