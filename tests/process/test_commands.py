@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -186,6 +187,19 @@ def test_a_start_that_fails_leaves_nothing_behind(
     assert error in line
     assert "Errno" not in line
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_of_json_has_one_object_a_line(tmp_path: Path) -> None:
+    options = ("--log-format", "json", "--set", "node.id=7", "--set", "process.roles=broker,controller")
+    with Node(tmp_path / "data", *options) as node:
+        second = run("start", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0", *options)
+        assert node.signal(signal.SIGTERM) == 0
+    for said in (node.log_path.read_text(), second.stderr):
+        lines = [json.loads(line) for line in said.splitlines()]
+        assert {each["node"] for each in lines} == {7}
+        assert all({"time", "level", "logger", "message"} <= each.keys() for each in lines)
+    assert (lines[-1]["level"], second.returncode) == ("ERROR", 1)
+    assert " is in use by another broker (stop " in lines[-1]["message"]
 
 
 def test_a_locked_directory_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 from pathlib import Path
@@ -13,6 +14,8 @@ from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.process.local_cluster import (
     LocalCluster,
+    LocalNode,
+    _format,
     check_folder,
     environment,
     free_ports,
@@ -222,3 +225,27 @@ def test_a_node_does_not_read_the_settings_of_the_environment() -> None:
 def test_the_last_error_of_a_log() -> None:
     assert last_error(["error: one", "INFO", "error: two", "Stopped"]) == "two"
     assert last_error(["INFO"]) == ""
+
+
+def test_the_last_error_of_a_log_without_an_error_is_what_ended_the_process() -> None:
+    trace = ["INFO", "Traceback (most recent call last):", '  File "x.py", line 1', "MemoryError: too much", ""]
+    assert last_error(trace) == "MemoryError: too much"
+    assert last_error([*trace[:1], trace[3]]) == ""
+
+
+def test_the_last_error_of_a_log_of_json() -> None:
+    def line(level: str, logger: str, message: str, exception: str = "") -> str:
+        return json.dumps({"time": "t", "level": level, "logger": logger, "message": message, "exception": exception})
+
+    failed = line("ERROR", "barnabas.process.commands", "port taken (try another)")
+    other = line("ERROR", "barnabas.net.connection", "reset")
+    assert last_error([failed, other, '{"time": cut']) == "port taken (try another)"
+    assert last_error([other]) == ""
+    ended = line("CRITICAL", "barnabas.net.json_log_lines", "ends", "Traceback\n  File\nMemoryError: too much")
+    assert last_error([other, ended]) == "MemoryError: too much"
+
+
+def test_a_node_that_cannot_be_formatted_is_named(tmp_path: Path) -> None:
+    nodes = tuple(LocalNode(n, tmp_path / f"node-{n}", is_controller=True) for n in (1, 2))
+    with pytest.raises(CannotStart, match=r"^node 1 cannot be formatted: .*node-1/server.properties"):
+        _format(LocalCluster(nodes), "AAAAAAAAAAAAAAAAAAAAAw")

@@ -29,6 +29,8 @@ def stop(*_):
 signal.signal(signal.SIGTERM, stop)
 if (folder / "broken").exists():
     sys.exit("INFO\\nerror: port taken (try another)\\nbye")
+if "--mute" in sys.argv:
+    sys.exit(3)
 print("starting", flush=True)
 print("barnabas ready on h:" + folder.name[-1], flush=True)
 if "--die" in sys.argv and lives.read_text() == "x":
@@ -189,12 +191,21 @@ async def nothing(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
 def test_a_node_that_does_not_start_ends_the_start(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, 2, restart=True)
     (tmp_path / "node-2" / "broken").touch()
+    (tmp_path / "node-2" / "node.log").write_text("error: of an earlier run\n")
     with pytest.raises(CannotStart) as caught:
         cluster.run(nothing)
     assert str(caught.value) == (
         f"node 2 does not start: port taken (try another); its log: {tmp_path}/node-2/node.log"
     )
     assert cluster.lives(2) == 1
+
+
+@pytest.mark.slow
+def test_an_error_of_an_earlier_run_is_not_the_cause(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 1, arguments=("--mute",))
+    (tmp_path / "node-1" / "node.log").write_text("error: of an earlier run\n")
+    with pytest.raises(CannotStart, match="node 1 does not start: it ended with exit code 3; its log: "):
+        cluster.run(nothing)
 
 
 @pytest.mark.slow

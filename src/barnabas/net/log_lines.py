@@ -6,7 +6,7 @@ of an exception's text, begins as a line of the log does. A name may have 32,767
 
 Values from `config.providers` are left out (`words.hidden_values`).
 
-`barnabas start` uses it. An embedded broker logs through the handlers of its process.
+`barnabas start` uses it, or `json_log_lines`. An embedded broker logs through the handlers of its process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import logging
 from barnabas.words.hidden_values import without_hidden
 from barnabas.words.printable import printable
 
-__all__ = ["LineFormatter"]
+__all__ = ["LineFormatter", "shortened"]
 
 _INDENT = "    "
 _LONGEST = 4000
@@ -41,10 +41,14 @@ class LineFormatter(logging.Formatter):
         return _indented(super().formatStack(stack_info))
 
 
-def _escaped(line: str) -> str:
+def shortened(line: str) -> str:
+    """Return a line without hidden values, and cut if it is long."""
     line = without_hidden(line)
-    if len(line) > _LONGEST:
-        line = f"{line[:_LONGEST]}… ({len(line) - _LONGEST:,} more characters)"
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}… ({len(line) - _LONGEST:,} more characters)"
+
+
+def _escaped(line: str) -> str:
+    line = shortened(line)
     # A backslash in a line without anything to escape, as of a `repr`, needs no second one.
     return line if line.isprintable() else printable(line)
 

@@ -32,6 +32,7 @@ from barnabas.config.config import BrokerConfig, ConfigError
 from barnabas.config.endpoints import parse_port
 from barnabas.config.sources import DEFAULT_LISTEN, ConfigSources, UsageMistake
 from barnabas.net.addresses import metrics_address
+from barnabas.net.json_log_lines import JsonFormatter, log_what_ends_the_process
 from barnabas.net.log_lines import LineFormatter
 from barnabas.node.full_collections import FullCollections
 from barnabas.process.arguments import Parser, print_error
@@ -50,6 +51,7 @@ __all__ = ["run"]
 logger = logging.getLogger(__name__)
 
 _LEVELS = ("debug", "info", "warning", "error")
+_FORMATS = ("text", "json")
 _SYNC_THREADS = 16
 
 
@@ -66,7 +68,21 @@ def run(command: str, arguments: Sequence[str]) -> int:
 def _start(arguments: Sequence[str]) -> int:
     parser = _start_parser()
     options = parser.parse_args(arguments)
-    _log_to_stderr(options.log_level)
+    if options.log_format == "text" or options.nodes is not None:
+        # The process that starts a cluster speaks to a person; the logs of its nodes are in their files.
+        _log_to_stderr(options.log_level, LineFormatter())
+        return _start_nodes(parser, options)
+    json_lines = JsonFormatter()
+    _log_to_stderr(options.log_level, json_lines)
+    log_what_ends_the_process()
+    try:
+        return _start_nodes(parser, options, json_lines)
+    except (ConfigError, CannotStart) as mistake:
+        logger.error("%s", in_plain_words(str(mistake)).message)
+        return 1
+
+
+def _start_nodes(parser: Parser, options: argparse.Namespace, json_lines: JsonFormatter | None = None) -> int:
     try:
         if options.nodes is not None:
             return _start_cluster(options)
@@ -80,6 +96,8 @@ def _start(arguments: Sequence[str]) -> int:
     except UsageMistake as mistake:
         parser.error(str(mistake))
     hide_values(config.provided)
+    if json_lines is not None:
+        json_lines.node_id = config.node_id
     sources.log_ignored(config)
     _raise_file_limit()
     return _serve(config, stop_at_end_of_input=options.stop_at_end_of_input, hint=hint)
@@ -96,6 +114,7 @@ def _start_cluster(options: argparse.Namespace) -> int:
             ("--restart", options.restart),
             ("--metrics-listen", options.metrics_listen),
             ("--log-level", options.log_level != "info"),
+            ("--log-format", options.log_format != "text"),
         ):
             if is_given:
                 raise UsageMistake(f"--faults and {name} exclude each other: remove one of the two")
@@ -121,12 +140,15 @@ def _start_cluster(options: argparse.Namespace) -> int:
         code: int = module.run(options.faults, int(options.nodes), options.data_dir or None, port, checked.properties)
         return code
     arguments = [word for setting in options.settings for word in ("--set", setting)]
+    if options.insecure:
+        arguments.append("--insecure")
+    arguments += ["--log-level", options.log_level, "--log-format", options.log_format]
     return run_cluster(
         options.data_dir,
         int(options.nodes),
         port,
         restart=options.restart,
-        arguments=[*arguments, *(["--insecure"] if options.insecure else []), "--log-level", options.log_level],
+        arguments=arguments,
         secure_dev=options.secure_dev,
         metrics_listen=options.metrics_listen or "",
     )
@@ -193,6 +215,12 @@ def _start_parser() -> Parser:
     )
     parser.add_argument("--log-level", choices=_LEVELS, default="info", help="What to log at least.  [default: info]")
     parser.add_argument(
+        "--log-format",
+        choices=_FORMATS,
+        default="text",
+        help="A line of text for each event, or a JSON object.  [default: text]",
+    )
+    parser.add_argument(
         "--insecure",
         action="store_true",
         help="Start although other machines reach a port without a login.",
@@ -225,9 +253,9 @@ def _sources(options: argparse.Namespace) -> ConfigSources:
     return sources
 
 
-def _log_to_stderr(level: str) -> None:
+def _log_to_stderr(level: str, formatter: logging.Formatter) -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LineFormatter())
+    handler.setFormatter(formatter)
     logging.basicConfig(level=level.upper(), handlers=[handler])
 
 

@@ -23,6 +23,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -411,9 +412,10 @@ def _format(cluster: LocalCluster, cluster_id: str) -> None:
         for node in cluster.nodes
     ]
     errors = [process.communicate()[1] for process in formatting]
-    for process, said in zip(formatting, errors, strict=True):
+    for node, process, said in zip(cluster.nodes, formatting, errors, strict=True):
         if process.returncode:
-            raise CannotStart(last_error(said.splitlines()) or f"formatting ended with exit code {process.returncode}")
+            why = last_error(said.splitlines()) or f"formatting ended with exit code {process.returncode}"
+            raise CannotStart(f"node {node.node_id} cannot be formatted: {why}")
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -422,5 +424,25 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def last_error(lines: Sequence[str]) -> str:
-    """Return the last error that a process has printed, without its prefix; empty if there is none."""
-    return next((line.removeprefix("error: ") for line in reversed(lines) if line.startswith("error: ")), "")
+    """Return why a process has ended, from its log; empty if its log does not say it.
+
+    That is its last error, without the prefix, of a log of text or of JSON; else the last line of a traceback at the end of the log.
+    """
+    for line in reversed(lines):
+        if line.startswith("error: "):
+            return line.removeprefix("error: ")
+        if line.startswith('{"time": ') and (said := _json_error(line)):
+            return said
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return last if "Traceback (most recent call last):" in lines and not last.startswith(" ") else ""
+
+
+def _json_error(line: str) -> str:
+    """Return the cause that a line of a JSON log has; empty if it is not an error of the process."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return ""
+    if said["level"] == "CRITICAL":
+        return str(said.get("exception", "")).rpartition("\n")[2]
+    return str(said["message"]) if said["level"] == "ERROR" and said["logger"] == "barnabas.process.commands" else ""

@@ -142,6 +142,7 @@ class NodeProcess:
         self._arguments = [*arguments, "--metrics-listen", metrics] if metrics else arguments
         self._process: asyncio.subprocess.Process | None = None
         self._serves = False
+        self._log_begins = 0
 
     def __repr__(self) -> str:
         return f"<NodeProcess {self.node.node_id} running={self.is_running} on {self.address or '-'}>"
@@ -159,6 +160,7 @@ class NodeProcess:
         node, self._serves = self.node, False
         options = ["--config", str(node.properties), "--data-dir", str(node.data), "--stop-at-end-of-input"]
         with node.open_log() as log:
+            self._log_begins = log.tell()
             self._process = await asyncio.create_subprocess_exec(
                 *(*self._program, "start", *options, *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
@@ -215,9 +217,9 @@ class NodeProcess:
                 self._process.send_signal(number)
 
     def last_error(self) -> str:
-        """Return the last error in the node's log; empty without one."""
+        """Return the last error that this run of the node has logged; empty without one."""
         with open(self.node.log, "rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+            log.seek(max(self._log_begins, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
             return last_error(log.read().decode(errors="replace").splitlines())
 
 
