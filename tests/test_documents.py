@@ -46,6 +46,8 @@ NOT_RUN = {
     "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",
     "docs/export.md: duckdb -c \"SELECT partition, count(*), max(timestamp) FROM 'yesterday/*.parquet' GROUP BY partition\"",
     "docs/from-apache-kafka.md: bin/kafka-server-stop.sh",
+    "docs/operations.md: barnabas cluster status",
+    "docs/operations.md: barnabas cluster voter add 4 --at four.example:9093",
     'docs/pipelines.md: make install && source .venv/bin/activate    # or, in an environment of your own: pip install ".[pipelines]"',
     "docs/pipelines.md: python -m shop run --master spark://HOST:7077 -b broker:9092",
     'docs/pipelines.md: python -m shop run -b localhost:9092 --master "local[2]"    # in the project\'s folder',
@@ -72,7 +74,7 @@ NOT_RUN = {
 # Commands that pages name before they exist: they are typed as soon as there is such a command.
 NOT_YET = ("cluster",)
 # Half a minute each: `make conform` types them.
-LONG = ("docs/cli.md", "docs/tour.md")
+LONG = ("docs/cli.md", "docs/operations.md", "docs/tour.md")
 # Pages whose commands print what the page shows.
 COMPARED = ("docs/tour.md",)
 ALL = {page: found for path in PAGES if (found := blocks(page := str(path.relative_to(ROOT)), path.read_text()))}

@@ -30,6 +30,7 @@ TYPED = {
     "barnabas config alter broker 1 --set KEY=VALUE": "barnabas config alter broker 1 --set log.cleaner.threads=2",
     "barnabas config describe {} --all": "barnabas config describe broker --all",
     "barnabas config describe {} --all {}": "barnabas config describe topic --all orders",
+    "barnabas storage format {}": "barnabas storage format --help",
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
     # These need a cluster: `docs/clusters.md`, which is typed too, has one.
     "barnabas cluster drain {}": "barnabas cluster drain 1 --help",
