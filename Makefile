@@ -117,10 +117,11 @@ bench: install java  ## compare with Apache Kafka and Spark's connector on this 
 	$(BIN)/python tools/apache_kafka.py install
 	PYTHONPATH=tools $(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
 
-docs: install  ## write the generated files: docs/configuration.md, docs/reference.md, type stubs
+docs: install  ## write the generated files: docs/configuration.md, docs/reference.md, type stubs, dashboards
 	$(BIN)/python tools/write_stubs.py
 	$(BIN)/python tools/write_configuration_docs.py
 	$(BIN)/python tools/write_reference.py
+	$(BIN)/python tools/write_dashboards.py
 
 dist: install  ## build the wheel and the source packages, in dist/, with a list of what the wheel's extras bring (SBOM)
 	rm -rf dist

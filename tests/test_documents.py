@@ -41,6 +41,7 @@ NOT_RUN = {
     "docs/clusters.md: barnabas cluster voter add 4 --at four.example:9093 -b one.example:9092",
     "docs/cli.md: barnabas profile add local -b localhost:9092 --use",
     "docs/cli.md: barnabas config alter group workers --set share.auto.offset.reset=earliest",
+    "docs/monitoring.md: barnabas start --nodes 3 --data-dir cluster --metrics-listen 127.0.0.1:9308",
     'docs/cli.md: eval "$(barnabas completion bash)"     # in ~/.bashrc',
     "docs/containers.md: docker compose up --build --detach",
     "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",

@@ -1,11 +1,11 @@
-"""The labels on the page of metrics are those by which Strimzi's dashboards select."""
+"""The labels on the page of monitoring are those by which Strimzi's dashboards select."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "monitoring.md"
 
 # Every label matcher in `strimzi-kafka.json` and `strimzi-kraft.json` of August 2026 that is not about a topic or a volume.
 SELECTORS = (
@@ -21,8 +21,9 @@ SELECTORS = (
 
 
 def labels_of_the_page() -> dict[str, str]:
-    (block,) = re.findall(r"^ +labels:\n((?: +\w+: \S+\n)+)", PAGE.read_text(), re.MULTILINE)
-    return dict(re.findall(r"(\w+): (\S+)", block))
+    first, second = re.findall(r"^ +labels:\n((?: +\w+: \S+\n)+)", PAGE.read_text(), re.MULTILINE)
+    assert second == first.replace("kafka-1", "kafka-2")
+    return dict(re.findall(r"(\w+): (\S+)", first))
 
 
 def test_the_labels_of_the_page_are_those_that_strimzis_dashboards_select() -> None:
