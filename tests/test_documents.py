@@ -34,7 +34,10 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 # A list that only gets shorter: what needs another machine, another program, or root.
 NOT_RUN = {
     "README.md: barnabas demo --data-dir my-shop                        # the pipeline and its tables are in my-shop",
+    "docs/adopt.md: barnabas adopt back -b kafka-1:9092,kafka-2:9092,kafka-3:9092 --config server.properties --kafka-release 4.3"
+    "      --stop-command 'systemctl stop barnabas' --start-command 'systemctl start kafka'",
     "docs/adopt.md: barnabas adopt check -b kafka-1:9092 --command-config admin.properties --config server.properties",
+    "docs/adopt.md: barnabas adopt status -b kafka-1:9092,kafka-2:9092,kafka-3:9092",
     "docs/cli.md: barnabas acl create --allow-principal User:alice --operation read --topic orders",
     "docs/cli.md: barnabas lake compact --delta /srv/lake/orders",
     "docs/clusters.md: barnabas cluster accept-loss",
