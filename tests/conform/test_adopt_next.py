@@ -61,17 +61,19 @@ def words_of(cluster: ExchangedCluster, verb: str, node_id: int, kind: str) -> l
     ]  # fmt: skip
 
 
-def changed(words: list[str]) -> dict[str, Any]:
+def changed(words: list[str], environment: dict[str, str]) -> dict[str, Any]:
     """Run the command to its end, and return its row."""
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)
     found: dict[str, Any] = row
     return found
 
 
-def killed_after_the_stop(words: list[str]) -> None:
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as command:
+def killed_after_the_stop(words: list[str], environment: dict[str, str]) -> None:
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+    ) as command:
         assert command.stderr is not None
         for line in command.stderr:
             if "stop node" in line:
@@ -91,6 +93,8 @@ def has_gone_on(probe: Probe, before: int) -> bool:
 
 
 def test_there_and_back_under_load(tmp_path: Path) -> None:
+    # What the operator's commands print goes into files there.
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with cluster_of_apache_kafka(tmp_path) as cluster:
         create_safe_topics(cluster, [TOPIC])
         assert status(cluster)["apache_kafka"] == 3
@@ -99,15 +103,15 @@ def test_there_and_back_under_load(tmp_path: Path) -> None:
                 node_id = status(cluster)["next"][0]
                 words = words_of(cluster, "next", node_id, "barnabas")
                 if turn == 1:
-                    killed_after_the_stop(words)
-                assert changed(words)["program"] == "barnabas"
+                    killed_after_the_stop(words, environment)
+                assert changed(words, environment)["program"] == "barnabas"
                 before = len(probe.acknowledged)
                 wait_for("the producer goes on", partial(has_gone_on, probe, before))
             found = status(cluster)
             assert (found["barnabas"], found["next"]) == (3, [])
             for node_id in (1, 2, 3):
                 words = words_of(cluster, "back", node_id, "apache-kafka")
-                assert changed([*words, "--kafka-release", "4.3"])["program"] == "Apache Kafka"
+                assert changed([*words, "--kafka-release", "4.3"], environment)["program"] == "Apache Kafka"
             assert status(cluster)["apache_kafka"] == 3
         probe.flush()
         told: dict[int, list[int]] = {index: [] for index in range(PARTITIONS)}
