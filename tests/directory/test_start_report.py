@@ -9,8 +9,8 @@ import pytest
 
 from barnabas.directory.start_report import RecoveryReport, say_start, say_what_is_left, warn_of_readers
 from barnabas.log.disk import OsDisk
-from barnabas.log.log_manager import Recovery
 from barnabas.log.meta_properties import MetaProperties
+from barnabas.log.recovery import Recovery
 from barnabas.version import VERSION
 
 SECOND = 1_000_000_000

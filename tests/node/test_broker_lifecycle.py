@@ -83,7 +83,9 @@ def make(
     meta = MetaProperties("cluster", 3, "AAAAAAAAAAAAAAAAAAAAAw")
     membership = membership_of(config, runtime_of(loop), RenewedStores(loop, 3))
     dice = random.Random(1)
-    return BrokerLifecycle(config, membership, meta, controller, lambda: 77, dice, loop, lambda: [*logs]), controller
+    return BrokerLifecycle(
+        config, membership, meta, controller, lambda: 77, dice, loop, lambda: [*logs], [bytes(16)]
+    ), controller
 
 
 def play(loop: QuietClock, lifecycle: BrokerLifecycle, *story: Coroutine[Any, Any, None]) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.node.directory_assignments import PARTITIONS_PER_REQUEST, RETRY_MS, DirectoryAssignments
+from barnabas.node.directory_assignments import PARTITIONS_PER_REQUEST, RETRY_MS, DirectoryAssignments, OneDirectory
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest, PartitionRecord, TopicRecord
@@ -25,7 +25,7 @@ class Stage:
         self.loop = WorldLoop()
         self.asked: list[list[int]] = []
         self.answers: list[asyncio.Future[Any]] = []
-        self.assignments = DirectoryAssignments(2, OURS, lambda: 9, self, self.loop)  # type: ignore[arg-type]
+        self.assignments = DirectoryAssignments(2, OneDirectory(OURS), lambda: 9, self, self.loop)  # type: ignore[arg-type]
 
     def handle(self, api_key: int, version: int, request: AssignReplicasToDirsRequest) -> asyncio.Future[Any]:
         assert (api_key, version) == (ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0)
@@ -100,3 +100,35 @@ def test_a_closed_one_sends_nothing_more() -> None:
     stage.run(2 * RETRY_MS)
     stage.apply()
     assert stage.asked == [[0]]
+
+
+class Halves:
+    """Even partitions are in one directory, odd ones in another."""
+
+    ids = (OURS, OTHER)
+
+    def place(self, topic: str, index: int, assigned: bytes) -> Uuid:
+        return self.ids[index % 2]
+
+
+def test_each_directory_is_named_with_its_partitions() -> None:
+    stage = Stage()
+    asked: list[dict[bytes, list[int]]] = []
+
+    def handle(api_key: int, version: int, request: AssignReplicasToDirsRequest) -> asyncio.Future[Any]:
+        asked.append(
+            {
+                each.id: [partition.partition_index for topic in each.topics for partition in topic.partitions]
+                for each in request.directories
+            }
+        )
+        stage.answers.append(stage.loop.create_future())
+        return stage.answers[-1]
+
+    stage.handle = handle  # type: ignore[method-assign]
+    stage.assignments = DirectoryAssignments(2, Halves(), lambda: 9, stage, stage.loop)  # type: ignore[arg-type]
+    unassigned = Uuid(bytes(15) + b"\1")
+    stage.apply(((2,), (unassigned,)), ((2,), (OTHER,)), ((2,), (unassigned,)), ((2,), (OURS,)))
+    assert asked == [{OURS: [0, 2], OTHER: [3]}]
+    stage.answer()
+    assert repr(stage.assignments) == "<DirectoryAssignments broker=2 waiting=0>"

@@ -271,11 +271,11 @@ def test_the_controller_of_a_node_that_stops_goes_on_until_its_broker_may_stop(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"log.dirs": "data,other"}, r"^log\.dirs lists several directories \(name one"),
-        ({"metadata.log.dir": "meta"}, r"^metadata\.log\.dir=meta is not the directory of log\.dirs \(remove it"),
+        ({"log.dirs": "data,other"}, r"^data is not formatted: `barnabas storage format -c FILE` formats several"),
+        ({"metadata.log.dir": "meta"}, r"^metadata\.log\.dir=meta is none of log\.dirs \(name one of them"),
     ],
 )
-def test_a_node_has_one_directory(settings: dict[str, str], words: str) -> None:
+def test_directories_that_a_node_does_not_format(settings: dict[str, str], words: str) -> None:
     config = BrokerConfig.from_properties({"log.dirs": "data", **settings})
     with closing(asyncio.new_event_loop()) as loop:
         node = Node(config, loop=loop, disk=SimDisk(), now_ms=lambda: 0, random=random.Random(1))

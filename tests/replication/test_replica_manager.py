@@ -254,10 +254,10 @@ def test_logs_that_the_metadata_does_not_assign_are_set_aside(hosting: Hosting) 
 
 
 def test_the_volume_has_its_sizes_or_minus_1(hosting: Hosting) -> None:
-    root, total, free = hosting.replicas.describe_volume()
-    assert root == hosting.logs.root_dir
+    ((directory, total, free),) = hosting.replicas.describe_volumes()
+    assert directory is hosting.logs
     assert total >= free > 0
-    assert OsDisk().exists(root)
+    assert OsDisk().exists(directory.root_dir)
 
 
 def test_a_volume_that_cannot_be_read_is_described_without_numbers(
@@ -267,7 +267,7 @@ def test_a_volume_that_cannot_be_read_is_described_without_numbers(
         raise OSError
 
     monkeypatch.setattr(hosting.logs, "disk_usage", refuse)
-    assert hosting.replicas.describe_volume() == (hosting.logs.root_dir, -1, -1)
+    assert list(hosting.replicas.describe_volumes()) == [(hosting.logs, -1, -1)]
 
 
 def test_the_topics_of_coordinators_are_internal(hosting: Hosting) -> None:

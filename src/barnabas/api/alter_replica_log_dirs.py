@@ -1,7 +1,8 @@
 """AlterReplicaLogDirs (API key 34, versions 1-2): move replicas to another directory of this broker.
 
-- A broker has one data directory. A replica that is to move there is there already, which is no error; any other directory is
-  LOG_DIR_NOT_FOUND. Directories are compared as text, in the form that DescribeLogDirs returns.
+- A replica that is to move to the directory where it is gets no error. A move to another of the broker's directories is
+  UNSUPPORTED_VERSION; a directory that the broker does not have is LOG_DIR_NOT_FOUND.
+- Directories are compared as text, in the form that DescribeLogDirs returns.
 - The checks have Kafka's order: a topic name too long for the directory of a moving replica, the directory, the replica. A replica
   on other brokers is REPLICA_NOT_AVAILABLE here, not NOT_LEADER_OR_FOLLOWER.
 - For a partition that is named more than once the last directory counts, and the response has it once.
@@ -50,10 +51,11 @@ async def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -
 def _check(replicas: ReplicaManager, topic: str, index: int, path: str) -> ErrorCode:
     if len(f"{topic}-{index}") + _MOVING_SUFFIX > _MAX_NAME:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if path != replicas.log_manager.root_dir:
+    logs = replicas.log_manager
+    if all(path != each.root_dir for each in logs.directories):
         return ErrorCode.LOG_DIR_NOT_FOUND
     try:
         replicas.partition(topic, index)
     except KafkaError as error:
         return ErrorCode.REPLICA_NOT_AVAILABLE if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER else error.code
-    return ErrorCode.NONE
+    return ErrorCode.NONE if path == logs.directory_of(topic, index).root_dir else ErrorCode.UNSUPPORTED_VERSION

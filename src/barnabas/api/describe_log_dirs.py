@@ -1,7 +1,7 @@
-"""DescribeLogDirs (API key 35, versions 1-5): the replicas in the data directory, and the room on its volume.
+"""DescribeLogDirs (API key 35, versions 1-5): the replicas in each data directory, and the room on its volume.
 
 - Null topics means all replicas of this broker, an empty list none. A partition without a replica here is left out.
-- A partition whose log has not been opened since it was created has size 0. There is one directory and no future log
+- A partition whose log has not been opened since it was created has size 0. There are no future logs
   (AlterReplicaLogDirs).
 
 Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-827), 5 cordoned directories (KIP-1066), here none.
@@ -14,10 +14,11 @@ from barnabas.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsRe
 from barnabas.turns import READ, RECORD, pace
 
 _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
+_Topic = DescribeLogDirsResponse.DescribeLogDirsTopic
 
 
 async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    """Describe the data directory."""
+    """Describe the data directories."""
     replicas = context.services.replica_manager
     wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
@@ -28,25 +29,27 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
             for index in asked.partitions:
                 await pace(RECORD)
                 indexes.add(index)
-    topics = []
+    volumes = list(replicas.describe_volumes())
+    # By the directory's place among them, and by topic.
+    found: list[dict[str, _Topic]] = [{} for _ in volumes]
+    places = {directory.root_dir: number for number, (directory, _, _) in enumerate(volumes)}
     for name in list(replicas.topics if wanted is None else wanted):
         await pace(READ)
         topic = replicas.topics.get(name)
         if topic is None:
             continue  # There is no replica here, or not any more.
-        found = topic.partitions if wanted is None else wanted[name]
-        partitions = [
-            _Partition(partition_index=index, partition_size=replicas.size_of(partition))
-            for index, partition in topic.partitions.items()
-            if index in found
-        ]
-        if partitions:
-            topics.append(DescribeLogDirsResponse.DescribeLogDirsTopic(name=name, partitions=partitions))
-    log_dir, total_bytes, usable_bytes = replicas.describe_volume()
+        asked_for = topic.partitions if wanted is None else wanted[name]
+        for index, partition in topic.partitions.items():
+            if index in asked_for:
+                there = found[places[replicas.log_manager.directory_of(name, index).root_dir]]
+                there.setdefault(name, _Topic(name=name)).partitions.append(
+                    _Partition(partition_index=index, partition_size=replicas.size_of(partition))
+                )
     return DescribeLogDirsResponse(
         results=[
             DescribeLogDirsResponse.DescribeLogDirsResult(
-                log_dir=log_dir, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
+                log_dir=directory.root_dir, topics=list(topics.values()), total_bytes=total, usable_bytes=usable
             )
+            for (directory, total, usable), topics in zip(volumes, found, strict=True)
         ]
     )

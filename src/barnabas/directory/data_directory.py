@@ -26,8 +26,9 @@ from barnabas.log import log_files, meta_properties
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import Disk, DiskLocked, parent_dir
 from barnabas.log.errors import KafkaStorageError
-from barnabas.log.log_manager import LOCK_FILE, LogManager, Recovery
+from barnabas.log.log_manager import LOCK_FILE, LogManager
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
+from barnabas.log.recovery import Recovery
 from barnabas.metadata.bootstrap import BOOTSTRAP_CHECKPOINT
 from barnabas.quorum.metadata_log import DIRECTORY, QUORUM_STATE
 from barnabas.words.printable import printable
@@ -95,15 +96,20 @@ def _listed(names: list[str]) -> str:
 class DataDirectory:
     """One start's view of its directory.
 
+    Args:
+        root: one of `log.dirs`; None for the first.
+
     Attributes:
+        has_metadata: whether the metadata log is in this directory.
         meta: the directory's identity; None before it is formatted.
         was_formatted: whether it had an identity before this start.
         was_used: whether a node has run here before. Noted when the identity is read, because a node of a cluster joins its quorum,
             and leaves the traces of a run, before its logs are recovered.
     """
 
-    def __init__(self, disk: Disk, config: BrokerConfig) -> None:
-        self.root = config.log_dirs[0]
+    def __init__(self, disk: Disk, config: BrokerConfig, root: str | None = None, *, has_metadata: bool = True) -> None:
+        self.root = config.log_dirs[0] if root is None else root
+        self.has_metadata = has_metadata
         self.meta: MetaProperties | None = None
         self.was_formatted = False
         self.was_used = False
@@ -140,6 +146,11 @@ class DataDirectory:
         check_is_free(self._disk, self.root, self._remedy)
         config = self._config
         command = "`barnabas storage format -t CLUSTER-ID -c FILE`"
+        if len(config.log_dirs) > 1:
+            raise CannotStart(
+                f"{self.root} is not formatted: `barnabas storage format -c FILE` formats several log.dirs,"
+                " with --ignore-formatted a new one beside the others"
+            )
         if config.is_controller and not config.is_alone and not config.quorum_voters:
             raise CannotStart(
                 f"{self.root} is not formatted: {command} with --no-initial-controllers formats it for a quorum that exists, "
@@ -270,8 +281,12 @@ class DataDirectory:
             raise CannotStart(f"{root}: {error}") from None
         if meta is None:
             return
+        is_first_look = self.meta is None
         self.meta, self.was_formatted = meta, True
-        self.was_used = self._disk.exists(f"{root}/{DIRECTORY}/{QUORUM_STATE}")
+        if self.has_metadata:
+            self.was_used = self._disk.exists(f"{root}/{DIRECTORY}/{QUORUM_STATE}")
+        elif is_first_look:
+            self.was_used = self._disk.exists(f"{root}/{LOCK_FILE}")
         if config.cluster_id not in (None, meta.cluster_id):
             raise CannotStart(
                 f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}"

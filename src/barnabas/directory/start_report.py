@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.log.disk import Disk
-from barnabas.log.log_manager import Recovery
+from barnabas.log.recovery import Recovery
 from barnabas.version import VERSION
 from barnabas.words.byte_sizes import format_bytes
 

@@ -38,7 +38,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barnabas.log import clean_shutdown_file, log_files, partition_metadata
@@ -53,7 +52,7 @@ from barnabas.log.log_flusher import RunBlocking, run_in_future, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
-from barnabas.log.recovery import Recovered
+from barnabas.log.recovery import Recovery
 from barnabas.log.run_claim import RunClaim
 from barnabas.protocol.primitives import Uuid
 from barnabas.turns import READ, REPLICA, next_turn, pace
@@ -78,31 +77,6 @@ def _inline_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
         return InlineWorker(disk)
 
     return make
-
-
-@dataclass(slots=True)
-class Recovery:
-    """How far the recovery of a directory is.
-
-    Attributes:
-        logs: how many logs there are; `done` of them are recovered.
-        segments: how many segments were read whole; they had `bytes_read` bytes, of which `bytes_cut` were cut off.
-        damaged: logs from which something is missing that the end of a process does not take.
-    """
-
-    logs: int = 0
-    done: int = 0
-    segments: int = 0
-    bytes_read: int = 0
-    bytes_cut: int = 0
-    damaged: list[str] = field(default_factory=list)
-
-    def add(self, log: Recovered) -> None:
-        """Count one more recovered log."""
-        self.done += 1
-        self.segments += log.segments
-        self.bytes_read += log.bytes_read
-        self.bytes_cut += log.bytes_cut
 
 
 class LogManager:
@@ -131,6 +105,7 @@ class LogManager:
         high_watermark_interval_ms: int = 5_000,
         make_cleaner_worker: Callable[[RunBlocking], CleanerWorker] | None = None,
         cleaner_config: CleanerConfig | None = None,
+        open_files: OpenFiles | None = None,
     ) -> None:
         """
         Args:
@@ -139,13 +114,14 @@ class LogManager:
             checkpoint_interval_ms: between two checkpoints of recovery points and log starts.
             high_watermark_interval_ms: between two checkpoints of high watermarks.
             make_cleaner_worker: called when there is something to compact; None compacts inline.
+            open_files: shared with other directories; None for a queue of its own.
         """
         self._disk = disk
         self.root_dir = root_dir
         self._now_ms = now_ms
         self._run_blocking: RunBlocking = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._config_for = config_for or (lambda _: LogConfig())
-        self._open_files = OpenFiles(disk.max_open_files())
+        self._open_files = OpenFiles(disk.max_open_files()) if open_files is None else open_files
         self._lock: DiskLock | None = None
         self._logs: dict[Key, PartitionLog] = {}
         self._topic_ids: dict[Key, Uuid | None] = {}
@@ -319,6 +295,20 @@ class LogManager:
     # Logs
 
     @property
+    def directories(self) -> tuple[LogManager, ...]:
+        return (self,)
+
+    def directory_of(self, topic: str, partition: int) -> LogManager:
+        """Return the directory that has a replica, or will have it: this one."""
+        return self
+
+    def names(self) -> list[Key]:
+        return [*self._logs, *self._unopened]
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._logs or key in self._unopened
+
+    @property
     def logs(self) -> dict[Key, PartitionLog]:
         """The open logs by topic and partition; the caller must not change them."""
         return self._logs
@@ -391,7 +381,7 @@ class LogManager:
             KafkaStorageError: the disk failed.
         """
         key = (topic, partition)
-        if key not in self._logs and key not in self._unopened:
+        if key not in self:
             return
         log = self._logs.get(key)
         delay_ms = log.config.file_delete_delay_ms if log is not None else 0
@@ -427,10 +417,10 @@ class LogManager:
         strays: list[Key] = []
         targets: list[str] = []
         try:
-            for key in [*self._logs, *self._unopened]:
+            for key in self.names():
                 await pace(REPLICA)
                 # In between a log may have been deleted, or opened.
-                if (key in self._logs or key in self._unopened) and not is_assigned(*key, self._topic_id_of(key)):
+                if key in self and not is_assigned(*key, self._topic_id_of(key)):
                     strays.append(key)
                     targets.append(self._move_away(key, log_files.STRAY_DIR_SUFFIX))
         except OSError as error:
@@ -478,7 +468,7 @@ class LogManager:
 
     def apply_retention(self) -> int:
         """Apply retention to every log in one go; return how many segments were deleted."""
-        return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
+        return sum(self._apply_retention_to(key) for key in self.names())
 
     def _apply_retention_to(self, key: Key) -> int:
         try:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.log import log_files
@@ -89,6 +89,31 @@ class Recovered(NamedTuple):
     bytes_read: int = 0
     bytes_cut: int = 0
     is_damaged: bool = False
+
+
+@dataclass(slots=True)
+class Recovery:
+    """How far the recovery of a directory is.
+
+    Attributes:
+        logs: how many logs there are; `done` of them are recovered.
+        segments: how many segments were read whole; they had `bytes_read` bytes, of which `bytes_cut` were cut off.
+        damaged: logs from which something is missing that the end of a process does not take.
+    """
+
+    logs: int = 0
+    done: int = 0
+    segments: int = 0
+    bytes_read: int = 0
+    bytes_cut: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+    def add(self, log: Recovered) -> None:
+        """Count one more recovered log."""
+        self.done += 1
+        self.segments += log.segments
+        self.bytes_read += log.bytes_read
+        self.bytes_cut += log.bytes_cut
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from barnabas.log.log_cleaner import LogCleaner
+from barnabas.log.log_directories import Cleaners
 from barnabas.log.producer_state_entry import NO_OFFSET, ProducerStateEntry
 from barnabas.metrics.exposition import Family, family, family_in_pieces, labels
 from barnabas.metrics.source import PartitionRow
@@ -123,7 +124,7 @@ def share_groups(partitions: SharePartitionManager) -> Iterator[Family]:
     )
 
 
-def cleaner(cleaner: LogCleaner, now_ms: int) -> Iterator[Family]:
+def cleaner(cleaner: LogCleaner | Cleaners, now_ms: int) -> Iterator[Family]:
     """Yield the families of the log cleaner."""
     stats = cleaner.stats
     samples: tuple[tuple[str, str, str, float], ...] = (

@@ -70,8 +70,8 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
     yield family(
         "kafka_log_logmanager_offlinelogdirectorycount",
         "gauge",
-        "1 while the disk of the data directory takes no writes, otherwise 0.",
-        [("", int(replicas.log_manager.failure.is_offline))],
+        "Data directories whose disk takes no writes.",
+        [("", sum(each.failure.is_offline for each in replicas.log_manager.directories))],
     )
     yield from _volume(replicas)
     for side, quota in (("leader", replicas.leader_quota), ("follower", replicas.follower_quota)):
@@ -81,11 +81,10 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
 
 
 def _volume(replicas: ReplicaManager) -> Iterator[Family]:
-    directory, total, free = replicas.describe_volume()
-    tags = labels({"directory": directory})
-    for name, count in (("total", total), ("free", free)):
+    volumes = list(replicas.describe_volumes())
+    for position, name in enumerate(("total", "free"), 1):
         # A volume that cannot be asked has no sample.
-        samples = [(tags, count)] if count >= 0 else []
+        samples = [(labels({"directory": each[0].root_dir}), each[position]) for each in volumes if each[position] >= 0]
         text = f"{name.capitalize()} bytes of the volume that holds a data directory."
         yield family(f"barnabas_log_directory_{name}_bytes", "gauge", text, samples)
 

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable, Callable, Coroutine
 
     from barnabas.api.serving.context import Controller
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.net.connections import Connections
+    from barnabas.node.directory_assignments import DirectoryAssignments, Placement
     from barnabas.node.inter_broker import InterBrokerChannels
     from barnabas.quorum.metadata_quorum import MetadataQuorum
     from barnabas.replication.replica_manager import ReplicaManager
@@ -74,6 +75,7 @@ class Alone:
 
     def __init__(self, config: BrokerConfig) -> None:
         self.tick_ms = config.broker_heartbeat_interval_ms
+        self._assignments: DirectoryAssignments | None = None
 
     def __repr__(self) -> str:
         return "<Alone>"
@@ -113,17 +115,25 @@ class Alone:
     def replicate(
         self,
         replicas: ReplicaManager,
-        directory_id: str | None,
+        placement: Placement,
         broker_epoch: Callable[[], int],
         quorum: MetadataQuorum,
     ) -> None:
-        """Prepare nothing: there is nothing to replicate, and the disk is never replaced under its replicas."""
+        """Let replicas be assigned to the directories, if there are several; one disk is never replaced under its replicas."""
+        if len(placement.ids) > 1:
+            # Most nodes that are alone have one directory, and do not import it.
+            from barnabas.node.directory_assignments import DirectoryAssignments
+
+            loop = asyncio.get_running_loop()
+            self._assignments = DirectoryAssignments(replicas.node_id, placement, broker_epoch, quorum.controller, loop)
 
     def apply_settings(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit before the replicas do."""
 
     async def apply_replicas(self, delta: MetadataDelta) -> None:
         """Apply a commit after the replicas have."""
+        if self._assignments is not None:
+            await self._assignments.apply_delta(delta)
 
     async def catch_up(self, read_metadata: Callable[[], Awaitable[None]]) -> None:
         """Wait for nothing: the metadata is this node's own."""
@@ -141,4 +151,6 @@ class Alone:
         await hand_over()
 
     def leave_replication(self) -> None:
-        """Release nothing."""
+        """Assign no more replicas."""
+        if self._assignments is not None:
+            self._assignments.close()

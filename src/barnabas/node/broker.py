@@ -26,7 +26,7 @@ from barnabas.config.config_table import config_schema
 from barnabas.config.runtime import Runtime
 from barnabas.config.timers import Timers
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_manager import LogManager
+from barnabas.log.log_directories import Logs
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
@@ -40,6 +40,7 @@ from barnabas.net.listeners import bind_listeners
 from barnabas.net.security_of_listeners import securities
 from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.coordinators import Coordinators
+from barnabas.node.directory_assignments import placement_of
 from barnabas.node.log_cleaning import cleaner_config
 from barnabas.node.share_groups import ShareServices
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -101,7 +102,7 @@ class BrokerServer:
         self.config = config
         self.image = MetadataImage()
         self.listeners: list[Listener] = []
-        self.log_manager: LogManager
+        self.log_manager: Logs
         self.controller: Controller
         self.lifecycle: BrokerLifecycle
         self.replica_manager: ReplicaManager
@@ -166,7 +167,7 @@ class BrokerServer:
         self,
         meta: MetaProperties,
         quorum: MetadataQuorum,
-        log_manager: LogManager,
+        log_manager: Logs,
     ) -> None:
         """Register with the controller.
 
@@ -230,7 +231,7 @@ class BrokerServer:
         return "the broker is fenced" if broker is None or broker.fenced else ""
 
     def _make_services(self, meta: MetaProperties) -> None:
-        config, runtime = self.config, self._runtime
+        config, runtime, placement = self.config, self._runtime, placement_of(self.log_manager, meta)
         self.lifecycle = BrokerLifecycle(
             config,
             self._membership,
@@ -240,6 +241,7 @@ class BrokerServer:
             runtime.random,
             runtime.loop,
             lambda: self._leaderless.logs(),
+            placement.ids,
         )
         self.quotas = ClientQuotas(quota_windows(config), runtime.now_ms)
         self.replica_manager = ReplicaManager(
@@ -255,7 +257,7 @@ class BrokerServer:
         self.replica_manager.on_disk_failure = self._on_fault
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
         self.replica_manager.make_replicated = self._make_replicated
-        self._membership.replicate(self.replica_manager, meta.directory_id, lambda: self.lifecycle.epoch, self._quorum)
+        self._membership.replicate(self.replica_manager, placement, lambda: self.lifecycle.epoch, self._quorum)
         remote = self._membership.other_brokers(lambda: self.image, self.channels)
         self.coordinators = Coordinators(
             config,

@@ -42,7 +42,7 @@ from barnabas.protocol.messages import (
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
 )
-from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.protocol.primitives import Uuid
 from barnabas.steps import in_background, sleep
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class BrokerLifecycle:
         metadata_offset: returns the last offset of the metadata log that this broker has applied.
         replica_logs: returns what this broker's replicas of partitions without a leader have; asked once the broker is ready.
         random: the source of the incarnation id, and of the jitter in pauses.
+        directory_ids: of the data directories; empty if the one has none.
 
     Attributes:
         epoch: the broker epoch; -1 before the registration.
@@ -99,6 +100,7 @@ class BrokerLifecycle:
         random: random_module.Random,
         loop: asyncio.AbstractEventLoop,
         replica_logs: Callable[[], list[BrokerHeartbeatRequest.ReplicaLog]] = list,
+        directory_ids: Sequence[bytes] = (),
     ) -> None:
         self.epoch = -1
         self._config = config
@@ -107,6 +109,7 @@ class BrokerLifecycle:
         self._controller = controller
         self._metadata_offset = metadata_offset
         self._replica_logs = replica_logs
+        self._directory_ids = directory_ids
         self._random = random
         self._loop = loop
         self._is_ready = False
@@ -162,7 +165,7 @@ class BrokerLifecycle:
                 for name, levels in supported_features().items()
             ],
             rack=self._config.broker_rack,
-            log_dirs=[] if self._meta.directory_id is None else [uuid_from_str(self._meta.directory_id)],
+            log_dirs=list(self._directory_ids),
             previous_broker_epoch=previous_epoch,
         )
 

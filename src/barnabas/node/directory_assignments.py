@@ -1,7 +1,8 @@
 """Tell the controller in which directory this broker's replicas are, where the metadata says otherwise (KIP-858).
 
 A broker that returns with an empty disk has a directory with a new id. Its replicas are assigned to the old one, and the controller elects
-no replica in a directory that its broker does not offer. So the broker assigns them to the directory it has.
+no replica in a directory that its broker does not offer. So the broker assigns them to the directory it has. A broker with
+several directories also says which of them it has chosen for a new replica.
 
 One request is under way at a time, and names what waits then. It is sent again until the controller has answered it.
 
@@ -12,24 +13,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
+from barnabas.log.log_directories import LogDirectories, Logs
+from barnabas.metadata.directory_ids import MIGRATING
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest
+from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.steps import in_background, sleep
 from barnabas.turns import ELEMENT, next_turn, pace
 
 if TYPE_CHECKING:
     from barnabas.api.serving.context import Controller
+    from barnabas.log.meta_properties import MetaProperties
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.partition_registration import PartitionRegistration
     from barnabas.metadata.topics_image import TopicsDelta
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["DirectoryAssignments"]
+__all__ = ["DirectoryAssignments", "OneDirectory", "Placement", "placement_of"]
 
 PARTITIONS_PER_REQUEST = 2_250
 RETRY_MS = 500
@@ -38,34 +43,71 @@ Partition = tuple[bytes, int]
 """Topic id and index."""
 
 
-def _changes(topics: TopicsDelta) -> Iterator[tuple[Partition, PartitionRegistration]]:
+def _changes(topics: TopicsDelta) -> Iterator[tuple[str, Partition, PartitionRegistration]]:
     for topic in topics.changed.values():
         for index, registration in topic.partition_changes.items():
-            yield (topic.topic_id, index), registration
+            yield topic.name, (topic.topic_id, index), registration
+
+
+class Placement(Protocol):
+    """Where the replicas of a broker are; `LogDirectories` is one.
+
+    Attributes:
+        ids: of the broker's directories.
+    """
+
+    ids: Sequence[Uuid]
+
+    def place(self, topic: str, index: int, assigned: bytes) -> Uuid: ...
+
+
+class OneDirectory:
+    """The placement of a broker with one directory; without an id it has no place that could be named."""
+
+    def __init__(self, directory_id: Uuid | None) -> None:
+        self.ids: Sequence[Uuid] = () if directory_id is None else (directory_id,)
+
+    def __repr__(self) -> str:
+        return f"<OneDirectory {self.ids}>"
+
+    def place(self, topic: str, index: int, assigned: bytes) -> Uuid:
+        """Return the id of the directory."""
+        return self.ids[0]
+
+
+def placement_of(logs: Logs, meta: MetaProperties) -> Placement:
+    """Return where the replicas in these logs are.
+
+    Args:
+        meta: the identity of the directory, if it is one.
+    """
+    if isinstance(logs, LogDirectories):
+        return logs
+    return OneDirectory(None if meta.directory_id is None else uuid_from_str(meta.directory_id))
 
 
 class DirectoryAssignments:
     """What waits to be assigned.
 
     Args:
-        directory_id: of this broker's one data directory.
+        placement: where replicas are.
         broker_epoch: returns the epoch of this broker's registration.
     """
 
     def __init__(
         self,
         node_id: int,
-        directory_id: bytes,
+        placement: Placement,
         broker_epoch: Callable[[], int],
         controller: Controller,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._node_id = node_id
-        self._directory_id = directory_id
+        self._placement = placement
         self._broker_epoch = broker_epoch
         self._controller = controller
         self._loop = loop
-        self._waiting: dict[Partition, None] = {}
+        self._waiting: dict[Partition, bytes] = {}
         self._sending: asyncio.Future[None] | None = None
         self._is_closed = False
 
@@ -76,21 +118,28 @@ class DirectoryAssignments:
         """Look at the partitions that a commit of the metadata log has changed."""
         if delta.topics is None:
             return
-        for partition, registration in _changes(delta.topics):
+        for name, partition, registration in _changes(delta.topics):
             await pace(ELEMENT)
-            if self._is_elsewhere(registration.replicas, registration.directories):
-                self._waiting[partition] = None
-            else:
+            directory = self._directory_to_tell(name, partition[1], registration)
+            if directory is None:
                 self._waiting.pop(partition, None)
+            else:
+                self._waiting[partition] = directory
         if self._is_closed:
             return
         if self._waiting and (self._sending is None or self._sending.done()):
             self._sending = in_background(self._send_all(), self._loop)
 
-    def _is_elsewhere(self, replicas: tuple[int, ...], directories: tuple[bytes, ...]) -> bool:
-        if self._node_id not in replicas or len(directories) != len(replicas):
-            return False
-        return directories[replicas.index(self._node_id)] != self._directory_id
+    def _directory_to_tell(self, topic: str, index: int, registration: PartitionRegistration) -> bytes | None:
+        """Return the directory of this broker's replica if the metadata has another one; None without a replica."""
+        replicas, directories = registration.replicas, registration.directories
+        if self._node_id not in replicas:
+            return None
+        is_named = len(directories) == len(replicas)
+        assigned = directories[replicas.index(self._node_id)] if is_named else MIGRATING
+        # Also where nothing is to be told the replica gets its place, before its log is made.
+        directory = self._placement.place(topic, index, assigned)
+        return directory if is_named and directory != assigned else None
 
     async def _send_all(self) -> None:
         await next_turn()
@@ -99,7 +148,9 @@ class DirectoryAssignments:
             try:
                 await self._controller.handle(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, self._request(asked))
             except KafkaError as error:
-                logger.info("The controller does not assign replicas to this broker's directory yet: %s", error.message)
+                logger.info(
+                    "The controller does not assign replicas to this broker's directories yet: %s", error.message
+                )
                 await sleep(RETRY_MS / 1000, self._loop)
                 continue
             # A partition that is unknown to the controller, or has moved, needs no directory here.
@@ -107,13 +158,20 @@ class DirectoryAssignments:
                 self._waiting.pop(partition, None)
 
     def _request(self, partitions: list[Partition]) -> AssignReplicasToDirsRequest:
-        topics: dict[bytes, AssignReplicasToDirsRequest.TopicData] = {}
+        directories: dict[bytes, AssignReplicasToDirsRequest.DirectoryData] = {}
+        topics: dict[tuple[bytes, bytes], AssignReplicasToDirsRequest.TopicData] = {}
         for topic_id, index in partitions:
-            topic = topics.setdefault(topic_id, AssignReplicasToDirsRequest.TopicData(topic_id=topic_id))
+            directory_id = self._waiting[topic_id, index]
+            topic = topics.get((directory_id, topic_id))
+            if topic is None:
+                topic = topics[directory_id, topic_id] = AssignReplicasToDirsRequest.TopicData(topic_id=topic_id)
+                directory = directories.get(directory_id)
+                if directory is None:
+                    directory = directories[directory_id] = AssignReplicasToDirsRequest.DirectoryData(id=directory_id)
+                directory.topics.append(topic)
             topic.partitions.append(AssignReplicasToDirsRequest.PartitionData(partition_index=index))
-        directory = AssignReplicasToDirsRequest.DirectoryData(id=self._directory_id, topics=list(topics.values()))
         return AssignReplicasToDirsRequest(
-            broker_id=self._node_id, broker_epoch=self._broker_epoch(), directories=[directory]
+            broker_id=self._node_id, broker_epoch=self._broker_epoch(), directories=list(directories.values())
         )
 
     def close(self) -> None:

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.metadata.partition_change_log import REPORT_MS, PartitionChangeLog
 from barnabas.net.security_of_listeners import controllers_security
-from barnabas.node.directory_assignments import DirectoryAssignments
+from barnabas.node.directory_assignments import DirectoryAssignments, Placement
 from barnabas.node.remote_coordinators import RemoteCoordinators
 from barnabas.node.replication_settings import ReplicationSettings
-from barnabas.protocol.primitives import uuid_from_str
 from barnabas.quorum.controller_channel import ControllerChannel
 
 if TYPE_CHECKING:
@@ -141,21 +140,21 @@ class Member:
     def replicate(
         self,
         replicas: ReplicaManager,
-        directory_id: str | None,
+        placement: Placement,
         broker_epoch: Callable[[], int],
         quorum: MetadataQuorum,
     ) -> None:
         """Let dynamic settings reach the replicas, and replicas be assigned to the directory that this broker has.
 
         Args:
-            directory_id: None in a directory that has none; nothing is assigned then.
+            placement: where replicas are; nothing is assigned in a directory without an id.
             broker_epoch: returns the epoch of this broker's registration.
         """
         self._settings = ReplicationSettings(self._config, replicas, self._runtime.now_ms)
-        if directory_id is not None:
+        if placement.ids:
             controller = self.controller_for("assignments", quorum)
             self._assignments = DirectoryAssignments(
-                self._config.node_id, uuid_from_str(directory_id), broker_epoch, controller, self._runtime.loop
+                self._config.node_id, placement, broker_epoch, controller, self._runtime.loop
             )
 
     def apply_settings(self, delta: MetadataDelta, image: MetadataImage) -> None:

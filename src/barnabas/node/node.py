@@ -32,7 +32,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-import os
 import random as random_module
 import time
 from collections.abc import Callable, Coroutine
@@ -46,13 +45,15 @@ from barnabas.config.config import BrokerConfig
 from barnabas.config.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.config.runtime import Runtime
 from barnabas.config.timers import Timers
-from barnabas.directory.data_directory import DataDirectory
+from barnabas.directory.data_directories import DataDirectories
 from barnabas.directory.start_report import warn_of_readers
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
+from barnabas.log.log_directories import LogDirectories, Logs
 from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import META_PROPERTIES
+from barnabas.log.open_files import OpenFiles
 from barnabas.metadata.acl_publisher import AclPublisher
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
@@ -119,7 +120,7 @@ class Node:
         self._meta: MetaProperties
         # Why the node does not serve requests; empty if it does.
         self._phase = "starting"
-        self._directory = DataDirectory(disk, config)
+        self._directory = DataDirectories(disk, config)
         self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
         self._leaderless = LeaderlessPartitions()
@@ -141,7 +142,7 @@ class Node:
                 config, self._runtime, self._resolver, self._membership, self.fail, self._stores, self._authorizer
             )
         self._controllers = self._make_controller_server() if config.controller_listeners else None
-        self.log_manager: LogManager
+        self.log_manager: Logs
 
     def __repr__(self) -> str:
         parts = [part for part in (self._broker, self._controllers) if part is not None]
@@ -182,7 +183,7 @@ class Node:
             CannotStart: the directory is locked, belongs to another node or cannot be read, or an address cannot be bound.
         """
         self.check()
-        self.log_manager = self._make_log_manager()
+        self.log_manager = self._make_logs()
         try:
             if self._directory.was_formatted:
                 self._directory.lock(self.log_manager)
@@ -203,7 +204,8 @@ class Node:
             await self._abandon()
             raise
         warn_of_open_ports(open_to_others)
-        warn_of_readers(self._runtime.disk, self._directory.root, [META_PROPERTIES], "its records and credentials")
+        for root in self._directory.roots:
+            warn_of_readers(self._runtime.disk, root, [META_PROPERTIES], "its records and credentials")
         await self._enter_service()
         self._report_leaderless()
         self._timers.every(_HOUSEKEEPING_MS, self._housekeeping)
@@ -268,12 +270,6 @@ class Node:
         """
         config = self.config
         self._metrics_address = metrics_address(config.str_value("barnabas.metrics.listen"))
-        if len(config.log_dirs) > 1:
-            raise CannotStart("log.dirs lists several directories (name one: a node has one data directory)")
-        if os.path.normpath(config.metadata_dir) != os.path.normpath(config.log_dirs[0]):
-            raise CannotStart(
-                f"metadata.log.dir={config.metadata_dir} is not the directory of log.dirs (remove it: the metadata log is in that one)"
-            )
         if self._broker is not None:
             self._broker.check()
         self._directory.check()
@@ -283,11 +279,18 @@ class Node:
             for line in principals.check_super_users(config, self._authorizer.super_users):
                 logger.warning("%s", line)
 
-    def _make_log_manager(self) -> LogManager:
+    def _make_logs(self) -> Logs:
+        roots = self.config.log_dirs
+        if len(roots) == 1:
+            return self._make_log_manager(roots[0])
+        open_files = OpenFiles(self._runtime.disk.max_open_files())
+        return LogDirectories([self._make_log_manager(root, open_files) for root in roots])
+
+    def _make_log_manager(self, root: str, open_files: OpenFiles | None = None) -> LogManager:
         config, runtime = self.config, self._runtime
         return LogManager(
             runtime.disk,
-            config.log_dirs[0],
+            root,
             now_ms=runtime.now_ms,
             run_blocking=runtime.run_blocking,
             config_for=self._log_config,
@@ -297,6 +300,7 @@ class Node:
             high_watermark_interval_ms=config.replica_high_watermark_checkpoint_interval_ms,
             make_cleaner_worker=cleaner_worker(runtime.disk),
             cleaner_config=cleaner_config(config, MetadataImage().configs),
+            open_files=open_files,
         )
 
     def _log_config(self, topic: str) -> LogConfig:
@@ -312,7 +316,7 @@ class Node:
         await self._directory.recover(self.log_manager, self._runtime.monotonic_ns)
 
     def _join_quorum(self) -> None:
-        root = self.config.log_dirs[0]
+        root = self.config.metadata_dir
         runtime = self._runtime
         try:
             self.quorum = MetadataQuorum(
@@ -472,7 +476,7 @@ class Node:
         if self._has_joined:
             self.quorum.stop()
         await self._stop_controllers()
-        self._directory.undo(is_locked=self.log_manager.is_locked)
+        self._directory.undo(self.log_manager)
         # A broker that never served has appended nothing: the next start finds its logs as they were, or as this one has recovered them.
         is_clean = self._directory.was_formatted and self.log_manager.is_recovered
         await self.log_manager.close(clean=is_clean)

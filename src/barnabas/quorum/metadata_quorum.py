@@ -85,7 +85,7 @@ class MetadataQuorum:
         on_fault: Callable[[BaseException], None],
         stores: RenewedStores | None = None,
     ) -> None:
-        root = config.log_dirs[0]
+        root = config.metadata_dir
         self._listener_name = controller_listener_name(config)
         self._changes: VoterChanges | None = None
         self._upkeep: VoterUpkeep | None = None

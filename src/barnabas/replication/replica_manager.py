@@ -44,6 +44,7 @@ from barnabas.replication.replica_selector import replica_in_rack
 from barnabas.replication.topic_traffic import TopicTraffic
 
 if TYPE_CHECKING:
+    from barnabas.log.log_directories import Logs
     from barnabas.log.log_manager import LogManager
     from barnabas.log.transaction_verification import VerificationGuard
     from barnabas.metadata.cluster_image import BrokerRegistration
@@ -97,7 +98,7 @@ class ReplicaManager:
 
     def __init__(
         self,
-        log_manager: LogManager,
+        log_manager: Logs,
         loop: asyncio.AbstractEventLoop,
         now_ms: Callable[[], int],
         node_id: int,
@@ -209,7 +210,8 @@ class ReplicaManager:
             return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
         except KafkaStorageError as error:
             # A replica that is alone in the ISR stays its leader, and each request for the partition tries again.
-            line = f"The log of {partition.name} in {self.log_manager.root_dir} cannot be opened: {error.message}"
+            root = self.log_manager.directory_of(topic.name, partition.index).root_dir
+            line = f"The log of {partition.name} in {root} cannot be opened: {error.message}"
             self._lines.log(logger, logging.ERROR, partition.name, line)
             raise
 
@@ -218,13 +220,15 @@ class ReplicaManager:
         log = partition.open_log or self.log_manager.get(partition.topic.name, partition.index)
         return 0 if log is None else log.size_in_bytes
 
-    def describe_volume(self) -> tuple[str, int, int]:
-        """Return the data directory, and its volume's total and free bytes, -1 if they are unknown."""
-        try:
-            usage = self.log_manager.disk_usage()
-        except OSError:
-            return self.log_manager.root_dir, -1, -1
-        return self.log_manager.root_dir, usage.total, usage.free
+    def describe_volumes(self) -> Iterator[tuple[LogManager, int, int]]:
+        """Yield the data directories, each with its volume's total and free bytes, -1 if they are unknown."""
+        for directory in self.log_manager.directories:
+            try:
+                usage = directory.disk_usage()
+            except OSError:
+                yield directory, -1, -1
+            else:
+                yield directory, usage.total, usage.free
 
     # Looking up
 

@@ -1,0 +1,125 @@
+"""The data directories of a node that starts: one, or several of `log.dirs`.
+
+- One directory is formatted by the start, if it is empty. Several are not: `barnabas storage format` gives each its id, and a start that
+  finds an empty one among them would not know whether its disk was lost. This is Kafka's rule too.
+- Several belong to one node of one cluster, each with an id of its own. The metadata log is in `metadata.log.dir`, or in
+  the first of them.
+
+Source: Kafka's `KafkaRaftServer.initializeLogDirs`, `MetaPropertiesEnsemble.verify`.
+"""
+
+from __future__ import annotations
+
+import os
+import random as random_module
+from collections.abc import Callable, Sequence
+
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import BrokerConfig
+from barnabas.directory.data_directory import DataDirectory
+from barnabas.log.disk import Disk
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_directories import LogDirectories, Logs
+from barnabas.log.log_manager import LogManager
+from barnabas.log.meta_properties import MetaProperties
+from barnabas.protocol.primitives import uuid_from_str
+from barnabas.quorum.metadata_log import DIRECTORY
+
+__all__ = ["DataDirectories"]
+
+
+class DataDirectories:
+    """One start's view of its directories, in the order of `log.dirs`."""
+
+    def __init__(self, disk: Disk, config: BrokerConfig) -> None:
+        self._disk = disk
+        self._config = config
+        metadata = os.path.normpath(config.metadata_dir)
+        self._each = [
+            DataDirectory(disk, config, root, has_metadata=os.path.normpath(root) == metadata)
+            for root in config.log_dirs
+        ]
+
+    def __repr__(self) -> str:
+        return f"<DataDirectories {' '.join(self.roots)}>"
+
+    @property
+    def roots(self) -> Sequence[str]:
+        return [each.root for each in self._each]
+
+    @property
+    def was_formatted(self) -> bool:
+        """Whether all had an identity before this start."""
+        return all(each.was_formatted for each in self._each)
+
+    def check(self) -> None:
+        """Look at the directories without changing anything.
+
+        Raises:
+            CannotStart: the settings name none for the metadata log, or one is not this node's, not formatted, or cannot be read.
+        """
+        config = self._config
+        if not any(each.has_metadata for each in self._each):
+            raise CannotStart(
+                f"metadata.log.dir={config.metadata_dir} is none of log.dirs (name one of them: no other directory is supported)"
+            )
+        if len(self._each) > 1 and config.value("cordoned.log.dirs"):
+            raise CannotStart("cordoned.log.dirs is not supported with several log.dirs (remove it)")
+        for each in self._each:
+            each.check()
+        if len(self._each) > 1:
+            self._check_together()
+
+    def _check_together(self) -> None:
+        first = self._each[0]
+        known: dict[str, str] = {}
+        for each in self._each:
+            assert first.meta is not None, first
+            assert each.meta is not None, each
+            if each.meta.cluster_id != first.meta.cluster_id:
+                raise CannotStart(f"{first.root} and {each.root} belong to different clusters (correct log.dirs)")
+            if each.meta.directory_id is None:
+                raise CannotStart(f"{each.root}/meta.properties has no directory.id (start Kafka 3.7 or later once)")
+            other = known.setdefault(each.meta.directory_id, each.root)
+            if other != each.root:
+                raise CannotStart(f"{other} and {each.root} have the same directory.id: one is a copy of the other")
+            if not each.has_metadata and self._disk.exists(f"{each.root}/{DIRECTORY}"):
+                raise CannotStart(
+                    f"{each.root}/{DIRECTORY} is a metadata log, but the metadata log is in {self._config.metadata_dir}"
+                    f" (set metadata.log.dir={each.root} if that one is the node's)"
+                )
+
+    def lock(self, logs: Logs) -> None:
+        """Take the lock of each directory; errors as in `DataDirectory.lock`."""
+        for each, manager in self._with(logs):
+            each.lock(manager)
+
+    def open(self, logs: Logs, random: random_module.Random, now_ms: int) -> MetaProperties:
+        """Return the identity of the directory with the metadata log; errors as in `DataDirectory.open`."""
+        owners = [each.open(manager, random, now_ms) for each, manager in self._with(logs)]
+        if isinstance(logs, LogDirectories):
+            self._check_together()
+            logs.ids = [uuid_from_str(owner.directory_id or "") for owner in owners]
+        return next(owner for each, owner in zip(self._each, owners, strict=True) if each.has_metadata)
+
+    async def recover(self, logs: Logs, monotonic_ns: Callable[[], int]) -> None:
+        """Recover the logs of each directory.
+
+        Raises:
+            CannotStart: a disk failed, or a log is in two directories.
+        """
+        for each, manager in self._with(logs):
+            await each.recover(manager, monotonic_ns)
+        if isinstance(logs, LogDirectories):
+            try:
+                logs.check()
+            except KafkaStorageError as error:
+                raise CannotStart(error.message) from None
+
+    def undo(self, logs: Logs) -> None:
+        """Remove what this start has made; see `DataDirectory.undo`."""
+        for each, manager in self._with(logs):
+            each.undo(is_locked=manager.is_locked)
+
+    def _with(self, logs: Logs) -> list[tuple[DataDirectory, LogManager]]:
+        return list(zip(self._each, logs.directories, strict=True))

@@ -1,0 +1,229 @@
+"""Several data directories of one broker: a `LogManager` for each, and in which of them a replica's log is.
+
+- A log that exists stays where it is. A new one goes where the metadata says, if the broker has told the controller before; else into the
+  directory with the fewest logs, the first of those in the order of `log.dirs`.
+- A log is made on its first use, so a replica may have a place (`place`) long before it has files.
+- Each directory has its lock, its checkpoints, its marker of a clean stop and its cleaner. A broker claims to have all that its last run
+  wrote only if all directories say so, of the same run: a new disk among them takes the claim away.
+- All directories share one limit of open files.
+- A broker with one directory has none of this: its `LogManager` answers the same calls by itself.
+
+A directory that fails takes the broker with it, as a single one does.
+
+Sources: Kafka's `LogManager.nextLogDirs`, `readBrokerEpochFromCleanShutdownFiles`; KIP-858.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from barnabas.log.clean_shutdown_file import UNKNOWN_EPOCH
+from barnabas.log.cleanable_log import CleanerConfig
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_cleaner import CleanerStats, LogCleaner
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_manager import LogManager
+from barnabas.log.offset_checkpoints import Key
+from barnabas.log.partition_log import PartitionLog
+from barnabas.protocol.primitives import Uuid
+
+__all__ = ["LogDirectories", "Logs"]
+
+
+class LogDirectories:
+    """The logs of several directories; each directory must be opened before use.
+
+    Attributes:
+        directories: in the order of `log.dirs`.
+        ids: of the directories, in the same order; set when their owners are known.
+    """
+
+    def __init__(self, directories: Sequence[LogManager]) -> None:
+        self.directories = tuple(directories)
+        self.ids: Sequence[Uuid] = ()
+        self.cleaner = Cleaners([each.cleaner for each in directories])
+        self.claim = Claims(directories)
+        self._homes: dict[Key, LogManager] = {}
+        self._counts: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<LogDirectories {' '.join(each.root_dir for each in self.directories)} replicas={len(self._homes)}>"
+
+    # What all of them say
+
+    @property
+    def is_locked(self) -> bool:
+        return all(each.is_locked for each in self.directories)
+
+    @property
+    def is_recovered(self) -> bool:
+        return all(each.is_recovered for each in self.directories)
+
+    @property
+    def broker_epoch(self) -> int:
+        """The epoch on which all directories agree, else -1."""
+        epochs = {each.broker_epoch for each in self.directories}
+        return epochs.pop() if len(epochs) == 1 else UNKNOWN_EPOCH
+
+    @broker_epoch.setter
+    def broker_epoch(self, epoch: int) -> None:
+        for each in self.directories:
+            each.broker_epoch = epoch
+
+    def check(self) -> None:
+        """Check, once all directories are open, that no log is in two of them.
+
+        Raises:
+            KafkaStorageError: one is.
+        """
+        found: dict[Key, LogManager] = {}
+        for directory in self.directories:
+            for key in directory.names():
+                other = found.setdefault(key, directory)
+                if other is not directory:
+                    name = f"{key[0]}-{key[1]}"
+                    raise KafkaStorageError(
+                        f"{name} is in {other.root_dir} and in {directory.root_dir} (move the older one elsewhere)"
+                    )
+
+    # Where a log is
+
+    def place(self, topic: str, index: int, assigned: bytes) -> Uuid:
+        """Return the id of the directory that has a replica, or will have it.
+
+        Args:
+            assigned: the directory that the metadata has for it, which may be none of these.
+        """
+        wanted = next((d for each, d in zip(self.ids, self.directories, strict=True) if each == assigned), None)
+        return self.ids[self.directories.index(self._home((topic, index), wanted))]
+
+    def directory_of(self, topic: str, index: int) -> LogManager:
+        """Return the directory that has a replica, or will have it."""
+        return self._home((topic, index))
+
+    def _home(self, key: Key, wanted: LogManager | None = None) -> LogManager:
+        holder = next((each for each in self.directories if key in each), None)
+        home = holder or self._homes.get(key) or wanted or self._fewest()
+        if self._homes.get(key) is not home:
+            self._left(key)
+            if holder is None:
+                self._count(home, 1)
+            self._homes[key] = home
+        return home
+
+    def _fewest(self) -> LogManager:
+        return min(self.directories, key=lambda each: self._count(each, 0))
+
+    def _count(self, directory: LogManager, more: int) -> int:
+        """Change how many logs a directory has, with those that have only a place yet; return it."""
+        root = directory.root_dir
+        known = self._counts.get(root)
+        if known is None:
+            placed = (key for key, home in self._homes.items() if home is directory)
+            known = len({*directory.names(), *placed})
+        self._counts[root] = known + more
+        return known + more
+
+    def _left(self, key: Key) -> None:
+        home = self._homes.pop(key, None)
+        if home is not None:
+            self._count(home, -1)
+
+    # Logs
+
+    def __iter__(self) -> Iterator[tuple[Key, PartitionLog]]:
+        return iter([each for directory in self.directories for each in directory])
+
+    def get(self, topic: str, partition: int) -> PartitionLog | None:
+        """Return a log, opened if need be; None if it does not exist."""
+        return next((each.get(topic, partition) for each in self.directories if (topic, partition) in each), None)
+
+    def get_or_create(self, topic: str, partition: int, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
+        """Return the log of a partition, opened or created in its place; errors as in `LogManager`."""
+        return self._home((topic, partition)).get_or_create(topic, partition, topic_id, config)
+
+    def delete(self, topic: str, partition: int) -> None:
+        """Delete a log and forget its place; errors as in `LogManager`."""
+        self._left((topic, partition))
+        for each in self.directories:
+            each.delete(topic, partition)
+
+    async def set_strays_aside(self, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
+        """Rename the logs that the metadata does not assign to this broker; return their keys, errors as in `LogManager`."""
+        strays = [key for each in self.directories for key in await each.set_strays_aside(is_assigned)]
+        self._counts.clear()
+        return strays
+
+    async def housekeeping(self) -> None:
+        """Do the work that is due in each directory."""
+        for each in self.directories:
+            await each.housekeeping()
+
+    async def close(self, *, clean: bool = True) -> None:
+        """Close and unlock all directories; see `LogManager.close`."""
+        for each in self.directories:
+            await each.close(clean=clean)
+
+
+Logs = LogManager | LogDirectories
+"""The logs of a broker, in one directory or in several."""
+
+
+class Cleaners:
+    """The cleaners of all directories, as one for settings and metrics."""
+
+    def __init__(self, cleaners: Sequence[LogCleaner]) -> None:
+        self._each = cleaners
+
+    def __repr__(self) -> str:
+        return f"<Cleaners {len(self._each)}>"
+
+    @property
+    def config(self) -> CleanerConfig:
+        return self._each[0].config
+
+    @config.setter
+    def config(self, config: CleanerConfig) -> None:
+        for each in self._each:
+            each.config = config
+
+    @property
+    def stats(self) -> CleanerStats:
+        """Sums, maxima, and the newest last cleaning."""
+        parts = [each.stats for each in self._each]
+        stats = CleanerStats(min(part.last_run_ms for part in parts))
+        stats.last = max(
+            (part.last for part in parts if part.last), key=lambda last: last.elapsed_seconds, default=None
+        )
+        for name in ("cleanings", "cancelled", "failed", "bytes_read", "bytes_written"):
+            setattr(stats, name, sum(getattr(part, name) for part in parts))
+        stats.dirtiest_ratio = max(part.dirtiest_ratio for part in parts)
+        stats.max_compaction_delay_ms = max(part.max_compaction_delay_ms for part in parts)
+        return stats
+
+    @property
+    def worker_deaths(self) -> int:
+        return sum(each.worker_deaths for each in self._each)
+
+    @property
+    def uncleanable(self) -> frozenset[Key]:
+        return frozenset().union(*(each.uncleanable for each in self._each))
+
+    def close(self) -> None:
+        for each in self._each:
+            each.close()
+
+
+class Claims:
+    """What the directories claim about the last run, together."""
+
+    def __init__(self, directories: Iterable[LogManager]) -> None:
+        self._each = [directory.claim for directory in directories]
+
+    def __repr__(self) -> str:
+        return f"<Claims {self._each}>"
+
+    async def prepare(self, broker_epoch: int) -> None:
+        """Write the file of this run into each directory."""
+        for each in self._each:
+            await each.prepare(broker_epoch)

@@ -1,0 +1,77 @@
+"""Several directories of one node at its start: formatted before, of one cluster, one metadata log."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import BrokerConfig
+from barnabas.directory.data_directories import DataDirectories
+from barnabas.directory.storage import format_directory
+from barnabas.simulation.disk import SimDisk
+
+
+def configured(**settings: str) -> BrokerConfig:
+    given = {"log.dirs": "/a,/b", "listeners": "PLAINTEXT://localhost:9092"}
+    return BrokerConfig.from_properties(given | {name.replace("_", "."): value for name, value in settings.items()})
+
+
+def formatted() -> SimDisk:
+    disk = SimDisk()
+    for number, root in enumerate(("/a", "/b")):
+        format_directory(disk, root, "abc", 1, configured(), random.Random(number), has_metadata=root == "/a")
+    return disk
+
+
+def refused(disk: SimDisk, **settings: str) -> str:
+    with pytest.raises(CannotStart) as caught:
+        DataDirectories(disk, configured(**settings)).check()
+    return str(caught.value)
+
+
+def test_directories_of_one_node_are_accepted() -> None:
+    directories = DataDirectories(formatted(), configured())
+    directories.check()
+    assert (directories.roots, directories.was_formatted) == (["/a", "/b"], True)
+
+
+def test_several_directories_are_formatted_before_the_start() -> None:
+    assert refused(SimDisk()).startswith(
+        "/a is not formatted: `barnabas storage format -c FILE` formats several log.dirs"
+    )
+    disk = formatted()
+    disk.remove("/b/meta.properties")
+    assert refused(disk).endswith("with --ignore-formatted a new one beside the others")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"metadata_log_dir": "/c"}, "metadata.log.dir=/c is none of log.dirs (name one of them"),
+        ({"cordoned_log_dirs": "/a"}, "cordoned.log.dirs is not supported with several log.dirs (remove it)"),
+        ({"metadata_log_dir": "/b"}, "/a/__cluster_metadata-0 is a metadata log, but the metadata log is in /b"),
+    ],
+)
+def test_settings_that_do_not_fit(settings: dict[str, str], words: str) -> None:
+    assert refused(formatted(), **settings).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("meta", "words"),
+    [
+        ("cluster.id=other\ndirectory.id=9p2Wl1tXSSCgDZ1NvHvHkA", "/a and /b belong to different clusters"),
+        ("cluster.id=abc", "/b/meta.properties has no directory.id"),
+    ],
+)
+def test_directories_that_do_not_belong_together(meta: str, words: str) -> None:
+    disk = formatted()
+    disk.put("/b/meta.properties", f"version=1\nnode.id=1\n{meta}\n".encode())
+    assert refused(disk).startswith(words)
+
+
+def test_a_copy_of_a_directory_is_refused() -> None:
+    disk = formatted()
+    disk.put("/b/meta.properties", disk.contents("/a/meta.properties"))
+    assert refused(disk) == "/a and /b have the same directory.id: one is a copy of the other"

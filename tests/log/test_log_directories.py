@@ -1,0 +1,105 @@
+"""Several directories: which has a log, and what they say together."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from barnabas.log.cleanable_log import CleanerConfig
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_directories import LogDirectories
+from barnabas.log.log_manager import LogManager
+from barnabas.protocol.primitives import Uuid
+from barnabas.simulation.disk import SimDisk
+
+ROOTS = ("/a", "/b", "/c")
+IDS = [Uuid(bytes([number]) * 16) for number in (1, 2, 3)]
+NOWHERE, TOPIC = bytes(16), Uuid(b"t" * 16)
+
+
+def opened(disk: SimDisk) -> LogDirectories:
+    logs = LogDirectories([LogManager(disk, root, now_ms=lambda: 1) for root in ROOTS])
+    logs.ids = IDS
+    for each in logs.directories:
+        asyncio.run(each.open())
+    return logs
+
+
+def place(logs: LogDirectories, topic: str, assigned: bytes = NOWHERE) -> str:
+    return ROOTS[IDS.index(logs.place(topic, 0, assigned))]
+
+
+def test_the_fewest_logs_count_with_those_that_have_no_files_yet() -> None:
+    logs = opened(SimDisk())
+    assert [place(logs, topic) for topic in "tuvw"] == ["/a", "/b", "/c", "/a"]
+    assert place(logs, "t") == "/a"
+    logs.delete("u", 0)
+    assert place(logs, "x") == "/b"
+    assert "replicas=4" in repr(logs)
+
+
+def test_the_metadata_decides_only_where_no_log_is() -> None:
+    logs = opened(SimDisk())
+    assert place(logs, "t", IDS[2]) == "/c"
+    assert logs.get_or_create("t", 0, TOPIC, LogConfig()).directory == "/c/t-0"
+    assert place(logs, "t", IDS[0]) == "/c"
+    assert place(logs, "u", b"?" * 16) == "/a"
+    assert logs.directory_of("t", 0).root_dir == "/c"
+
+
+def test_logs_are_found_where_they_are() -> None:
+    disk = SimDisk()
+    logs = opened(disk)
+    for topic, directory in (("t", IDS[1]), ("u", IDS[2])):
+        logs.place(topic, 0, directory)
+        logs.get_or_create(topic, 0, TOPIC, LogConfig())
+    logs.broker_epoch = 7
+    assert [key for key, _ in logs] == [("t", 0), ("u", 0)]
+    assert logs.is_locked
+    asyncio.run(logs.close())
+    again = opened(disk)
+    assert (again.broker_epoch, again.is_recovered) == (7, True)
+    again.check()
+    found = again.get("u", 0)
+    assert found is not None
+    assert found.directory == "/c/u-0"
+    assert again.get("v", 0) is None
+    assert asyncio.run(again.set_strays_aside(lambda *key: key[0] == "u")) == [("t", 0)]
+    assert place(again, "v") == "/a"
+    asyncio.run(again.housekeeping())
+
+
+def test_one_directory_that_was_not_stopped_takes_the_epoch_away() -> None:
+    disk = SimDisk()
+    logs = opened(disk)
+    logs.broker_epoch = 7
+    asyncio.run(logs.claim.prepare(7))
+    asyncio.run(logs.close())
+    disk.remove("/b/.kafka_cleanshutdown")
+    disk.remove("/b/.barnabas_running")
+    assert opened(disk).broker_epoch == -1
+
+
+def test_a_log_in_two_directories_is_an_error() -> None:
+    disk = SimDisk()
+    for root in ("/a", "/c"):
+        disk.put(f"{root}/t-0/00000000000000000000.log", b"")
+    with pytest.raises(KafkaStorageError, match=r"^t-0 is in /a and in /c"):
+        opened(disk).check()
+
+
+def test_the_cleaners_count_as_one() -> None:
+    logs = opened(SimDisk())
+    config = CleanerConfig(enable=False)
+    logs.cleaner.config = config
+    assert all(each.cleaner.config is config for each in logs.directories)
+    assert logs.cleaner.config is config
+    for number, each in enumerate(logs.directories, 1):
+        each.cleaner.stats.cleanings = number
+        each.cleaner.stats.dirtiest_ratio = number / 10
+    stats = logs.cleaner.stats
+    assert (stats.cleanings, stats.max_dirty_percent, stats.cleaner_recopy_percent) == (6, 30, 0)
+    assert (logs.cleaner.worker_deaths, logs.cleaner.uncleanable) == (0, frozenset())
+    logs.cleaner.close()

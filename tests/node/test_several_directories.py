@@ -1,0 +1,135 @@
+"""A node with several `log.dirs`: where replicas go, and what a restart, a kill and a foreign directory do."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from barnabas.config.cannot_start import CannotStart
+from barnabas.config.config import BrokerConfig
+from barnabas.directory.storage import format_directory
+from barnabas.log import meta_properties
+from barnabas.log.disk import OsDisk
+from barnabas.log.meta_properties import MetaProperties
+from barnabas.metadata.directory_ids import UNASSIGNED
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+from barnabas.protocol.primitives import uuid_from_str
+from tests.api.served_node import Serving
+from tests.node.asking import fetched, produce
+
+NAMES = ("a", "b", "c")
+
+
+class Several(Serving):
+    """A node with the directories a, b and c; the metadata log is in b."""
+
+    def __init__(self, folder: Path) -> None:
+        settings = {"log.dirs": ",".join(f"{folder}/{name}" for name in NAMES), "metadata.log.dir": f"{folder}/b"}
+        config = BrokerConfig.from_properties({**settings, "listeners": "PLAINTEXT://127.0.0.1:0"}, embedded=True)
+        for number, name in enumerate(NAMES):
+            if not (folder / name / "meta.properties").exists():
+                dice = random.Random(number + len(list(folder.iterdir())))
+                format_directory(
+                    OsDisk(), f"{folder}/{name}", "abc", config.node_id, config, dice, has_metadata=name == "b"
+                )
+        self.folder = folder
+        super().__init__(folder, **settings)
+
+    def described(self) -> dict[str, list[str]]:
+        """Return the topics that DescribeLogDirs has for each directory, by its name."""
+        answer = self.ask(DescribeLogDirsRequest(topics=None))
+        return {Path(result.log_dir).name: sorted(topic.name for topic in result.topics) for result in answer.results}
+
+    def assigned(self, topic: str) -> str:
+        """Return in which directory the metadata has the one replica of a topic, when the controller knows."""
+        partition = self.server.image.topics.by_name[topic].partitions[0]
+        for _ in range(1_000):
+            partition = self.server.image.topics.by_name[topic].partitions[0]
+            if partition.directories[0] != UNASSIGNED:
+                break
+            self.loop.run_until_complete(asyncio.sleep(0))
+        ids = {uuid_from_str(owner_of(self.folder / name).directory_id or ""): name for name in NAMES}
+        return ids[partition.directories[0]]
+
+
+def owner_of(folder: Path) -> MetaProperties:
+    owner = meta_properties.read(OsDisk(), str(folder))
+    assert owner is not None
+    return owner
+
+
+def logs_in(folder: Path) -> dict[str, list[str]]:
+    return {name: sorted(path.name for path in (folder / name).glob("t?-0")) for name in NAMES}
+
+
+def test_new_replicas_go_where_the_fewest_are_and_stay_there(tmp_path: Path) -> None:
+    node = Several(tmp_path)
+    for index in range(6):
+        node.create_topic(f"t{index}")
+    assert [node.assigned(f"t{index}") for index in range(6)] == ["a", "b", "c", "a", "b", "c"]
+    for index in reversed(range(6)):
+        produce(node, f"t{index}", b"first")
+    there = {"a": ["t0-0", "t3-0"], "b": ["t1-0", "t4-0"], "c": ["t2-0", "t5-0"]}
+    assert logs_in(tmp_path) == there
+    assert node.described() == {"a": ["t0", "t3"], "b": ["t1", "t4"], "c": ["t2", "t5"]}
+    assert [path.parent.name for path in tmp_path.glob("*/__cluster_metadata-0")] == ["b"]
+    registered = node.server.image.cluster.brokers[node.server.config.node_id].directories
+    assert len(registered) == 3
+    node.close()
+    assert len(list(tmp_path.glob("*/.kafka_cleanshutdown"))) == 3
+
+    again = Several(tmp_path)
+    for index in range(6):
+        assert b"first" in fetched(again, f"t{index}")
+    again.node.log_manager.delete("t0", 0)
+    again.create_topic("t9")
+    assert again.assigned("t9") == "a"
+    assert again.described()["b"] == ["t1", "t4"]
+    assert logs_in(tmp_path)["c"] == there["c"]
+    again.close()
+
+
+def test_a_replica_does_not_move_between_directories(tmp_path: Path) -> None:
+    node = Several(tmp_path)
+    node.create_topic("t")
+    node.create_topic("u")
+
+    def moved(path: str, topic: str = "t") -> int:
+        Directory = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+        Topic = AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic
+        directory = Directory(path=path, topics=[Topic(name=topic, partitions=[0])])
+        answer = node.ask(AlterReplicaLogDirsRequest(dirs=[directory]))
+        code: int = answer.results[0].partitions[0].error_code
+        return code
+
+    assert moved(f"{tmp_path}/a") == ErrorCode.NONE
+    assert moved(f"{tmp_path}/b") == ErrorCode.UNSUPPORTED_VERSION
+    assert moved(f"{tmp_path}/d") == ErrorCode.LOG_DIR_NOT_FOUND
+    node.close()
+
+
+def test_a_log_in_two_directories_is_refused(tmp_path: Path) -> None:
+    node = Several(tmp_path)
+    node.create_topic("t1")
+    produce(node, "t1", b"once")
+    node.close()
+    shutil.copytree(tmp_path / "a" / "t1-0", tmp_path / "c" / "t1-0")
+    with pytest.raises(CannotStart, match=r"^t1-0 is in \S+/a and in \S+/c \(move the older one"):
+        Several(tmp_path)
+    shutil.rmtree(tmp_path / "c" / "t1-0")
+    Several(tmp_path).close()
+
+
+def test_a_directory_that_was_not_stopped_takes_the_claim_of_a_clean_stop_away(tmp_path: Path) -> None:
+    Several(tmp_path).close()
+    (tmp_path / "c" / ".kafka_cleanshutdown").unlink()
+    (tmp_path / "c" / ".barnabas_running").unlink()
+    node = Several(tmp_path)
+    directories = node.node.log_manager.directories
+    assert [each.had_clean_shutdown for each in directories] == [True, True, False]
+    node.close()
