@@ -82,9 +82,10 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
 
 def _volume(replicas: ReplicaManager) -> Iterator[Family]:
     volumes = list(replicas.describe_volumes())
-    for position, name in enumerate(("total", "free"), 1):
+    totals = [(directory.root_dir, total) for directory, total, _ in volumes]
+    for name, counts in (("total", totals), ("free", [(directory.root_dir, free) for directory, _, free in volumes])):
         # A volume that cannot be asked has no sample.
-        samples = [(labels({"directory": each[0].root_dir}), each[position]) for each in volumes if each[position] >= 0]
+        samples = [(labels({"directory": root}), count) for root, count in counts if count >= 0]
         text = f"{name.capitalize()} bytes of the volume that holds a data directory."
         yield family(f"barnabas_log_directory_{name}_bytes", "gauge", text, samples)
 
