@@ -43,7 +43,7 @@ def test_several_directories_are_formatted_before_the_start() -> None:
     )
     disk = formatted()
     disk.remove("/b/meta.properties")
-    assert refused(disk).endswith("with --ignore-formatted a new one beside the others")
+    assert refused(disk).endswith("with --ignore-formatted a new one among them")
 
 
 @pytest.mark.parametrize(

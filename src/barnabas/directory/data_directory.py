@@ -149,7 +149,7 @@ class DataDirectory:
         if len(config.log_dirs) > 1:
             raise CannotStart(
                 f"{self.root} is not formatted: `barnabas storage format -c FILE` formats several log.dirs,"
-                " with --ignore-formatted a new one beside the others"
+                " with --ignore-formatted a new one among them"
             )
         if config.is_controller and not config.is_alone and not config.quorum_voters:
             raise CannotStart(

@@ -49,7 +49,7 @@ class LogDirectories:
     def __repr__(self) -> str:
         return f"<LogDirectories {' '.join(each.root_dir for each in self.directories)} replicas={len(self._homes)}>"
 
-    # What all of them say
+    # All of them together
 
     @property
     def is_locked(self) -> bool:
@@ -215,7 +215,7 @@ class Cleaners:
 
 
 class Claims:
-    """What the directories claim about the last run, together."""
+    """The claims of all directories about the last run."""
 
     def __init__(self, directories: Iterable[LogManager]) -> None:
         self._each = [directory.claim for directory in directories]

@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from barnabas.node.directory_assignments import DirectoryAssignments
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.net.connections import Connections
-    from barnabas.node.directory_assignments import DirectoryAssignments, Placement
+    from barnabas.node.directory_assignments import Placement
     from barnabas.node.inter_broker import InterBrokerChannels
     from barnabas.quorum.metadata_quorum import MetadataQuorum
     from barnabas.replication.replica_manager import ReplicaManager
@@ -121,9 +123,6 @@ class Alone:
     ) -> None:
         """Let replicas be assigned to the directories, if there are several; one disk is never replaced under its replicas."""
         if len(placement.ids) > 1:
-            # Most nodes that are alone have one directory, and do not import it.
-            from barnabas.node.directory_assignments import DirectoryAssignments
-
             loop = asyncio.get_running_loop()
             self._assignments = DirectoryAssignments(replicas.node_id, placement, broker_epoch, quorum.controller, loop)
 

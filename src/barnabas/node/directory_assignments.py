@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from barnabas.log.log_directories import LogDirectories, Logs
 from barnabas.metadata.directory_ids import MIGRATING
@@ -49,18 +49,6 @@ def _changes(topics: TopicsDelta) -> Iterator[tuple[str, Partition, PartitionReg
             yield topic.name, (topic.topic_id, index), registration
 
 
-class Placement(Protocol):
-    """Where the replicas of a broker are; `LogDirectories` is one.
-
-    Attributes:
-        ids: of the broker's directories.
-    """
-
-    ids: Sequence[Uuid]
-
-    def place(self, topic: str, index: int, assigned: bytes) -> Uuid: ...
-
-
 class OneDirectory:
     """The placement of a broker with one directory; without an id it has no place that could be named."""
 
@@ -73,6 +61,10 @@ class OneDirectory:
     def place(self, topic: str, index: int, assigned: bytes) -> Uuid:
         """Return the id of the directory."""
         return self.ids[0]
+
+
+Placement = LogDirectories | OneDirectory
+"""Where the replicas of a broker are; `ids` are those of its directories."""
 
 
 def placement_of(logs: Logs, meta: MetaProperties) -> Placement:
