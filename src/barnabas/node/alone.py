@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from barnabas.node.directory_assignments import DirectoryAssignments
+from barnabas.node.directory_assignments import DirectoryAssignments, Placement
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.net.connections import Connections
-    from barnabas.node.directory_assignments import Placement
     from barnabas.node.inter_broker import InterBrokerChannels
     from barnabas.quorum.metadata_quorum import MetadataQuorum
     from barnabas.replication.replica_manager import ReplicaManager
