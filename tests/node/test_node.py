@@ -271,12 +271,12 @@ def test_the_controller_of_a_node_that_stops_goes_on_until_its_broker_may_stop(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"log.dirs": "data,other"}, r"^data is not formatted: `barnabas storage format -c FILE` formats several"),
+        ({"log.dirs": "/data,/other"}, r"^/data is not formatted: `barnabas storage format -c FILE` formats several"),
         ({"metadata.log.dir": "meta"}, r"^metadata\.log\.dir=meta is none of log\.dirs \(name one of them"),
     ],
 )
 def test_directories_that_a_node_does_not_format(settings: dict[str, str], words: str) -> None:
-    config = BrokerConfig.from_properties({"log.dirs": "data", **settings})
+    config = BrokerConfig.from_properties({"log.dirs": "/data", **settings})
     with closing(asyncio.new_event_loop()) as loop:
         node = Node(config, loop=loop, disk=SimDisk(), now_ms=lambda: 0, random=random.Random(1))
         with pytest.raises(CannotStart, match=words):
