@@ -87,7 +87,7 @@ def test_a_log_in_two_directories_is_an_error() -> None:
     disk = SimDisk()
     for root in ("/a", "/c"):
         disk.put(f"{root}/t-0/00000000000000000000.log", b"")
-    with pytest.raises(KafkaStorageError, match=r"^t-0 is in /a and in /c"):
+    with pytest.raises(KafkaStorageError, match="t-0 is in /a and in /c"):
         opened(disk).check()
 
 
