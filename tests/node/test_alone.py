@@ -12,6 +12,8 @@ from barnabas.config.timers import Timers
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.alone import Alone, OwnCoordinators
+from barnabas.node.directory_assignments import OneDirectory
+from barnabas.protocol.primitives import Uuid
 from barnabas.simulation.world_loop import WorldLoop
 
 
@@ -81,7 +83,7 @@ def test_it_has_nothing_to_replicate_and_logs_no_leaders() -> None:
     timers, quorum = Timers(loop), SimpleNamespace(loader=None)
     made.report_changes(quorum, lambda: True, nothing, timers)  # type: ignore[arg-type]
     assert repr(timers) == "<Timers >"
-    made.replicate(nothing, "AAAAAAAAAAAAAAAAAAAAAw", lambda: 1, quorum)  # type: ignore[arg-type]
+    made.replicate(nothing, OneDirectory(Uuid(bytes(16))), lambda: 1, quorum)  # type: ignore[arg-type]
     assert vars(nothing) == {}
     delta = MetadataDelta(MetadataImage())
     made.apply_settings(delta, MetadataImage())
