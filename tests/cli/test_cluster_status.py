@@ -92,6 +92,26 @@ def test_brokers_too_old_for_a_quorum_name_their_controller() -> None:
     assert status(Old())[1]["controller"] == 1
 
 
+def test_a_throttle_that_stays_when_no_replica_moves() -> None:
+    class Throttled(Healthy):
+        moves: dict[TopicPartition, Reassignment] = {}
+        source = ConfigSource.DYNAMIC_BROKER_CONFIG
+
+        def list_reassignments(self, *_: object) -> dict[TopicPartition, Reassignment]:
+            return self.moves
+
+        def describe_configs(self, resources: Iterable[ConfigResource], **_: object) -> dict[ConfigResource, Any]:
+            rate = "leader.replication.throttled.rate"
+            return {each: [ConfigEntry(rate, "20", self.source, False, False, "long", [], None)] for each in resources}
+
+    admin = Throttled()
+    assert problems(admin) == ["replication is throttled, and no replica is being moved"]
+    admin.source = ConfigSource.DEFAULT_CONFIG
+    assert status(admin)[0] == 0
+    admin.source, admin.moves = ConfigSource.DYNAMIC_BROKER_CONFIG, {T0: Reassignment([1, 2], [2], [])}
+    assert status(admin)[0] == 0, "it is wanted"
+
+
 def test_every_kind_of_problem() -> None:
     class Sick(Healthy):
         def describe_cluster(self) -> ClusterDescription:

@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 from typing import Any
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli.perf import perf
+from barnabas.cli.session import Session
 from barnabas.client.admin import LATEST, Admin, TopicPartition, results
 from barnabas.embedded.broker import Broker
+from tests.cli.made_up_cluster import MadeUpAdmin
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +29,15 @@ def data(broker: Broker, *arguments: str) -> Any:
     result = run(broker, *arguments, "-o", "json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("word", ["consume", "latency"])
+def test_a_topic_with_a_partition_that_is_no_number_is_a_fault_of_usage(word: str) -> None:
+    admin = MadeUpAdmin()
+    with mock.patch.object(Session, "admin", return_value=admin):
+        found = CliRunner().invoke(perf, [word, "orders:x"])
+    assert found.exit_code == 2
+    assert "Error: 'orders:x' is not TOPIC or TOPIC:0,1" in found.stderr
 
 
 def test_a_reader_finds_what_a_producer_sent(barnabas: Broker) -> None:

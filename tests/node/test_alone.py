@@ -97,7 +97,7 @@ def test_its_coordinators_are_the_only_ones() -> None:
     assert isinstance(others, OwnCoordinators)
     local: Any = object()
     assert others.marker_writer(local) is others.share_states(local) is others.end_offset(local) is local
-    absent: list[Any] = [others.transaction_partitions(lambda name: 0), others.letters(5)]  # type: ignore[func-returns-value]
-    assert absent == [None, None]
+    absent: list[Any] = [others.transaction_partitions(lambda name: 0), others.letters(5), others.requests("any")]  # type: ignore[func-returns-value]
+    assert absent == [None, None, None]
     others.apply_delta(MetadataDelta(MetadataImage()))
     others.close()

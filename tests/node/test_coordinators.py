@@ -25,6 +25,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.replication.replica_changes import apply_delta
 from barnabas.steps import run_on_the_spot
+from barnabas.transaction.hanging_transactions import HangingTransactions
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.coordinator.shards import shard_of
 from tests.replication.hosting import NODE, Hosting, topic_id
@@ -172,3 +173,13 @@ def test_settings_and_features_reach_the_transactions(subject: Subject) -> None:
     for level in (0, 2):
         subject.replay(FeatureLevelRecord(name="transaction.version", feature_level=level))
         assert shard._transaction_version() == level
+
+
+def test_nothing_hangs_before_there_are_transactions(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(HangingTransactions, "look", lambda self: looks.append(repr(self)))
+    subject.coordinators.end_hanging_transactions()
+    assert looks == []
+    subject.create("__transaction_state", 1, NODE)
+    subject.coordinators.end_hanging_transactions()
+    assert looks == ["<HangingTransactions open=0>"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import PartitionLog
-from barnabas.protocol.errors import ErrorCode
-from barnabas.replication.awaited_commit import AwaitedCommit, AwaitedSync
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.replication.awaited_commit import AwaitedCommit, AwaitedSync, DelayedCommit
 from barnabas.replication.awaited_offset import AwaitedOffset
 from barnabas.replication.leader_sync import LeaderSync
 from barnabas.replication.partition import Partition
@@ -87,6 +89,26 @@ def test_a_sole_replica_stays_after_a_failed_sync_as_after_a_failed_write() -> N
     assert not node.disk_failures
     assert outcome(AwaitedCommit(partition, 1)) is ErrorCode.KAFKA_STORAGE_ERROR
     assert partition.log.high_watermark == 0
+
+
+@pytest.mark.parametrize("replicas", [(1,), (1, 2, 3)])
+def test_the_brokers_own_append_fails_with_the_sync(replicas: tuple[int, ...]) -> None:
+    node = SyncedNode()
+    partition = node.lead(registration(replicas=replicas))
+    loop = asyncio.new_event_loop()
+    first, second = DelayedCommit(loop, partition, 0), DelayedCommit(loop, partition, 1)
+    for value in (b"a", b"b"):
+        node.append(value)
+    if len(replicas) == 1:
+        node.thread.next()
+    first.notified(0)
+    assert first.is_finished == (len(replicas) == 1), "its record is synced"
+    node.thread.next(OSError(5, "Input/output error"))
+    second.notified(0)
+    error = second.future.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.KAFKA_STORAGE_ERROR
+    loop.close()
 
 
 def test_a_sync_that_began_before_a_truncation_counts_for_nothing() -> None:

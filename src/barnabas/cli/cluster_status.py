@@ -17,6 +17,7 @@ from barnabas.client.admin import (
     Admin,
     ClusterDescription,
     ConfigResource,
+    ConfigSource,
     LogDir,
     PartitionDescription,
     Quorum,
@@ -24,6 +25,7 @@ from barnabas.client.admin import (
     ResourceType,
     TopicPartition,
 )
+from barnabas.client.replication_throttle import RATES
 from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -91,6 +93,7 @@ def status_of(admin: Admin, described: Mapping[TopicPartition, PartitionDescript
         *_of_brokers(found),
         *_of_log_dirs(log_dirs),
         *_of_partitions(partitions),
+        *([] if moving else _of_throttle(admin, found)),
     ]
     columns = (
         "HEALTHY", "CONTROLLER", "VOTERS", "BROKERS", "FENCED", "PARTITIONS", "OFFLINE", "UNDER-MIN-ISR",
@@ -202,3 +205,18 @@ def _of_partitions(partitions: _Partitions) -> Iterator[Problem]:
         yield Problem(problem, list(map(str, partitions.under_min_isr)), remedy)
     if partitions.under_replicated:
         yield Problem("under-replicated partition", list(map(str, partitions.under_replicated)), remedy)
+
+
+def _of_throttle(admin: Admin, found: ClusterDescription) -> Iterator[Problem]:
+    """Yield the brokers whose replication is throttled, where no replica moves: a replica that falls behind catches up slowly."""
+    brokers = [ConfigResource(ResourceType.BROKER, str(each.id)) for each in found.brokers]
+    outcomes = admin.describe_configs(brokers, names=list(RATES))
+    throttled = [
+        f"broker {resource.name}"
+        for resource, entries in outcomes.items()
+        if not isinstance(entries, KafkaError)
+        and any(each.name in RATES and each.value and each.source != ConfigSource.DEFAULT_CONFIG for each in entries)
+    ]
+    if throttled:
+        remedy = "`barnabas cluster throttle off` removes it"
+        yield Problem("replication is throttled, and no replica is being moved", throttled, remedy)

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected
-from barnabas.cli.log_bounds import log_bounds
+from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.named_topics import existing_topic
 from barnabas.cli.output import Table
 from barnabas.cli.partitions import partitions_of
@@ -18,6 +18,7 @@ from barnabas.cli.perf_load import ConsumeLoad, ProduceLoad, RoundTrips
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.termination import ends_cleanly
+from barnabas.client.admin import TopicPartition
 
 _INTERRUPTED = 130
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -105,8 +106,7 @@ def produce(
 @session_options
 def consume(session: Session, topic: str, records: int | None, extra: tuple[str, ...]) -> None:
     """Read TOPIC from its beginning, and measure. It joins no group."""
-    with session.admin() as admin:
-        found = log_bounds(admin, partitions_of(admin, [topic]))
+    found = _bounds(session, topic)
     bounds = {(at.topic, at.partition): (begin or 0, end) for at, (begin, end) in found.items() if end is not None}
     if not any(begin < end for begin, end in bounds.values()):
         raise Failure(f"topic {topic} has no record to read", f"`barnabas perf produce {topic}` sends some")
@@ -138,8 +138,7 @@ def latency(session: Session, topic: str, records: int, size: int, acks: str, ex
 
     The latency is end to end: from the producer to the consumer.
     """
-    with session.admin() as admin:
-        found = log_bounds(admin, partitions_of(admin, [topic]))
+    found = _bounds(session, topic)
     ends = {(at.topic, at.partition): end for at, (_, end) in found.items() if end is not None}
     if not ends:
         raise Failure(f"no partition of topic {topic} has a leader", f"`barnabas topic describe {topic}` says why")
@@ -169,6 +168,16 @@ def _reading() -> dict[str, object]:
         "fetch.queue.backoff.ms": 1,
         "fetch.error.backoff.ms": 10,
     }
+
+
+def _bounds(session: Session, topic: str) -> dict[TopicPartition, Bounds]:
+    """Return where the log of each partition begins and ends."""
+    with session.admin() as admin:
+        try:
+            partitions = partitions_of(admin, [topic])
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        return log_bounds(admin, partitions)
 
 
 @contextmanager

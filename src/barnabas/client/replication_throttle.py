@@ -28,6 +28,7 @@ from barnabas.client.topics import list_topics
 from barnabas.protocol.errors import KafkaError
 
 SIDES = ("leader", "follower")
+RATES = tuple(f"{side}.replication.throttled.rate" for side in SIDES)
 
 
 class Moving(NamedTuple):

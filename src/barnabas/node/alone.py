@@ -50,6 +50,9 @@ class OwnCoordinators:
     def letters(self, commit_timeout_ms: int) -> None:
         """Return nothing: no other broker leads a partition for dead letters."""
 
+    def requests(self, purpose: str) -> None:
+        """Return nothing: no other broker has to be asked."""
+
     def end_offset(
         self, local: Callable[[str, int], Coroutine[Any, Any, int]]
     ) -> Callable[[str, int], Coroutine[Any, Any, int]]:

@@ -207,6 +207,8 @@ class BrokerServer:
         for listener in self.listeners:
             listener.serve(self.dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
+        interval_ms = self.coordinators.transaction.config.abort_timed_out_interval_ms
+        self._timers.every(interval_ms, self.coordinators.end_hanging_transactions)
 
     async def _be_unfenced(self) -> None:
         await self.lifecycle.unfence()

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from barnabas.node.alone import OwnCoordinators
     from barnabas.node.remote_coordinators import RemoteCoordinators
     from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
+    from barnabas.transaction.hanging_transactions import HangingTransactions
 
 __all__ = ["Coordinators"]
 
@@ -89,6 +90,9 @@ class Coordinators:
         remote: OwnCoordinators | RemoteCoordinators,
     ) -> None:
         self._node_id = config.node_id
+        self._replicas = replica_manager
+        self._loop = loop
+        self._hanging: HangingTransactions | None = None
         self._remote = remote
         self._image = image
         self.group_configs = GroupConfigs(resolver, lambda: image().configs)
@@ -193,6 +197,33 @@ class Coordinators:
     def _resign(self, topic: str, partition: int) -> None:
         if self._led[topic].pop(partition, None) is not None:
             self._by_topic[topic].on_resigned(partition)
+
+    def end_hanging_transactions(self) -> None:
+        """Begin to end the transactions in this broker's logs that no coordinator knows; called again and again."""
+        if TRANSACTION_STATE in self._image().topics.by_name:
+            self._hanging = self._hanging or self._new_hanging()
+            self._hanging.look()
+
+    def _new_hanging(self) -> HangingTransactions:
+        # A broker without transactions does not import their code.
+        from barnabas.transaction.coordinator_survey import CoordinatorSurvey
+        from barnabas.transaction.hanging_transactions import HangingTransactions
+
+        def leaders() -> dict[int, tuple[int, int]]:
+            topic = self._image().topics.by_name.get(TRANSACTION_STATE)
+            partitions = {} if topic is None else topic.partitions
+            return {index: (each.leader, each.leader_epoch) for index, each in partitions.items()}
+
+        send = self._remote.requests("hanging-transactions")
+        return HangingTransactions(
+            self._replicas,
+            CoordinatorSurvey(self._node_id, self.transaction, leaders, send, self._loop),
+            self.transaction,
+            self.transaction.marker_writer,
+            max_timeout_ms=self.transaction.config.transaction_max_timeout_ms,
+            loop=self._loop,
+            monotonic_ms=self._replicas.monotonic_ms,
+        )
 
     def close(self) -> None:
         """Resign every partition; waiting requests return NOT_COORDINATOR."""

@@ -2,6 +2,7 @@
 
     transaction markers         the leaders of the transactions' partitions           WriteTxnMarkers
     partitions to verify        the transaction coordinator of a producer             AddPartitionsToTxn
+    hanging transactions        all transaction coordinators                          ListTransactions, DescribeTransactions
     states of share partitions  the share coordinator of a share partition            requests 83 to 87
     dead letters                the leaders of their partitions                       Produce
     ends of logs                the leaders of a share group's partitions, for lags   ListOffsets
@@ -174,6 +175,10 @@ class RemoteCoordinators:
         letters = RemoteLetters(self.leader_of, commit_timeout_ms, self._send_for("dead-letters"), self._loop)
         self._parts.append(letters)
         return letters
+
+    def requests(self, purpose: str) -> Send:
+        """Return what sends requests to other brokers, on connections of this purpose."""
+        return self._send_for(purpose)
 
     def end_offset(
         self, local: Callable[[str, int], Coroutine[Any, Any, int]]

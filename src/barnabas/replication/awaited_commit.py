@@ -3,8 +3,9 @@
 Each partition of a Produce waits for its own offset (`awaited_offset`). A sole replica commits with the append and does not wait, unless
 `barnabas.flush.before.ack` is on. With it acks=1 waits too, for the leader's sync (`AwaitedSync`).
 
-The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or this broker loses the leadership. A time limit would
-settle nothing: the state of its writer rests on the records, which stay in the log and may be committed later.
+The broker's own append (`DelayedCommit`) ends when the high watermark reaches it, this broker loses the leadership, or the leader's sync
+fails where `barnabas.flush.before.ack` waits for it: then the log takes no writes until it is opened again. A time limit would settle
+nothing: the state of its writer rests on the records, which stay in the log and may be committed later.
 
 Source: Kafka's `DelayedProduce`.
 """
@@ -77,6 +78,8 @@ class DelayedCommit(DelayedOperation):
             self.fail(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         elif partition.log.high_watermark > self._last_offset:
             self.finish(self._last_offset)
+        elif (code := _unless_failed(partition, self._last_offset + 1)) is not None:
+            self.fail(KafkaError(code))
 
     def expired(self) -> None:
         self.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
