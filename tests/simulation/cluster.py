@@ -17,6 +17,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.partition_for import partition_for
 from barnabas.simulation.broker_node import PORT
@@ -42,6 +43,7 @@ from tests.simulation.recreator import Recreator
 from tests.simulation.result import Result, played
 from tests.simulation.straggler import Straggler
 from tests.simulation.transactions import CommittedReader, Transactor
+from tests.simulation.trimmer import Trimmer
 from tests.simulation.voter_mover import VoterMover
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 
@@ -144,6 +146,15 @@ class SimulatedCluster:
             ClassicMember(f"c{n}", [*self.partitions, *self.transacted], history, rng(f"c{n}"), self._coordinator_of)
             for n in range(plan.classic_members)
         ]
+        self.trimmer = Trimmer(
+            self.partitions,
+            self.brokers,
+            history,
+            rng("trimmer"),
+            newest=self._newest,
+            leader_of=self._leader_of,
+            are_in_sync=self.are_in_sync,
+        )
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
 
     def connect(self, client_id: str) -> ClusterClient:
@@ -196,6 +207,7 @@ class SimulatedCluster:
         while True:
             for node in self.nodes:
                 node.observe(self.history)
+            self.trimmer.observe()
             await asyncio.sleep(OBSERVE_SECONDS)
 
     async def _create_topics(self) -> None:
@@ -231,6 +243,8 @@ class SimulatedCluster:
         ]
         if self.plan.has_recreator:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
+        if self.plan.has_trimmer:
+            workers.append(self.trimmer)
         if self.plan.has_mover:
             workers.append(self._mover())
         if self.plan.has_moving_voters:
@@ -245,7 +259,15 @@ class SimulatedCluster:
 
     def _coordinator_of(self, group: str) -> tuple[Address, int] | None:
         """Return the broker that leads a group's partition in its newest epoch and knows it, and this epoch."""
-        partition = Partition(OFFSETS_TOPIC, partition_for(group, self.plan.internal_partitions))
+        return self._leader_of(Partition(OFFSETS_TOPIC, partition_for(group, self.plan.internal_partitions)))
+
+    def _newest(self, partition: Partition) -> PartitionRegistration | None:
+        known = (node.registration(partition) for node in self.brokers)
+        newest = (found for found in known if found is not None)
+        return max(newest, key=lambda found: (found.leader_epoch, found.partition_epoch), default=None)
+
+    def _leader_of(self, partition: Partition) -> tuple[Address, int] | None:
+        """Return the broker that leads a partition in its newest epoch and knows it, and this epoch."""
         known = {node: found for node in self.brokers if (found := node.registration(partition)) is not None}
         newest = max(known.values(), key=lambda found: found.leader_epoch, default=None)
         for node, found in known.items():
@@ -379,8 +401,8 @@ class SimulatedCluster:
             if topic is None:
                 continue
             replicas = [node for node in self.brokers if node.node_id in topic.partitions[partition.index].replicas]
-            _, end = self.history.final_bounds[partition]
-            self.history.final_replicas[partition] = {node.name: node.batches(partition, end) for node in replicas}
+            bounds = self.history.final_bounds[partition]
+            self.history.final_replicas[partition] = {node.name: node.batches(partition, *bounds) for node in replicas}
 
 
 def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:

@@ -56,6 +56,7 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.PRODUCE: lambda request: _partition(request.topic_data[0], "index"),
     ApiKey.FETCH: lambda request: _partition(request.topics[0], "partition"),
     ApiKey.LIST_OFFSETS: lambda request: _partition(request.topics[0], "partition_index"),
+    ApiKey.DELETE_RECORDS: lambda request: _partition(request.topics[0], "partition_index"),
     ApiKey.OFFSET_COMMIT: lambda request: (GROUP, request.group_id),
     ApiKey.OFFSET_FETCH: lambda request: (GROUP, request.groups[0].group_id),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda request: (GROUP, request.group_id),

@@ -28,6 +28,8 @@ MEMBERS_RATE = 0.25
 """How many of the worlds have a consumer group whose members come and go."""
 CLASSIC_RATE = 0.15
 """How many have one of the classic protocol."""
+TRIMMER_RATE = 0.15
+"""How many have a client that deletes records."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class ClusterPlan:
     """Of the consumer group that shares all partitions."""
     classic_members: int
     """Of the classic group that shares them too."""
+    has_trimmer: bool
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -83,6 +86,7 @@ class ClusterPlan:
         members = random.Random(f"members {seed}")
         plan = replace(plan, members=members.choice((2, 3)) if members.random() < MEMBERS_RATE else 0)
         plan = replace(plan, classic_members=members.choice((2, 3)) if members.random() < CLASSIC_RATE else 0)
+        plan = replace(plan, has_trimmer=members.random() < TRIMMER_RATE)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -134,6 +138,7 @@ class ClusterPlan:
             has_lasting_cut=False,
             members=0,
             classic_members=0,
+            has_trimmer=False,
         )
 
     @staticmethod
@@ -171,6 +176,7 @@ class ClusterPlan:
             has_lasting_cut=False,
             members=0,
             classic_members=0,
+            has_trimmer=False,
         )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
@@ -209,7 +215,9 @@ class ClusterPlan:
     def properties(self) -> dict[str, str]:
         """Return the settings of every node."""
         replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
+        short = {"log.roll.ms": "1500", "log.retention.check.interval.ms": "1000", "log.segment.delete.delay.ms": "500"}
         return {
+            **(short if self.has_trimmer else {}),
             "offsets.topic.num.partitions": str(self.internal_partitions),
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.num.partitions": str(self.internal_partitions),

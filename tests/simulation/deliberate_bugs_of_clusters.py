@@ -16,7 +16,7 @@ from barnabas.coordinator.shard_loader import ShardLoader
 from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.consumer.current_assignment import Reconciliation
 from barnabas.group.consumer.group import ConsumerGroup
-from barnabas.log import running_file
+from barnabas.log import partition_log, running_file
 from barnabas.log.log_appender import LogAppender
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import PartitionLog
@@ -27,7 +27,7 @@ from barnabas.node.broker import BrokerServer
 from barnabas.quorum.metadata_log import QuorumStateFile
 from barnabas.raft import quorum, unattached
 from barnabas.raft.election_state import ElectionState
-from barnabas.replication import follower_log
+from barnabas.replication import follower_log, replica_fetcher
 from barnabas.replication.fetch_reader import Reading
 from barnabas.replication.followers import Followers
 from barnabas.replication.partition import Partition
@@ -38,6 +38,7 @@ from barnabas.transaction.transaction_state import TransactionState
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 _READ = Reading._read
+_APPEND_FETCHED: Any = vars(replica_fetcher)["append_fetched"]
 
 
 def commit_alone() -> Switch:
@@ -275,12 +276,39 @@ def rebalance_without_waiting() -> Switch:
     return replaced(ClassicGroup, "has_all_members_joined", property(lambda self: self.awaiting_join_count > 0))
 
 
+@contextmanager
+def delete_records_alone() -> Iterator[None]:
+    """A leader acknowledges DeleteRecords for itself, and no follower hears of it. Caught by log_start, when another one leads."""
+
+    def append_fetched(log: PartitionLog, data: Any, leader_epoch: int) -> bool:
+        data.log_start_offset = min(data.log_start_offset, log.log_start_offset)
+        return bool(_APPEND_FETCHED(log, data, leader_epoch))
+
+    with (
+        replaced(Partition, "low_watermark", property(lambda self: self.log.log_start_offset)),
+        replaced(replica_fetcher, "append_fetched", append_fetched),
+    ):
+        yield
+
+
+def delete_one_segment_too_many() -> Switch:
+    """Retention deletes the segment that the log begins in. Caught by log_start."""
+    original: Any = vars(partition_log)["count_deletable"]
+
+    def count(segments: Any, config: Any, **known: Any) -> int:
+        found = original(segments, config, **known)
+        return min(found + 1, len(segments) - 1) if found else 0
+
+    return replaced(partition_log, "count_deletable", count)
+
+
 class Bug(NamedTuple):
     """One deliberate bug.
 
     Attributes:
         seeds: within how many seeds it is caught.
-        shown_by: the aimed fault that shows it, only the seeds with it count; `LASTING_CUT` for those that end with one; None for all.
+        shown_by: the aimed fault that shows it, only the seeds with it count; `LASTING_CUT` for those that end with one, `TRIMMER` for
+            those that delete records; None for all.
     """
 
     switch: Callable[[], Switch]
@@ -288,7 +316,7 @@ class Bug(NamedTuple):
     shown_by: str | None = None
 
 
-LASTING_CUT = "lasting cut"
+LASTING_CUT, TRIMMER = "lasting cut", "trimmer"
 BUGS: dict[str, Bug] = {
     "commit_alone": Bug(commit_alone, 6, "kill_leader_with_a_new_end"),
     "elect_anybody": Bug(elect_anybody, 24, "forget_in_short_isr"),
@@ -315,6 +343,8 @@ BUGS: dict[str, Bug] = {
     "count_before_the_sync": Bug(count_before_the_sync, 12, "cut_all_power"),
     "assign_what_others_own": Bug(assign_what_others_own, 24),
     "commit_at_any_epoch": Bug(commit_at_any_epoch, 24),
+    "delete_records_alone": Bug(delete_records_alone, 24, TRIMMER),
+    "delete_one_segment_too_many": Bug(delete_one_segment_too_many, 24, TRIMMER),
     "commit_in_any_generation": Bug(commit_in_any_generation, 24),
     "rebalance_without_waiting": Bug(rebalance_without_waiting, 24),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),

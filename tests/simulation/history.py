@@ -111,6 +111,20 @@ class LateCommit(NamedTuple):
     code: ErrorCode
 
 
+class StartSeen(NamedTuple):
+    """A log start that its leader named: at least what had been promised, at most what anybody had asked for.
+
+    Attributes:
+        shown: the first offset that a Fetch below what was promised has shown; -1 if none.
+    """
+
+    partition: Partition
+    at_least: int
+    start: int
+    at_most: int
+    shown: int = -1
+
+
 @dataclass
 class History:
     batches: list[Batch] = field(default_factory=list)
@@ -130,6 +144,13 @@ class History:
     """What read_committed readers saw at any time."""
     leases: list[Lease] = field(default_factory=list)
     """When which member owned which partition."""
+    trims_asked: dict[Partition, int] = field(default_factory=dict)
+    """Up to where somebody has asked to delete records."""
+    trims_promised: dict[Partition, int] = field(default_factory=dict)
+    """Up to where that was acknowledged, while a replica knows it."""
+    trims: int = 0
+    """How many were acknowledged."""
+    starts_seen: list[StartSeen] = field(default_factory=list)
     late_commits: list[LateCommit] = field(default_factory=list)
     owners_offsets: dict[tuple[str, Owned], int] = field(default_factory=dict)
     """The highest offset that an owner of a partition was told it has committed, by group."""

@@ -124,8 +124,8 @@ class JudgedNode(ClusterNode):
                 partition = Partition(f"{topic.name} {topic.topic_id.hex()}", index)
                 history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader)
 
-    def batches(self, partition: Partition, end: int) -> list[tuple[int, bytes]]:
-        """Return the batches of its replica that end before an offset, from its disk."""
+    def batches(self, partition: Partition, start: int, end: int) -> list[tuple[int, bytes]]:
+        """Return the batches of its replica that have an offset from `start` on, and end before `end`, from its disk."""
         folder = f"{DATA_DIR}/{partition.topic}-{partition.index}"
         if not self.disk.exists(folder):
             return []
@@ -136,7 +136,7 @@ class JudgedNode(ClusterNode):
             found += [
                 (header.base_offset, bytes(data[at : at + header.size]))
                 for at, header in iter_batches(data)
-                if header.next_offset <= end
+                if start < header.next_offset <= end
             ]
         return found
 

@@ -8,7 +8,7 @@ from barnabas.protocol.errors import ErrorCode
 from tests.simulation import checkers
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
-from tests.simulation.history import Commit, History, LateCommit, Lease, OwnersRead, Partition, Refusal
+from tests.simulation.history import Commit, History, LateCommit, Lease, OwnersRead, Partition, Refusal, StartSeen
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -84,7 +84,7 @@ def test_a_committed_offset_that_goes_back_is_found() -> None:
 
 
 def test_what_a_reader_saw_and_is_not_there_is_found() -> None:
-    log = History(final_bounds={P: (1, 3)}, final_logs={P: [(1, b"b"), (2, b"c")]})
+    log = History(final_bounds={P: (1, 3)}, final_logs={P: [(1, b"b"), (2, b"c")]}, trims_asked={P: 1})
     log.seen = {P: {0: b"a", 1: b"b", 2: b"c"}}
     assert names(log) == {"exactly_once_in_order"}, "nobody sent these; what stands before the start of the log is gone"
     log.seen[P][3] = b"d"
@@ -128,6 +128,23 @@ def test_a_commit_of_a_former_owner_is_found() -> None:
 def test_an_owner_that_finds_less_than_was_promised_is_found(found: int, clean: bool) -> None:
     reads = [OwnersRead("g", "a", ("t", 0), 3, found)]
     assert names(History(owners_reads=reads)) == (set() if clean else {"one_owner"})
+
+
+@pytest.mark.parametrize(
+    ("start", "shown", "clean"), [(3, -1, True), (5, -1, True), (2, -1, False), (6, -1, False), (3, 2, False)]
+)
+def test_a_log_start_that_nobody_asked_for_is_found(start: int, shown: int, clean: bool) -> None:
+    seen = [StartSeen(P, at_least=3, start=start, at_most=5, shown=shown)]
+    assert names(History(starts_seen=seen)) == (set() if clean else {"log_start"})
+
+
+def test_a_log_that_lost_its_first_records_is_found() -> None:
+    lost = History(final_bounds={P: (1, 3)})
+    assert names(lost) == {"log_start"}
+    lost.trims_asked[P] = 1
+    assert names(lost) == set()
+    lost.trims_promised[P] = 2
+    assert names(lost) == {"log_start"}
 
 
 def test_what_does_not_go_on_is_found() -> None:

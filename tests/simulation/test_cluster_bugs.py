@@ -11,18 +11,19 @@ from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs import Switch
-from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, Bug
+from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, TRIMMER, Bug
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-LEAST_BUGS = 31
+LEAST_BUGS = 33
 
 
 def seeds_for(bug: Bug) -> Iterator[int]:
     """Yield the seeds that count for a bug: ordinary ones, in order, whose plans have the fault that shows it."""
     for seed in count():
         plan = ClusterPlan.draw(seed)
-        if bug.shown_by in (None, plan.aimed) or (bug.shown_by == LASTING_CUT and plan.has_lasting_cut):
+        has = {None, plan.aimed} | ({LASTING_CUT} if plan.has_lasting_cut else set())
+        if bug.shown_by in has | ({TRIMMER} if plan.has_trimmer else set()):
             yield seed
 
 
@@ -51,5 +52,6 @@ def test_ordinary_seeds_meet_what_shows_each_bug() -> None:
     plans = [ClusterPlan.draw(seed) for seed in range(150)]
     aimed = {plan.aimed for plan in plans}
     shown_by = {bug.shown_by for bug in BUGS.values()}
-    assert shown_by - {LASTING_CUT, None} <= aimed
+    assert shown_by - {LASTING_CUT, TRIMMER, None} <= aimed
     assert any(plan.has_lasting_cut for plan in plans)
+    assert any(plan.has_trimmer for plan in plans)

@@ -211,9 +211,11 @@ class Reader:
                 await asyncio.sleep(0.1)
                 continue
             if error == ErrorCode.OFFSET_OUT_OF_RANGE:
-                # Nothing is deleted here: the records before this offset, which it has read, are lost.
-                self.history.errors.append(f"{self.partition} offset {offset} went out of range under a reader")
-                offset = 0
+                # Who deletes records has said so before. Otherwise the records before this offset, which it has read, are lost.
+                deleted = self.history.trims_asked.get(self.partition, 0)
+                if offset >= deleted:
+                    self.history.errors.append(f"{self.partition} offset {offset} went out of range under a reader")
+                offset = offset + 1 if offset < deleted else 0
             if error == ErrorCode.OFFSET_OUT_OF_RANGE or error in NOT_YET:
                 await asyncio.sleep(0.1)
                 continue

@@ -12,6 +12,7 @@ from tests.simulation.checkers import (
     equal_images,
     exactly_once_in_order,
     identical_replicas,
+    log_start,
     monotonic_ends,
     one_owner,
     permitted_refusals,
@@ -42,5 +43,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "recovery": recovery.check,
     "permitted_refusals": permitted_refusals.check,
     "one_owner": one_owner.check,
+    "log_start": log_start.check,
     "steady_reading": steady_reading.check,
 }
