@@ -12,6 +12,7 @@ from barnabas.cli.cluster_move import cancel, move
 from barnabas.cli.cluster_moves import drain, rebalance
 from barnabas.cli.cluster_nodes import nodes
 from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
+from barnabas.cli.cluster_replace import replace
 from barnabas.cli.cluster_restart import restart
 from barnabas.cli.cluster_status import status
 from barnabas.cli.cluster_throttle import throttle
@@ -74,6 +75,7 @@ for command in (
     throttle,
     restart,
     upgrade,
+    replace,
     forget,
     accept_loss,
 ):
