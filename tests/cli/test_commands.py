@@ -57,7 +57,7 @@ def test_what_there_is() -> None:
         "profile add", "profile list", "profile remove", "profile show", "profile use",
         "quota delete", "quota list", "quota set", "registry", "replay",
         "schemas check", "schemas delete", "schemas get", "schemas list", "schemas pull", "schemas put", "spark orphans", "spark status",
-        "sql", "token create", "token describe", "token expire", "token renew", "top",
+        "sql", "support bundle", "token create", "token describe", "token expire", "token renew", "top",
         "topic alter", "topic audit", "topic configs", "topic create", "topic delete", "topic describe",
         "topic export", "topic grow", "topic import", "topic list",
         "topic skew", "topic trim", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list",

@@ -43,6 +43,7 @@ COMMANDS = {
     "console": Command("barnabas.console.command:console", "Pages about clusters, in a browser."),
     "top": Command("barnabas.console.top:top", "The overview of a cluster, in a terminal."),
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
+    "support": Command("barnabas.cli.support:support", "An archive for somebody who helps."),
     "log": Command("barnabas.dump.command:log", "The files of logs: dump."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
     "user": Command("barnabas.cli.user:user", "Users of SCRAM: list, create, delete."),
