@@ -1,4 +1,4 @@
-"""`barnabas support bundle`: one archive for somebody who helps with a cluster, without its secrets.
+"""`barnabas support bundle`: one archive for a person who helps with a cluster, without its secrets.
 
     barnabas-support/
         about.json          versions of barnabas, Python and the platform; when it was made
@@ -6,9 +6,9 @@
         configs.json        settings that were changed, of brokers and topics
         node.properties     with --config: a node's own settings
         log-1.txt, …        with --log: the last lines of these files
-        missing.txt         what could not be had, and why
+        missing.txt         the parts that could not be had, and why
 
-What is left out of secrets is in `support_secrets`. Records, and the contents of the data directory, are never read.
+`support_secrets` leaves the secrets out. Records, and the contents of the data directory, are never read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Part = tuple[str, Callable[[], str]]
 
 @click.group()
 def support() -> None:
-    """What somebody who helps needs to know."""
+    """Archives for a person who helps with a cluster."""
 
 
 @support.command()
@@ -64,7 +64,7 @@ def support() -> None:
 )  # fmt: skip
 @session_options
 def bundle(session: Session, file: Path | None, logs: tuple[Path, ...], lines: int, config: Path | None) -> None:
-    """Write an archive about a cluster for somebody who helps, without its secrets.
+    """Write an archive about a cluster for a person who helps, without its secrets.
 
     It says what it could not get, also if no broker runs. It has names of topics, groups, hosts and users: look at it before you
     send it.

@@ -1,4 +1,4 @@
-"""What a support bundle leaves out.
+"""The secrets that a support bundle leaves out.
 
 - A setting is shown only if Kafka or barnabas documents it and it is no password; `listener.name.NAME.` may stand before it. The
   value of any other name is hidden: it may be a plugin's password.
@@ -41,7 +41,7 @@ class Secrets:
         """Learn the values that stand in no file.
 
         Args:
-            may_be_unknown: whether values of names that nobody documents may be secrets; of a client they are addresses and the like.
+            may_be_unknown: whether values of undocumented names may be secrets; of a client they are addresses and the like.
         """
         for name, value in settings.items():
             is_secret = _is_named_secret(name) or _LISTENER.sub("", name) in self._passwords
