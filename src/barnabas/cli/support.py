@@ -71,7 +71,7 @@ def bundle(session: Session, file: Path | None, logs: tuple[Path, ...], lines: i
 
     \b
     barnabas support bundle
-    barnabas support bundle help.tar.gz --log node-1/node.log --config node-1/server.properties
+    barnabas support bundle --log node.log --config node.conf
     """
     now = time.gmtime()
     path = file or Path(time.strftime("barnabas-support-%Y%m%dT%H%M%SZ.tar.gz", now))
