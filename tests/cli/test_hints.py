@@ -51,6 +51,7 @@ TYPED = {
     "barnabas start --nodes": "barnabas start --nodes 1 --data-dir cluster",
     "barnabas start --nodes N": "barnabas start --nodes 1 --data-dir cluster",
     "barnabas replay {} --from start --to TOPIC": "barnabas replay orders --help",
+    "barnabas storage format -c FILE": "barnabas storage format -c server.properties",
     "barnabas storage format -t CLUSTER-ID -c FILE": "barnabas storage format -t 4L6g3nShT-eMCtK--X86sw -c server.properties",
     "barnabas topic alter {} -p {}": "barnabas topic alter orders -p 12",
     "barnabas topic alter {} -c {}=2": "barnabas topic alter orders -c min.insync.replicas=2",

@@ -70,7 +70,8 @@ def next_(session: Session, path: str, commands: Mapping[Act, str | None], limit
 
     \b
     barnabas adopt next -b kafka-2:9092,kafka-3:9092 --config server.properties \\
-        --stop-command 'systemctl stop kafka' --start-command 'systemctl start barnabas'
+        --stop-command 'systemctl stop kafka' \\
+        --start-command 'systemctl start barnabas'
     """
     _change(session, Program.BARNABAS, path, commands, limit_s, dry_run=dry_run)
 
@@ -92,7 +93,8 @@ def back(
     nodes serve and every replica is in sync.
 
     \b
-    barnabas adopt back -b kafka-2:9092,kafka-3:9092 --config server.properties --kafka-release 4.3
+    barnabas adopt back -b kafka-2:9092,kafka-3:9092 --config server.properties \\
+        --kafka-release 4.3
     """
     _change(session, Program.KAFKA, path, commands, limit_s, dry_run=dry_run, release=kafka_release)
 

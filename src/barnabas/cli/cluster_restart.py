@@ -33,7 +33,7 @@ def restart(
     until the node serves, all is in sync, and the preferred leaders lead. It stops at the first doubt, and names the nodes that are left.
 
     \b
-    barnabas cluster restart --rolling --command 'ssh {host} systemctl restart barnabas'
+    barnabas cluster restart --rolling --command 'ssh {host} ./restart.sh'
     """
     way = way_of(command, data_dir, dry_run=dry_run)
     with session.admin() as admin:
