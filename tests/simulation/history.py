@@ -82,7 +82,11 @@ Owned = tuple[bytes | str, int]
 
 @dataclass
 class Lease:
-    """A member's ownership of a partition at an epoch; times are the world's."""
+    """A member's ownership of a partition at an epoch; times are the world's.
+
+    Attributes:
+        is_asked_back: the coordinator took the partition from the assignment of the member, which stays.
+    """
 
     group: str
     member: str
@@ -90,6 +94,7 @@ class Lease:
     since: float
     until: float = 0.0
     epoch: int = 0
+    is_asked_back: bool = False
 
 
 class OwnersRead(NamedTuple):
@@ -144,6 +149,8 @@ class History:
     """What read_committed readers saw at any time."""
     leases: list[Lease] = field(default_factory=list)
     """When which member owned which partition."""
+    member_epochs: dict[str, int] = field(default_factory=dict)
+    """The last epoch that a coordinator told a member."""
     trims_asked: dict[Partition, int] = field(default_factory=dict)
     """Up to where somebody has asked to delete records."""
     trims_promised: dict[Partition, int] = field(default_factory=dict)

@@ -82,7 +82,11 @@ class Owner:
     def follow(self, assigned: Iterable[Owned]) -> None:
         """Own these and no others; there is no lease yet of what is new."""
         wanted = sorted(assigned)
-        self.give_up([key for key in self._owned if key not in wanted])
+        gone = [key for key in self._owned if key not in wanted]
+        for lease in map(self._owned.get, gone):
+            if lease is not None:
+                lease.is_asked_back = True
+        self.give_up(gone)
         for key in wanted:
             self._owned.setdefault(key, None)
 
@@ -97,6 +101,7 @@ class Owner:
     def prolong(self, until: float) -> None:
         """Note that the coordinator has said that all of these are owned."""
         now = asyncio.get_running_loop().time()
+        self.history.member_epochs[self.member_id] = self.epoch
         for key, lease in self._owned.items():
             # Behind the end of its lease another member may have had the partition: then this is a new one.
             if lease is None or lease.until < now:

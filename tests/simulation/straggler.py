@@ -28,7 +28,7 @@ class Straggler:
         client = connect(self.name)
         while True:
             await asyncio.sleep(self._rng.random() * LONGEST_PAUSE_SECONDS)
-            former = list(_former(self._history.leases))
+            former = [each for each in _former(self._history.leases) if self._is_over(each)]
             if not former:
                 continue
             lease = self._rng.choice(former)
@@ -39,6 +39,14 @@ class Straggler:
             self._history.late_commits.append(LateCommit(lease.member, lease.partition, lease.epoch, ErrorCode(error)))
             if error and error not in NOT_YET and error not in GONE:
                 raise AssertionError(f"{self.name} was answered {ErrorCode(error).name}")
+
+    def _is_over(self, lease: Lease) -> bool:
+        """Return whether the coordinator knows that the member has lost the partition.
+
+        A coordinator looks at the member's epoch, not at the partition (KIP-848). A member that gives up its partitions in several steps
+        keeps its epoch until the last one, and may commit for all of them meanwhile.
+        """
+        return not lease.is_asked_back or self._history.member_epochs.get(lease.member, 0) > lease.epoch
 
 
 def _former(leases: list[Lease]) -> Iterator[Lease]:
