@@ -16,16 +16,18 @@ from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.net.renewed_stores import RenewedStores
+from barnabas.node.directory_assignments import OneDirectory
 from barnabas.node.member import Member
 from barnabas.node.remote_coordinators import RemoteCoordinators
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import ConfigRecord
+from barnabas.protocol.primitives import uuid_from_str
 from barnabas.simulation.world_loop import WorldLoop
 from tests.node.runtimes import runtime_of
 from tests.node.test_alone import Story
 from tests.replication.hosting import Hosting
 
-DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAw"
+DIRECTORY = OneDirectory(uuid_from_str("AAAAAAAAAAAAAAAAAAAAAw"))
 
 
 @pytest.fixture

@@ -68,5 +68,5 @@ def test_a_node_alone_imports_no_connections_to_others() -> None:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     imported = set(done.stdout.split())
     assert {"barnabas.node.broker", "barnabas.node.alone"} <= imported
-    of_a_member = {"member", "remote_coordinators", "inter_broker", "directory_assignments", "replication_settings"}
+    of_a_member = {"member", "remote_coordinators", "inter_broker", "replication_settings"}
     assert {f"barnabas.node.{name}" for name in of_a_member} & imported == set()

@@ -171,7 +171,10 @@ def test_a_wrong_command_line_prints_its_usage(
     [
         (["--set", "listeners=SASL_SSL://127.0.0.1:0"], "SASL_SSL"),
         (["--set", "num.partitions=lots"], "num.partitions=lots: must be a whole number"),
-        (["--set", "log.dirs=data,more"], "log.dirs lists several directories"),
+        (
+            ["--set", "log.dirs=data,more"],
+            "data is not formatted: `barnabas storage format -c FILE` formats several log.dirs",
+        ),
         (["--set", "barnabas.metrics.listen=9"], "barnabas.metrics.listen 9: must be HOST:PORT"),
         (["--nodes", "3", "--metrics-listen", "9"], "--metrics-listen 9: must be HOST:PORT"),
     ],
