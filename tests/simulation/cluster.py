@@ -394,14 +394,18 @@ class SimulatedCluster:
             await asyncio.sleep(0.25)
 
     def _read_replicas(self) -> None:
-        """Read the replicas of the topics that nobody compacts, from the nodes' disks."""
+        """Read the replicas of the topics that nobody compacts, from the nodes' disks, from where nobody has asked to delete them.
+
+        A leader may have deleted records before it lost its leadership, and its followers not: nobody was promised that they are gone.
+        """
         for partition in self.history.final_bounds:
             image = self.brokers[0].image
             topic = image.topics.by_name.get(partition.topic) if image is not None else None
             if topic is None:
                 continue
             replicas = [node for node in self.brokers if node.node_id in topic.partitions[partition.index].replicas]
-            bounds = self.history.final_bounds[partition]
+            start, end = self.history.final_bounds[partition]
+            bounds = max(start, min(end, self.history.trims_asked.get(partition, 0))), end
             self.history.final_replicas[partition] = {node.name: node.batches(partition, *bounds) for node in replicas}
 
 

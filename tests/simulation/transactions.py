@@ -56,7 +56,8 @@ class Refused(Exception):
     """The broker rejected a request, and repeating it would not help.
 
     Attributes:
-        is_of_leader: whether the leader of a partition rejected it, with the verdict of the coordinator that it knows.
+        is_of_leader: whether the leader of a partition rejected it, with the verdict of the coordinator that it knows. The group's
+            coordinator leads one too.
     """
 
     def __init__(self, code: int, *, is_of_leader: bool = False) -> None:
@@ -65,7 +66,7 @@ class Refused(Exception):
         self.is_of_leader = is_of_leader
 
 
-async def until_accepted(ask: Any, error_of: Any) -> Any:
+async def until_accepted(ask: Any, error_of: Any, *, is_of_leader: bool = False) -> Any:
     """Ask again while the answer is "not yet".
 
     Raises:
@@ -79,7 +80,7 @@ async def until_accepted(ask: Any, error_of: Any) -> Any:
         if code not in AGAIN:
             break
         await asyncio.sleep(0.02)
-    raise Refused(code)
+    raise Refused(code, is_of_leader=is_of_leader)
 
 
 async def find_coordinator(client: Asks, kind: int, key: str) -> None:
@@ -135,13 +136,11 @@ class TransactionalProducer:
             topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])],
         )
         version = 12 if self._version == 2 else 10
-        try:
-            await until_accepted(
-                lambda: self._client.request(ApiKey.PRODUCE, version, request, ProduceResponse),
-                lambda answer: answer.responses[0].partition_responses[0].error_code,
-            )
-        except Refused as error:
-            raise Refused(error.code, is_of_leader=True) from None
+        await until_accepted(
+            lambda: self._client.request(ApiKey.PRODUCE, version, request, ProduceResponse),
+            lambda answer: answer.responses[0].partition_responses[0].error_code,
+            is_of_leader=True,
+        )
         self._sequences[topic, index] = sequence + 1
 
     async def _add(self, topic: str, index: int) -> None:
@@ -183,6 +182,7 @@ class TransactionalProducer:
         await until_accepted(
             lambda: self._client.request(ApiKey.TXN_OFFSET_COMMIT, version, request, TxnOffsetCommitResponse),
             lambda answer: answer.topics[0].partitions[0].error_code,
+            is_of_leader=True,
         )
 
     async def end(self, *, commit: bool) -> None:
