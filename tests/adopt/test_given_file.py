@@ -56,6 +56,19 @@ def test_check_and_start_say_the_same(tmp_path: Path, text: str, capsys: pytest.
     assert found.mistakes[0] in capsys.readouterr().err
 
 
+def test_a_port_that_other_machines_reach_ends_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    open_to_all = "listeners=PLAINTEXT://0.0.0.0:0,CONTROLLER://127.0.0.1:0\n"
+    found = read(tmp_path, open_to_all)
+    assert run("start", ["--config", str(tmp_path / "server.properties")]) == 1
+    (mistake,) = found.mistakes
+    printed = capsys.readouterr().err
+    # The start has chosen a port.
+    assert all(part in printed for part in mistake.split("localhost:0"))
+    assert "barnabas.insecure=true" in mistake
+    (tmp_path / "again").mkdir()
+    assert read(tmp_path / "again", f"{open_to_all}barnabas.insecure=true\n").mistakes == ()
+
+
 def test_several_mistakes_at_the_same_time(tmp_path: Path) -> None:
     found = read(tmp_path, "principal.builder.class=com.example.Mine\nadvertised.listeners=SSL://a:1\n")
     assert len(found.mistakes) == 2

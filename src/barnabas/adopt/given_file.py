@@ -1,7 +1,8 @@
 """A `server.properties` of a node, read as `barnabas start` reads it, up to the point where a start would change something.
 
-The mistakes are the sentences with which the start ends: of the settings (`ConfigSources.config`), of the node (`Node.check`), and of the
-key stores of its listeners. A file of another machine has its directories and key stores there, so that they are not looked at here.
+The mistakes are the sentences with which the start ends: of the settings (`ConfigSources.config`), of the node (`Node.check`), of the
+key stores of its listeners, and of ports that are open to other machines. A file of another machine has its directories and key stores
+there, so that they are not looked at here.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.net.renewed_stores import RenewedStores
 from barnabas.net.security_of_listeners import securities
 from barnabas.node.node import Node
+from barnabas.node.open_ports import planned_open_ports, refuse_open_ports
 from barnabas.words.hidden_values import hide_values
 from barnabas.words.kafka_words import in_plain_words
 
@@ -134,6 +136,7 @@ def _mistakes(config: BrokerConfig, *, is_here: bool, now_ms: int) -> list[str]:
                 found.append(_words(error))
         if is_here:
             found += _of_stores(config, loop, now_ms)
+        found += _of_ports(config)
     except (CannotStart, ConfigError) as error:
         found.append(_words(error))
     finally:
@@ -151,6 +154,15 @@ def _of_stores(config: BrokerConfig, loop: asyncio.AbstractEventLoop, now_ms: in
         except CannotStart as error:
             found.append(_words(error))
     return found
+
+
+def _of_ports(config: BrokerConfig) -> list[str]:
+    """Return why a start refuses a port that other machines reach; Apache Kafka starts with it."""
+    try:
+        refuse_open_ports(config, planned_open_ports(config))
+    except CannotStart as error:
+        return [_words(error)]
+    return []
 
 
 def _words(error: Exception) -> str:

@@ -6,6 +6,7 @@
 - A port that other machines reach without its protection stops the start, in one line. With `barnabas.insecure=true` (`--insecure`) it is
   a warning: the node's owner has said that nothing protects it.
 - The addresses that are bound decide, and not the names in the settings. A port of the loopback interface needs no protection.
+- Before a start (`Planned`) the addresses are those that a name has on this machine.
 
 Apache Kafka has no such rule.
 """
@@ -13,9 +14,11 @@ Apache Kafka has no such rule.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import socket
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.config.authorizer_settings import authorizer_of
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.config.listener_security import has_login
@@ -26,15 +29,47 @@ if TYPE_CHECKING:
     from barnabas.net.http_listener import HttpListener
     from barnabas.net.listener import Listener
 
-__all__ = ["open_ports", "refuse_open_ports", "warn_of_open_ports"]
+__all__ = ["Planned", "open_ports", "planned_open_ports", "refuse_open_ports", "warn_of_open_ports"]
 
 logger = logging.getLogger(__name__)
 
 _INSECURE = "barnabas.insecure"
 
 
+class Planned(NamedTuple):
+    """A listener that is not bound yet.
+
+    Attributes:
+        bound_hosts: the addresses of its host; none if this machine does not know the host.
+    """
+
+    name: str
+    protocol: str
+    host: str
+    port: int
+    bound_hosts: Sequence[str]
+
+
+def planned_open_ports(config: BrokerConfig) -> list[str]:
+    """Return what `open_ports` would, as far as the settings and the names that this machine knows say it."""
+    listeners = (*config.listeners, *config.controller_listeners)
+    planned = [
+        Planned(each.name, each.security_protocol, each.host, each.port, _named(each.host)) for each in listeners
+    ]
+    return open_ports(config, planned, None, has_authorizer=authorizer_of(config.properties) is not None)
+
+
+def _named(host: str) -> list[str]:
+    if host in EVERY_ADDRESS:
+        return ["0.0.0.0"]
+    try:
+        return [str(each[4][0]) for each in socket.getaddrinfo(host, None)]
+    except OSError:
+        return []
+
+
 def open_ports(
-    config: BrokerConfig, listeners: Iterable[Listener], http: HttpListener | None, *, has_authorizer: bool
+    config: BrokerConfig, listeners: Iterable[Listener | Planned], http: HttpListener | None, *, has_authorizer: bool
 ) -> list[str]:
     """Return a line about each port that other machines reach, and that lacks protection.
 
@@ -65,7 +100,7 @@ def warn_of_open_ports(lines: list[str]) -> None:
         logger.warning("%s", line[0].upper() + line[1:])
 
 
-def _of_listener(config: BrokerConfig, listener: Listener, *, has_authorizer: bool) -> str:
+def _of_listener(config: BrokerConfig, listener: Listener | Planned, *, has_authorizer: bool) -> str:
     """Return a line about a listener; empty if it is protected."""
     knows_clients = has_login(config, listener.name, listener.protocol)
     reach = _reach(listener)
@@ -93,7 +128,7 @@ def _of_metrics(http: HttpListener) -> str:
     )
 
 
-def _reach(listener: Listener | HttpListener) -> str:
+def _reach(listener: Listener | Planned | HttpListener) -> str:
     """Return which other machines reach a listener, and its address here; empty if none does."""
     if all(is_loopback(host) for host in listener.bound_hosts):
         return ""
