@@ -38,8 +38,12 @@ BEFORE, AWAY, AFTER = (seen(KAFKA, each, KAFKA) for each in (KAFKA, STOPPED, OUR
         (BEFORE, HELD, Act.START, Act.REFUSE),
         (seen(KAFKA, UNKNOWN, KAFKA, why="not allowed"), HELD, None, Act.REFUSE),
         (seen(KAFKA, UNKNOWN, KAFKA), HELD, Act.STOP, Act.WAIT),
+        # Its process has left the directory, and has not ended yet.
+        (AWAY, FREE._replace(listens=True), Act.STOP, Act.WAIT),
+        (AWAY, FREE._replace(listens=True), None, Act.WAIT),
         # No broker answers.
         (None, HELD, None, Act.WAIT),
+        (None, FREE._replace(listens=True), Act.STOP, Act.WAIT),
         (None, FREE, Act.START, Act.WAIT),
         (None, FREE, Act.STOP, Act.START),
         (None, FREE, None, Act.REFUSE),

@@ -60,6 +60,7 @@ class GivenFile:
         variables: variables of this shell that are settings too, as for `barnabas start`.
         settings: how many settings the file has.
         is_alone: it names no other node of the cluster.
+        addresses: hosts and ports at which it listens; an empty host means every address.
     """
 
     path: str
@@ -72,6 +73,7 @@ class GivenFile:
     variables: tuple[str, ...] = ()
     settings: int = 0
     is_alone: bool = False
+    addresses: tuple[tuple[str, int], ...] = ()
 
 
 def read_file(path: str, environ: Mapping[str, str], now_ms: int) -> GivenFile:
@@ -107,6 +109,7 @@ def read_file(path: str, environ: Mapping[str, str], now_ms: int) -> GivenFile:
         variables,
         settings,
         config.is_alone,
+        tuple((each.host, each.port) for each in (*config.listeners, *config.controller_listeners)),
     )
 
 

@@ -78,7 +78,7 @@ def next_step(seen: Seen | None, own: OwnNode, wanted: Program, asked: Act | Non
 
 
 def _unseen(own: OwnNode, asked: Act | None) -> Step:
-    if own.is_held:
+    if own.is_held or own.listens:
         return Step(Act.WAIT, ("no broker answers, and a process has the directory",))
     if asked == Act.START:
         return Step(Act.WAIT, ("no broker answers",))
@@ -99,6 +99,8 @@ def _away(own: OwnNode, asked: Act | None) -> Step:
         return Step(Act.WAIT, (f"nothing answers at the address of node {own.id}, and a process has its directory",))
     if asked == Act.START:
         return Step(Act.WAIT, (f"node {own.id} is not there yet",))
+    if own.listens:
+        return Step(Act.WAIT, (f"node {own.id} has left its directory, and still listens",))
     return Step(Act.START)
 
 

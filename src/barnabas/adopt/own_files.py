@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import errno
+import socket
+from typing import Any, NamedTuple
 
 from barnabas.adopt.directory_lock import holder_of
 from barnabas.adopt.given_directory import GivenDirectory
@@ -12,7 +14,7 @@ from barnabas.cli.failure import Failure
 from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.words.printable import printable
 
-__all__ = ["OwnFiles", "own_files"]
+__all__ = ["OwnFiles", "is_taken", "own_files"]
 
 
 class OwnFiles(NamedTuple):
@@ -44,7 +46,31 @@ class OwnFiles(NamedTuple):
 
     def now(self) -> OwnNode:
         """Return the node as its directory shows it now."""
-        return OwnNode(self.node_id, is_held=self.holder() is not None, is_alone=self.file.is_alone)
+        is_held = self.holder() is not None
+        listens = not is_held and any(is_taken(*each) for each in self.file.addresses)
+        return OwnNode(self.node_id, is_held=is_held, is_alone=self.file.is_alone, listens=listens)
+
+
+def is_taken(host: str, port: int) -> bool:
+    """Return whether a process listens at this address of this machine. Port 0 is free."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        return False
+    return any(_is_taken(family, address) for family, _, _, _, address in found)
+
+
+def _is_taken(family: int, address: Any) -> bool:
+    with socket.socket(family, socket.SOCK_STREAM) as tried:
+        # As a start does it: connections of the last run that have ended do not count.
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        try:
+            tried.bind(address)
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
 
 
 def own_files(file: GivenFile) -> OwnFiles:
