@@ -78,7 +78,7 @@ class OwnNode(NamedTuple):
     Attributes:
         is_held: whether a process has the lock of its directory.
         is_alone: whether it is the whole cluster.
-        listens: whether a process listens at its addresses, where nobody has the lock: Apache Kafka closes the port of its controller
+        listens: whether a process listens at its addresses without that lock: Apache Kafka closes the port of its controller
             after it has freed the directory.
     """
 
