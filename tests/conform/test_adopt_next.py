@@ -118,7 +118,7 @@ def test_there_and_back_under_load(tmp_path: Path) -> None:
         for each in probe.acknowledged:
             told[each.partition].append(each.number)
         servers = cluster.bootstrap_servers
-        # One epoch of one producer: a record that is in the log twice is a failure, whoever sent it.
+        # All count as one epoch of one producer: so a record that the client sent again fails the test, too.
         there = {
             index: [Written(int(value), (0, 0)) for _, value in read_partition(servers, TOPIC, index)]
             for index in range(PARTITIONS)

@@ -49,7 +49,10 @@ def test_several_directories_are_formatted_before_the_start() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"metadata_log_dir": "/c"}, "metadata.log.dir=/c is none of log.dirs (name one of them"),
+        (
+            {"metadata_log_dir": "/c"},
+            "log.dirs does not name metadata.log.dir=/c (set metadata.log.dir to one of log.dirs)",
+        ),
         ({"cordoned_log_dirs": "/a"}, "cordoned.log.dirs is not supported with several log.dirs (remove it)"),
         ({"metadata_log_dir": "/b"}, "/a/__cluster_metadata-0 is a metadata log, but the metadata log is in /b"),
     ],

@@ -72,7 +72,7 @@ class Owner:
         return list(self._owned)
 
     def coordinator(self) -> Any:
-        """Return what to compare with later: the group's present coordinator, None while there is none."""
+        """Return what to compare with later: the group's present coordinator, or None while nobody coordinates it."""
         return self._coordinator_of(self.group)
 
     def was_asked(self, before: Any, client: ClusterClient) -> bool:

@@ -43,7 +43,7 @@ class Seen(NamedTuple):
     """A cluster that answers.
 
     Attributes:
-        leader: the active controller; -1 while there is none.
+        leader: the active controller; -1 while the quorum has no leader.
         problems: as `barnabas cluster status` names them; empty if they were not looked at.
         moving: partitions whose replicas move.
         features: of the brokers that serve; empty if they were not looked at.

@@ -44,15 +44,15 @@ class Way(NamedTuple):
     command: Sequence[str] | None
     data_dir: Path | None
 
-    def words(self, node: int, hosts: dict[int, str]) -> list[str]:
-        """Return what is typed for one node.
+    def typed(self, node: int, hosts: dict[int, str]) -> str | None:
+        """Return the restart of one node as people read it; None if neither way is given.
 
         Raises:
             Failure: the node has no host.
         """
         if self.command is not None:
-            return words_for(self.command, node, hosts.get(node))
-        return [] if self.data_dir is None else ["restart", "by", f"the supervisor of {self.data_dir}"]
+            return shlex.join(words_for(self.command, node, hosts.get(node)))
+        return None if self.data_dir is None else f"restart by the supervisor of {self.data_dir}"
 
     def restart(self, node: int, hosts: dict[int, str], within_ms: int) -> None:
         """Restart a node.
@@ -61,7 +61,7 @@ class Way(NamedTuple):
             Failure: it cannot be restarted.
         """
         if self.command is not None:
-            run_command(self.words(node, hosts), node, within_ms / 1000)
+            run_command(words_for(self.command, node, hosts.get(node)), node, within_ms / 1000)
             return
         assert self.data_dir is not None
         try:
@@ -152,8 +152,10 @@ class Walk:
     def planned(self) -> Found:
         """Return the nodes in their order."""
         hosts = self._hosts()
-        words = {node: self._way.words(node, hosts) for node in self.nodes}
-        rows = [(node, roles_of(self.first, node), _typed(words[node]), "would be restarted") for node in self.nodes]
+        rows = [
+            (node, roles_of(self.first, node), self._way.typed(node, hosts), "would be restarted")
+            for node in self.nodes
+        ]
         table = Table(("NODE", "ROLE", "COMMAND", "STATUS"), rows, hidden_first=("STATUS", "ROLE"), below=("COMMAND",))
         return Found(table.objects(), [table])
 
@@ -266,10 +268,6 @@ class Walk:
         if not left:
             return ""
         return f"not restarted or not well yet: {_joined(left)}; go on with `barnabas cluster {self._name} {' '.join(map(str, left))} …`"
-
-
-def _typed(words: Sequence[str]) -> str | None:
-    return None if not words else shlex.join(words) if words[:2] != ["restart", "by"] else " ".join(words)
 
 
 def _joined(nodes: Sequence[int]) -> str:

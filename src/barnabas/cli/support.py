@@ -6,7 +6,7 @@
         configs.json        settings that were changed, of brokers and topics
         node.properties     with --config: a node's own settings
         log-1.txt, …        with --log: the last lines of these files
-        missing.txt         the parts that could not be had, and why
+        missing.txt         the parts that the command could not read, and why
 
 `support_secrets` leaves the secrets out. Records, and the contents of the data directory, are never read.
 """
@@ -145,7 +145,7 @@ def _configs(admin: Admin) -> dict[str, Any]:
 
 
 def _got(parts: Iterator[Part] | list[Part], missing: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the contents of the parts by name; note those that cannot be had."""
+    """Return the contents of the parts by name; note each part that the cluster does not answer."""
     files = {}
     for name, get in parts:
         try:

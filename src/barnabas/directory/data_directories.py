@@ -61,7 +61,7 @@ class DataDirectories:
         config = self._config
         if not any(each.has_metadata for each in self._each):
             raise CannotStart(
-                f"metadata.log.dir={config.metadata_dir} is none of log.dirs (name one of them: no other directory is supported)"
+                f"log.dirs does not name metadata.log.dir={config.metadata_dir} (set metadata.log.dir to one of log.dirs)"
             )
         if len(self._each) > 1 and config.value("cordoned.log.dirs"):
             raise CannotStart("cordoned.log.dirs is not supported with several log.dirs (remove it)")
