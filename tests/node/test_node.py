@@ -272,7 +272,10 @@ def test_the_controller_of_a_node_that_stops_goes_on_until_its_broker_may_stop(
     ("settings", "words"),
     [
         ({"log.dirs": "/data,/other"}, r"^/data is not formatted: `barnabas storage format -c FILE` formats several"),
-        ({"metadata.log.dir": "meta"}, r"^metadata\.log\.dir=meta is none of log\.dirs \(name one of them"),
+        (
+            {"metadata.log.dir": "meta"},
+            r"^log\.dirs does not name metadata\.log\.dir=meta \(set metadata\.log\.dir to one of log\.dirs\)",
+        ),
     ],
 )
 def test_directories_that_a_node_does_not_format(settings: dict[str, str], words: str) -> None:
