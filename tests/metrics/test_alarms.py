@@ -144,6 +144,17 @@ def test_an_alarm_says_what_is_wrong_and_what_helps(rule: dict[str, Any]) -> Non
     assert labels <= (by or {"job", "instance", "query"} | lag), rule["expr"]
 
 
+def test_the_alarms_look_only_at_jobs_of_barnabas() -> None:
+    """An exporter of another cluster serves metrics of the same names; those of Spark queries are nobody else's."""
+    filtered = 0
+    for rule in rules():
+        for name, matchers in NAME.findall(GROUPING.sub("", rule["expr"])):
+            if re.match(r"(kafka_|process_|barnabas_(?!spark_)|up$)", name):
+                assert matchers == 'job=~"barnabas.*"', f"{name} in {rule['expr']}"
+                filtered += 1
+    assert filtered > len(rules())
+
+
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool, which comes with Prometheus, is not here")
 def test_the_alarms_ring_for_the_right_groups() -> None:
     """Prometheus's own tool evaluates them over an hour of a cluster."""
