@@ -166,6 +166,14 @@ class Cluster:
         node.format(self.cluster_id)
         node.start()
 
+    def change_program(self, node_id: int, kind: type[NodeProcess]) -> NodeProcess:
+        """Let another kind of node have the directory, the file and the ports of a node that is down, and return it."""
+        assert not self[node_id].is_up, f"node {node_id} is up"
+        changed = kind.__new__(kind)
+        vars(changed).update(vars(self[node_id]))
+        self.nodes[node_id] = changed
+        return changed
+
     # The cluster's state
     def await_brokers(self) -> None:
         """Wait until every broker knows every broker that is up."""

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import apache_kafka
 
+from tests.cluster.cluster import Cluster
 from tests.cluster.ending import ended_by_signals
 from tests.cluster.exchange_clients import Member, Transactor, kept_offsets
 from tests.cluster.exchange_judge import SENT_AGAIN, Verdict, Written, judge_group, judge_records, judge_transactions
@@ -114,7 +115,7 @@ class Result:
 
 
 @contextmanager
-def clients(cluster: ExchangedCluster) -> Iterator[Clients]:
+def clients(cluster: Cluster) -> Iterator[Clients]:
     """Let the clients work while the block runs; the user of a secured cluster is one whose rights are access control lists."""
     with ExitStack() as stack:
         with way_in.by(allow(cluster)) if cluster.secured is not None else nullcontext():
@@ -163,13 +164,13 @@ def play(cell: Cell, folder: Path, ways: Sequence[Way], *, seed: int, has_kills:
         stack.enter_context(cluster)
         create_safe_topics(cluster, [RECORDS, TRANSACTIONS])
         with clients(cluster) as work:
-            wait_for("all clients work", lambda: _work(work))
+            wait_for("all clients work", lambda: all_work(work))
             for way, kind in ways:
                 order = chance.sample(sorted(cluster.nodes), len(cluster.nodes))
                 for node_id in order:
                     kill = chance if has_kills else None
                     result.gaps.setdefault(way, []).append(step(cluster, work.probe, node_id, kind, kill))
-            _finish(work)
+            finish(work)
         result.verdicts = judge(cluster, work)
         for topic in (RECORDS, TRANSACTIONS):
             cluster.await_in_sync([topic])
@@ -177,11 +178,12 @@ def play(cell: Cell, folder: Path, ways: Sequence[Way], *, seed: int, has_kills:
     return result
 
 
-def _work(work: Clients) -> bool:
+def all_work(work: Clients) -> bool:
+    """Return whether each client has done something."""
     return bool(work.probe.acknowledged and work.transactor.committed) and all(each.events for each in work.members)
 
 
-def _finish(work: Clients) -> None:
+def finish(work: Clients) -> None:
     """End the producer first, so that the groups can read all."""
     work.probe.__exit__(None, None, None)
     work.probe.flush()
@@ -199,7 +201,7 @@ def _has_read(member: Member, ends: Sequence[int]) -> bool:
     return all(member.reached.get(index, 0) >= end for index, end in enumerate(ends))
 
 
-def _written(cluster: ExchangedCluster, partition: int) -> list[Written]:
+def _written(cluster: Cluster, partition: int) -> list[Written]:
     """Return what a consumer reads of a partition, with the producers that the leader's disk names."""
     found = producers(cluster, RECORDS, partition)
     return [
@@ -208,7 +210,7 @@ def _written(cluster: ExchangedCluster, partition: int) -> list[Written]:
     ]
 
 
-def judge(cluster: ExchangedCluster, work: Clients) -> dict[str, Verdict]:
+def judge(cluster: Cluster, work: Clients) -> dict[str, Verdict]:
     """Read everything back, and judge each client; their threads have ended."""
     servers, probe = cluster.bootstrap_servers, work.probe
     there = {index: _written(cluster, index) for index in range(PARTITIONS)}

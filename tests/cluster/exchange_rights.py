@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from barnabas.security.acls import AclBinding, AclOperation, PatternType, Permission, ResourceType
-from tests.cluster.exchanged_cluster import ExchangedCluster
+from tests.cluster.cluster import Cluster
 from tests.cluster.shared_rights import create_acls
 
 USER = "exchanger"
@@ -17,7 +17,7 @@ RIGHTS = {
 }
 
 
-def allow(cluster: ExchangedCluster) -> Path:
+def allow(cluster: Cluster) -> Path:
     """Create the access control lists as a super user, and return the settings of the user to whom they belong, as a file."""
     assert cluster.secured is not None
     wanted = [

@@ -70,9 +70,7 @@ class ExchangedCluster(Cluster):
             done += f", {_killed(node, kill.uniform(0, STOPPING_SECONDS), is_asked=True)} while stopping"
         else:
             node.stop()
-        changed = KINDS[kind].__new__(KINDS[kind])
-        vars(changed).update(vars(node))
-        self.nodes[node_id] = changed
+        changed = self.change_program(node_id, KINDS[kind])
         if kill is not None and not is_killed_first:
             changed.launch()
             done += f", {_killed(changed, kill.uniform(0, STARTING_SECONDS[kind]), is_asked=False)} while starting"
