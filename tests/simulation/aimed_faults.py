@@ -3,7 +3,7 @@
 Chance alone seldom meets these moments, which last a few milliseconds, or need two or three faults in the right order. Each fault here
 takes some seconds, begins when every replica is in sync, and stays within the promise of `cluster_faults`: no two nodes forget. Only
 where `flush.messages` is 1 or `barnabas.flush.before.ack` is on, so that an acknowledged record is on a disk, all of them may; and all
-but one, where all of them return.
+but one, where all of them return. In a black-out all forget, and nobody judges what is left of the records.
 
 | fault | the moment |
 |---|---|
@@ -19,6 +19,8 @@ but one, where all of them return.
 | `kill_the_others` | one replica loses its power, and the others are killed before their session ends |
 | `cut_all_power` | all machines lose their power at once; `flush.messages` is 1, or with an odd seed `barnabas.flush.before.ack` is on |
 | `spare_one_disk` | all machines lose their power together, and only one disk has all that was written to it |
+| `kill_leader_in_transactions` | clients are silent for seconds in open transactions, and the leader dies that has their records |
+| `black_out` | all machines lose their power at once, and no setting has kept anything: only that all goes on is promised |
 
 They see all nodes at once, as no real observer can, but only to choose the moment.
 """
@@ -374,6 +376,19 @@ class AimedFaults(Faults):
             await asyncio.sleep(self._rng.choice((0.1, 3.0, 15.0)) * self._rng.random())
             self._start(node)
 
+    async def kill_leader_in_transactions(self) -> None:
+        aim = self._pick(each for each in self.written if each.topic == "x")
+        transactions = self._history.transactions
+        if aim is None or not await self._until(lambda: any(each.is_commit is None for each in transactions[-2:])):
+            return
+        if self._crash(aim.leader):
+            await self._until(lambda: not self._leads(aim, aim.leader))
+            await asyncio.sleep(4.0 * self._rng.random())
+
+    async def black_out(self) -> None:
+        self._history.power_cut(flushed=False)
+        await self.cut_all_power()
+
     async def spare_one_disk(self) -> None:
         brokers = [node for node in self.nodes if node.is_broker]
         # A later one would find records that a disk has lost meanwhile.
@@ -384,7 +399,9 @@ class AimedFaults(Faults):
 
 
 SPARING = "spare_one_disk"
-"""Has its own share of the seeds: one more in the list would give other faults to all seeds with an aimed one."""
+BLACK_OUT = "black_out"
+IN_TRANSACTIONS = "kill_leader_in_transactions"
+"""These three have their own share of the seeds: one more in the list would give other faults to all seeds with an aimed one."""
 AIMED = (
     "kill_at_join",
     "leave_leader_alone",

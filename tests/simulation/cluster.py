@@ -136,6 +136,7 @@ class SimulatedCluster:
                 plan.pause_seconds,
                 do_clocks_jump="clock_jump" in plan.fault_kinds,
                 are_nodes_cut_off=plan.cuts_nodes_off,
+                linger_seconds=plan.linger_seconds,
             )
             for n in range(plan.transactors)
         ]
@@ -229,18 +230,17 @@ class SimulatedCluster:
 
     async def _work(self) -> None:
         """Run in the clients' process."""
-        readers = [Reader(partition, self.history) for partition in self.partitions]
-        watcher = EndWatcher(self.partitions, self.history, self.plan.watch_seconds)
         workers: list[Any] = [
             *self.producers,
             *self.committers,
             *self.transactors,
             *self.members,
             *self.classic_members,
-            *readers,
-            watcher,
             self.creator,
         ]
+        if not self.plan.forgets:
+            workers += [Reader(partition, self.history) for partition in self.partitions]
+            workers.append(EndWatcher(self.partitions, self.history, self.plan.watch_seconds))
         if self.plan.has_recreator:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_trimmer:
@@ -419,4 +419,12 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
         cluster = SimulatedCluster(ClusterPlan.draw(seed, nodes))
         plan = cluster.plan
         faults = ", ".join([*([plan.aimed] if plan.aimed else []), *plan.fault_kinds])
-        return played(plan, cluster.world, cluster.story(), cluster.history, seconds=SECONDS, met=lambda: faults)
+        return played(
+            plan,
+            cluster.world,
+            cluster.story(),
+            cluster.history,
+            seconds=SECONDS,
+            met=lambda: faults,
+            may_forget_producers=plan.forgets,
+        )

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 
 from barnabas.log.log_config import INT64_MAX
-from tests.simulation.aimed_faults import AIMED, SPARING
+from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.owner import SESSION_SECONDS
 
@@ -24,6 +24,8 @@ LARGE_RATE = 0.04
 """How many of the worlds are large: they have everything at once, and cost ten times as much as a small one."""
 SPARING_RATE = 0.08
 """How many of the seeds without another aimed fault have the one that spares a disk."""
+LONG_TRANSACTIONS_RATE = 0.06
+"""How many of them have transactions that are open for seconds. In one half all machines lose their power, and what was not synced."""
 MEMBERS_RATE = 0.25
 """How many of the worlds have a consumer group whose members come and go."""
 CLASSIC_RATE = 0.15
@@ -70,6 +72,7 @@ class ClusterPlan:
     classic_members: int
     """Of the classic group that shares them too."""
     has_trimmer: bool
+    linger_seconds: float
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -95,7 +98,10 @@ class ClusterPlan:
             return plan.aimed_at(rng.choice(AIMED), rng)
         if rng.random() < 0.15:
             return plan.with_moving_voters()
-        return plan.aimed_at(SPARING, rng) if rng.random() < SPARING_RATE else plan
+        other = rng.random()
+        if other < SPARING_RATE:
+            return plan.aimed_at(SPARING, rng)
+        return plan.with_long_transactions(rng) if other > 1 - LONG_TRANSACTIONS_RATE else plan
 
     def with_moving_voters(self) -> ClusterPlan:
         """Return a plan whose three nodes are all controllers, which leave the quorum and join it again."""
@@ -139,6 +145,7 @@ class ClusterPlan:
             members=0,
             classic_members=0,
             has_trimmer=False,
+            linger_seconds=0.0,
         )
 
     @staticmethod
@@ -177,6 +184,7 @@ class ClusterPlan:
             members=0,
             classic_members=0,
             has_trimmer=False,
+            linger_seconds=0.0,
         )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
@@ -192,6 +200,25 @@ class ClusterPlan:
             commit_seconds=1.0,
             has_mover=False,
         )
+
+    def with_long_transactions(self, rng: random.Random) -> ClusterPlan:
+        """Return a plan in which transactions are open for seconds, and all machines lose their power, or a leader dies."""
+        plan = replace(self.aimed_at(rng.choice((BLACK_OUT, IN_TRANSACTIONS)), rng), fault_kinds=())
+        plan = replace(
+            plan,
+            transactors=2,
+            members=0,
+            classic_members=0,
+            has_trimmer=False,
+            has_recreator=False,
+            has_lasting_cut=False,
+        )
+        return replace(plan, committers=0, linger_seconds=4.0) if plan.forgets else replace(plan, linger_seconds=6.0)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether acknowledged records may be lost, so that nobody judges what readers see."""
+        return self.aimed == BLACK_OUT
 
     @property
     def cuts_nodes_off(self) -> bool:
@@ -244,6 +271,9 @@ class ClusterPlan:
             "group.consumer.heartbeat.interval.ms": "500",
             "group.consumer.min.heartbeat.interval.ms": "500",
             # Both ways in which nothing acknowledged may be lost when all machines lose their power.
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(
+                1_000 if self.linger_seconds else 10_000
+            ),
             "log.flush.interval.messages": "1" if self.flushes and not self.flushes_before_ack else str(INT64_MAX),
             "barnabas.flush.before.ack": str(self.flushes and self.flushes_before_ack).lower(),
         }

@@ -7,7 +7,7 @@ of seeds that stands beside it. `aimed_faults` has the faults that show those wh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ from barnabas.replication.followers import Followers
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_state import CommittedPartitionState
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
+from barnabas.transaction.coordinator_survey import CoordinatorSurvey, KnownTransaction
+from barnabas.transaction.hanging_transactions import HangingTransactions
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 from barnabas.transaction.transaction_state import TransactionState
 from tests.simulation.deliberate_bugs import Switch, replaced
@@ -302,6 +304,20 @@ def delete_one_segment_too_many() -> Switch:
     return replaced(partition_log, "count_deletable", count)
 
 
+def abort_without_asking() -> Switch:
+    """A leader aborts each silent transaction that it remembers, and asks no coordinator. Caught by whole_transactions."""
+
+    async def known(self: CoordinatorSurvey, producer_ids: Collection[int]) -> dict[int, KnownTransaction]:
+        return {}
+
+    return replaced(CoordinatorSurvey, "known", known)
+
+
+def leave_what_hangs() -> Switch:
+    """A leader keeps the transactions that no coordinator knows, as in Apache Kafka. Caught by whole_transactions, or recovery."""
+    return replaced(HangingTransactions, "look", lambda self: None)
+
+
 class Bug(NamedTuple):
     """One deliberate bug.
 
@@ -347,5 +363,7 @@ BUGS: dict[str, Bug] = {
     "delete_one_segment_too_many": Bug(delete_one_segment_too_many, 24, TRIMMER),
     "commit_in_any_generation": Bug(commit_in_any_generation, 24),
     "rebalance_without_waiting": Bug(rebalance_without_waiting, 24),
+    "abort_without_asking": Bug(abort_without_asking, 6, "kill_leader_in_transactions"),
+    "leave_what_hangs": Bug(leave_what_hangs, 12, "black_out"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

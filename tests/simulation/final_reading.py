@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
+from barnabas.protocol.errors import ErrorCode
 from tests.simulation.client import Asks
 from tests.simulation.cluster_client import GROUP
 from tests.simulation.creator import topics
 from tests.simulation.history import History, Partition
 from tests.simulation.transactions import (
     READ_COMMITTED,
+    Refused,
     Transactor,
     committed_offset,
     end_offset,
@@ -19,6 +21,10 @@ from tests.simulation.transactions import (
     start_offset,
 )
 from tests.simulation.workload import NOT_YET, Committer, fetch
+
+ORPHAN_TRIES = 10
+ORPHAN_SECONDS = 10.0
+"""How long a transaction may wait that its coordinator has lost: its own timeout, and some looks of the leader."""
 
 
 class FinalReading:
@@ -71,16 +77,35 @@ class FinalReading:
 
     async def _read_transactions(self, transactors: Sequence[Transactor], transacted: Iterable[Partition]) -> None:
         """Read what read_committed readers see after each transactional id was taken over, which aborts open transactions."""
-        if self._history.lost_unflushed_writes:
-            return  # a partition may remember a transaction that its coordinator has lost, and wait for ever
         for transactor in transactors:
-            self._history.final_transactional_offsets[transactor.name] = await transactor.take_over(self._client)
+            self._history.final_transactional_offsets[transactor.name] = await self._take_over(transactor)
         for partition in transacted if transactors else ():
             self._history.final_bounds[partition] = (0, await end_offset(self._client, *partition))
-            end, stable = [await end_offset(self._client, *partition, isolation) for isolation in (0, READ_COMMITTED)]
+            end, stable = await self._ends(partition)
+            tries = ORPHAN_TRIES if self._history.lost_unflushed_writes else 0
+            while stable < end and tries > 0:
+                await asyncio.sleep(ORPHAN_SECONDS)
+                (end, stable), tries = await self._ends(partition), tries - 1
             if stable < end:
                 self._history.held_back.append(f"{partition} is stable up to {stable} of {end}")
             self._history.final_committed[partition] = await read_committed(self._client, *partition)
+
+    async def _take_over(self, transactor: Transactor) -> int:
+        for _ in range(ORPHAN_TRIES if self._history.lost_unflushed_writes else 0):
+            try:
+                return await transactor.take_over(self._client)
+            except Refused as error:
+                if error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
+                    # The coordinator has lost an epoch, and a partition rejects its markers for good, as in Apache Kafka.
+                    return -1
+                if error.code is not ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                    raise
+        return await transactor.take_over(self._client)
+
+    async def _ends(self, partition: Partition) -> tuple[int, int]:
+        """Return the high watermark and the last stable offset."""
+        end, stable = [await end_offset(self._client, *partition, isolation) for isolation in (0, READ_COMMITTED)]
+        return end, stable
 
     async def _bounds(self, partition: Partition) -> tuple[int, int]:
         return await start_offset(self._client, *partition), await end_offset(self._client, *partition)

@@ -14,11 +14,12 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 P = Partition("t", 0)
 NODES = 3
-SEEDS = (8, 9, 10, 21, 66, 70, 75, 76, 107, 112, 27781)
+SEEDS = (8, 9, 10, 21, 66, 70, 75, 76, 107, 112, 991, 27781)
 """Small ones: a disk is lost, full or fails, power is cut, a node is isolated while partitions move, a way stays cut,
 voters leave and join; and three aimed
 faults: the controller is left alone, a leader dies with a new end, a coordinator moves and comes back. In 9 all machines lose their power,
-and one disk has lost nothing. In 27781 a member gives up two partitions one after the other, and keeps its epoch meanwhile."""
+and one disk has lost nothing; in 991 all have lost something, and a partition keeps a transaction that its coordinator has lost. In 27781 a
+member gives up two partitions one after the other, and keeps its epoch meanwhile."""
 
 
 @pytest.mark.slow

@@ -50,6 +50,8 @@ TIMEOUT_MS = 60_000
 EARLIEST = -2
 AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
 _PATIENCE = 500
+_ENDS = 100
+"""How often a transaction that was silent is ended without an answer, before its producer begins anew."""
 
 
 class Refused(Exception):
@@ -208,6 +210,7 @@ class Transactor:
     Args:
         do_clocks_jump: whether a coordinator's wall clock may, so that it aborts a transaction too early.
         are_nodes_cut_off: whether a leader may know only a coordinator that has been replaced, which knows an earlier epoch.
+        linger_seconds: for how long, at most, a transaction is open without a new record.
     """
 
     def __init__(
@@ -221,7 +224,9 @@ class Transactor:
         *,
         do_clocks_jump: bool = False,
         are_nodes_cut_off: bool = False,
+        linger_seconds: float = 0.0,
     ) -> None:
+        self._linger_seconds = linger_seconds
         self._do_clocks_jump = do_clocks_jump
         self._are_nodes_cut_off = are_nodes_cut_off
         self.name, self._version, self._partitions, self._history, self._rng = name, version, partitions, history, rng
@@ -278,9 +283,20 @@ class Transactor:
         if self._rng.random() < 0.5:
             await self._producer.commit_offset(self.name, *self._partitions[0], self._number)
             transaction.has_offset = True
+        if self._linger_seconds:
+            await asyncio.sleep(self._rng.random() * self._linger_seconds)
         transaction.is_commit = self._rng.random() < 0.7
-        await self._producer.end(commit=transaction.is_commit)
+        await self._end(self._producer, commit=transaction.is_commit)
         transaction.acknowledged = True
+
+    async def _end(self, producer: TransactionalProducer, *, commit: bool) -> None:
+        """End the transaction; if it was silent, on a new connection, because the brokers may have started again since."""
+        for _ in range(_ENDS if self._linger_seconds else 0):
+            try:
+                return await producer.end(commit=commit)
+            except LOST:
+                await asyncio.sleep(0.1)
+        await producer.end(commit=commit)
 
     async def _find(self, client: Asks) -> None:
         await find_coordinator(client, TRANSACTION, self.name)
