@@ -35,6 +35,7 @@ from barnabas.replication.partition_state import CommittedPartitionState
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.transaction.coordinator_survey import CoordinatorSurvey, KnownTransaction
 from barnabas.transaction.hanging_transactions import HangingTransactions
+from barnabas.transaction.markers import Ending, Written
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 from barnabas.transaction.transaction_state import TransactionState
 from tests.simulation.deliberate_bugs import Switch, replaced
@@ -318,6 +319,15 @@ def leave_what_hangs() -> Switch:
     return replaced(HangingTransactions, "look", lambda self: None)
 
 
+def give_up_when_overtaken() -> Switch:
+    """A coordinator that has lost an epoch leaves its transaction undone, as Apache Kafka's does. Caught by progress."""
+
+    def outcome(self: Ending) -> Written:
+        return Written.EVERYWHERE if not self.is_given_up and not self.is_overtaken else Written.GIVEN_UP
+
+    return replaced(Ending, "outcome", outcome)
+
+
 class Bug(NamedTuple):
     """One deliberate bug.
 
@@ -365,5 +375,6 @@ BUGS: dict[str, Bug] = {
     "rebalance_without_waiting": Bug(rebalance_without_waiting, 24),
     "abort_without_asking": Bug(abort_without_asking, 6, "kill_leader_in_transactions"),
     "leave_what_hangs": Bug(leave_what_hangs, 12, "black_out"),
+    "give_up_when_overtaken": Bug(give_up_when_overtaken, 24, "black_out"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
 }

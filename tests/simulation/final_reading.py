@@ -95,9 +95,6 @@ class FinalReading:
             try:
                 return await transactor.take_over(self._client)
             except Refused as error:
-                if error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
-                    # The coordinator has lost an epoch, and a partition rejects its markers for good, as in Apache Kafka.
-                    return -1
                 if error.code is not ErrorCode.UNSTABLE_OFFSET_COMMIT:
                     raise
         return await transactor.take_over(self._client)

@@ -13,7 +13,7 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import check_batch
 from barnabas.steps import start
 from barnabas.transaction.marker_writer import LocalMarkerWriter, Marker
-from barnabas.transaction.markers import RETRY_BACKOFF_MS, TransactionMarkers
+from barnabas.transaction.markers import RETRY_BACKOFF_MS, TransactionMarkers, Written
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import TransactionState
 from barnabas.turns import TURN, WRITE
@@ -55,7 +55,7 @@ class Subject:
         self.markers = TransactionMarkers(self.partitions, self.loop)
         self.epoch = 7
 
-    def end(self, *partitions: tuple[str, int], commit: bool = True) -> asyncio.Future[bool]:
+    def end(self, *partitions: tuple[str, int], commit: bool = True) -> asyncio.Future[Written]:
         metadata = TransactionMetadata(
             "tx",
             5,
@@ -72,11 +72,11 @@ def test_every_partition_gets_a_marker() -> None:
     ended = subject.end(("t", 0), ("t", 1), ("u", 0), commit=False)
     assert subject.partitions.written == [("t", 0), ("t", 1), ("u", 0)]
     assert subject.partitions.markers == {Marker(5, 4, 7, False, 2)}
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_without_partitions_the_markers_are_written_at_once() -> None:
-    assert Subject().end().result()
+    assert Subject().end().result() is Written.EVERYWHERE
 
 
 def test_the_writing_ends_when_the_last_marker_is_committed() -> None:
@@ -88,7 +88,7 @@ def test_the_writing_ends_when_the_last_marker_is_committed() -> None:
     assert not ended.done()
     subject.partitions.held[0].set_result(None)
     subject.loop.run_ready()
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_marker_that_cannot_be_written_now_is_retried(error: ErrorCode) -> Non
     assert subject.partitions.written == [("t", 0)], "a marker that is written is not written again"
     subject.partitions.errors.clear()
     subject.loop.advance(RETRY_BACKOFF_MS)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_a_deleted_topic_needs_no_marker() -> None:
@@ -119,21 +119,27 @@ def test_a_deleted_topic_needs_no_marker() -> None:
     ended = subject.end(("t", 0), ("t", 1))
     subject.partitions.missing.add(("t", 1))
     subject.loop.advance(RETRY_BACKOFF_MS)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 @pytest.mark.parametrize("error", [ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION])
 def test_a_log_without_support_for_markers_needs_none(error: ErrorCode) -> None:
     subject = Subject()
     subject.partitions.errors["t", 0] = error
-    assert subject.end(("t", 0), ("t", 1)).result()
+    assert subject.end(("t", 0), ("t", 1)).result() is Written.EVERYWHERE
 
 
-@pytest.mark.parametrize("error", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
-def test_a_fenced_transaction_is_given_up(error: ErrorCode) -> None:
+def test_a_partition_with_a_newer_epoch_needs_no_marker_and_the_others_get_theirs() -> None:
     subject = Subject()
-    subject.partitions.errors["t", 0] = error
-    assert subject.end(("t", 0), ("t", 1)).result() is False
+    subject.partitions.errors["t", 0] = ErrorCode.INVALID_PRODUCER_EPOCH
+    assert subject.end(("t", 0), ("t", 1)).result() is Written.OVERTAKEN
+    assert subject.partitions.written == [("t", 1)]
+
+
+def test_a_transaction_that_a_newer_coordinator_fences_is_given_up() -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert subject.end(("t", 0), ("t", 1)).result() is Written.GIVEN_UP
     assert subject.partitions.written == []
     assert repr(subject.markers) == "<TransactionMarkers transactions=0>"
 
@@ -146,7 +152,7 @@ def test_a_coordinator_that_has_moved_stops_writing() -> None:
     subject.partitions.errors.clear()
     subject.loop.advance(RETRY_BACKOFF_MS * 2)
     assert subject.partitions.written == []
-    assert ended.result() is False
+    assert ended.result() is Written.GIVEN_UP
     assert subject.partitions.dropped == [5], "what waits for another broker is not sent"
 
 
@@ -164,7 +170,7 @@ def test_a_marker_that_is_fenced_in_an_older_epoch_of_the_coordinator_is_tried_i
     ended = subject.end(("t", 0))
     subject.loop.advance(RETRY_BACKOFF_MS)
     assert subject.partitions.markers == {Marker(5, 4, 9, True, 2)}
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_other_partitions_of_the_coordinator_continue() -> None:
@@ -174,7 +180,7 @@ def test_other_partitions_of_the_coordinator_continue() -> None:
     subject.markers.forget(4)
     subject.partitions.errors.clear()
     subject.loop.advance(RETRY_BACKOFF_MS)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_a_newer_decision_for_an_id_replaces_the_older() -> None:
@@ -183,7 +189,7 @@ def test_a_newer_decision_for_an_id_replaces_the_older() -> None:
     older, newer = subject.end(("t", 0), commit=False), subject.end(("t", 0))
     subject.partitions.errors.clear()
     subject.loop.advance(RETRY_BACKOFF_MS)
-    assert (older.result(), newer.result()) == (False, True)
+    assert (older.result(), newer.result()) == (Written.GIVEN_UP, Written.EVERYWHERE)
     assert len(subject.partitions.written) == 1
 
 
@@ -195,7 +201,7 @@ def test_a_very_large_transaction_gives_the_loop_turns() -> None:
     assert len(subject.partitions.written) == in_a_turn + 1
     subject.loop.run_ready()
     assert sorted(subject.partitions.written) == partitions
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_an_exception_in_the_writer_reaches_the_caller() -> None:

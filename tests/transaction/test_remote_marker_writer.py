@@ -11,7 +11,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import WriteTxnMarkersResponse
 from barnabas.steps import start
 from barnabas.transaction.marker_writer import Marker, TopicPartition
-from barnabas.transaction.markers import RETRY_BACKOFF_MS, TransactionMarkers
+from barnabas.transaction.markers import RETRY_BACKOFF_MS, TransactionMarkers, Written
 from barnabas.transaction.remote_marker_writer import ClusterMarkerWriter
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import TransactionState
@@ -59,7 +59,7 @@ class Subject:
         )
         self.markers = TransactionMarkers(self.writer, self.loop)
 
-    def end(self, *partitions: TopicPartition, producer_id: int = 5, at: int = 3) -> asyncio.Future[bool]:
+    def end(self, *partitions: TopicPartition, producer_id: int = 5, at: int = 3) -> asyncio.Future[Written]:
         metadata = TransactionMetadata(
             f"tx-{producer_id}",
             producer_id,
@@ -120,7 +120,7 @@ def test_each_marker_goes_to_the_leader_of_its_partition() -> None:
     subject.answer(to_2)
     assert not ended.done()
     subject.answer(to_3)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_transactions_share_a_request() -> None:
@@ -129,11 +129,11 @@ def test_transactions_share_a_request() -> None:
     first_request = subject.brokers.take()
     others = [subject.end(T0, producer_id=6), subject.end(T0, T1, producer_id=7)]
     subject.answer(first_request)
-    assert first.result()
+    assert first.result() is Written.EVERYWHERE
     second_request = subject.brokers.take()
     assert named(second_request) == (2, [(6, T0), (7, T0), (7, T1)])
     subject.answer(second_request)
-    assert all(ended.result() for ended in others)
+    assert {ended.result() for ended in others} == {Written.EVERYWHERE}
     assert subject.brokers.sent == []
 
 
@@ -157,7 +157,7 @@ def test_only_the_partitions_that_failed_are_tried_again(code: ErrorCode) -> Non
     again = subject.brokers.take()
     assert named(again) == (2, [(5, T1)])
     subject.answer(again)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
@@ -167,7 +167,7 @@ def test_a_fenced_marker_ends_the_writing(code: ErrorCode) -> None:
     subject.answer(subject.brokers.take(), {T1: code})
     subject.loop.advance(RETRY_BACKOFF_MS)
     assert subject.brokers.sent == []
-    assert ended.result() is False
+    assert ended.result() in (Written.OVERTAKEN, Written.GIVEN_UP)
 
 
 def test_a_lost_answer_is_asked_for_again() -> None:
@@ -178,7 +178,7 @@ def test_a_lost_answer_is_asked_for_again() -> None:
     again = subject.brokers.take()
     assert named(again) == (2, [(5, T0)])
     subject.answer(again)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_a_partition_that_the_answer_leaves_out_is_asked_for_again() -> None:
@@ -187,7 +187,7 @@ def test_a_partition_that_the_answer_leaves_out_is_asked_for_again() -> None:
     subject.brokers.answer(subject.brokers.take(), WriteTxnMarkersResponse())
     subject.loop.advance(RETRY_BACKOFF_MS)
     subject.answer(subject.brokers.take())
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_a_partition_without_a_leader_waits_for_one() -> None:
@@ -201,7 +201,7 @@ def test_a_partition_without_a_leader_waits_for_one() -> None:
     sent = subject.brokers.take()
     assert named(sent) == (3, [(5, T0)])
     subject.answer(sent)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 @pytest.mark.parametrize("leader", [3, NODE])
@@ -217,7 +217,7 @@ def test_a_leader_that_moves_is_followed_without_waiting_for_the_old_one(leader:
         sent = subject.brokers.take()
         assert named(sent) == (3, [(5, T0)])
         subject.answer(sent)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
     subject.brokers.lose(held)
 
 
@@ -228,7 +228,7 @@ def test_a_topic_that_is_deleted_meanwhile_needs_no_marker() -> None:
     subject.local.gone.add(T0)
     subject.move(T0, -1)
     subject.loop.advance(RETRY_BACKOFF_MS)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
     subject.brokers.lose(held)
 
 
@@ -239,9 +239,9 @@ def test_a_coordinator_that_moves_drops_its_markers() -> None:
     third = subject.end(T1, producer_id=8)
     subject.markers.forget(3)
     subject.loop.run_ready()
-    assert [ended.result() for ended in (first, second, third)] == [False] * 3
+    assert [ended.result() for ended in (first, second, third)] == [Written.GIVEN_UP] * 3
     subject.answer(held)
-    assert other.result(), "the one of another partition of the coordinator goes on"
+    assert other.result() is Written.EVERYWHERE, "the one of another partition of the coordinator goes on"
     assert subject.brokers.take().broker_id == 3, "it was under way"
     assert subject.brokers.sent == [], "what waited is not sent"
 
@@ -256,7 +256,7 @@ def test_a_marker_that_is_written_again_carries_the_epoch_of_that_moment() -> No
     again = subject.brokers.take()
     assert again.message.markers[0].coordinator_epoch == 8
     subject.answer(again)
-    assert ended.result()
+    assert ended.result() is Written.EVERYWHERE
 
 
 def test_the_end_of_the_broker_ends_the_writing() -> None:

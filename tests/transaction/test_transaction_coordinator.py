@@ -13,6 +13,7 @@ from barnabas.protocol.messages import AllocateProducerIdsResponse
 from barnabas.steps import start
 from barnabas.transaction.markers import RETRY_BACKOFF_MS
 from barnabas.transaction.transaction_coordinator import COMPLETE_RETRY_MS, TransactionCoordinator
+from barnabas.transaction.transaction_shard import InitProducerId
 from barnabas.transaction.transaction_state import TransactionState
 from tests.coordinator.shards import shard_of
 from tests.transaction.one_coordinator import Subject
@@ -146,6 +147,35 @@ def test_the_next_coordinator_finishes_decided_transactions() -> None:
     subject.partitions.error = None
     subject.loop.advance(500)
     assert subject.partitions.written == [(("t", 0), 1, True)], "once: the first coordinator has given up"
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_a_transaction_that_a_newer_epoch_has_overtaken_ends_and_its_id_gets_another_producer_id() -> None:
+    subject = Subject()
+    producer_id, epoch = subject.begin()
+    subject.partitions.error = ErrorCode.INVALID_PRODUCER_EPOCH
+    subject.end((producer_id, epoch), commit=False)
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert subject.state() is TransactionState.COMPLETE_ABORT
+    assert subject.partitions.written == []
+    begun = subject.init().result()
+    assert begun.producer_id != producer_id
+    assert code(subject.add((producer_id, epoch + 1))) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_an_overtaken_transaction_waits_for_a_producer_id() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.refuse_ids = True
+    subject.partitions.error = ErrorCode.INVALID_PRODUCER_EPOCH
+    others = (InitProducerId(f"other-{number}", 60_000) for number in range(9))
+    while not start(subject.coordinator.init_producer_id(next(others)), subject.loop).exception():
+        """Use up the ids of the block."""
+    subject.end(producer)
+    subject.loop.advance(5_000)
+    assert subject.state() is TransactionState.PREPARE_COMMIT
+    subject.refuse_ids = False
+    subject.loop.advance(2 * COMPLETE_RETRY_MS)
     assert subject.state() is TransactionState.COMPLETE_COMMIT
 
 

@@ -377,6 +377,11 @@ class TestCompletion:
         ongoing.run(lambda: ongoing.shard.complete(first))
         assert ongoing.tx.state is TransactionState.PREPARE_COMMIT
 
+    def test_another_producer_id_begins_at_epoch_0(self, ongoing: Subject) -> None:
+        ongoing.end(0)
+        ongoing.run(lambda: ongoing.shard.complete(ongoing.tx, ID + 7))
+        assert (ongoing.tx.state, ongoing.pair) == (TransactionState.COMPLETE_COMMIT, (ID + 7, 0))
+
     def test_an_id_that_is_gone(self, ongoing: Subject) -> None:
         ongoing.end(0)
         other = Subject()

@@ -3,7 +3,7 @@
 It finds the partition of a transactional id (`partition_for`), runs the operation on that partition's shard through the runtime, has the
 markers written when a transaction's outcome is committed, and returns the error codes that producers know.
 
-    EndTxn ─► Prepare record, committed ─► markers ─► Complete record
+    EndTxn ─► Prepare record, committed ─► markers ─► Complete record, with another producer id if a partition has a newer epoch
                                      └───► the client gets its response
 
 The coordinator retries a Complete record that it cannot write; until then requests for the transactional id are
@@ -274,12 +274,16 @@ class TransactionCoordinator:
 
     async def _write_markers_and_complete(self, partition: int, prepared: TransactionMetadata) -> None:
         assert self._markers is not None, "a transaction is decided on a broker that leads no partition"
-        if not await self._markers.write(partition, lambda: self._runtime.epoch(partition), prepared):
+        written = await self._markers.write(partition, lambda: self._runtime.epoch(partition), prepared)
+        if written.is_given_up:
             return
+        fresh = NO_PRODUCER_ID
         # If the shard is loaded again in the meantime, two of these end the same transaction, which is the same as one.
         while self._runtime.epoch(partition) is not None:
             try:
-                await self._runtime.schedule_write(partition, lambda shard: shard.complete(prepared))
+                if written.is_overtaken and fresh == NO_PRODUCER_ID:
+                    fresh = await self._producer_ids.generate()
+                await self._runtime.schedule_write(partition, lambda shard: shard.complete(prepared, fresh))
                 return
             except KafkaError as error:
                 logger.info("%r: cannot write the Complete record, will retry: %s", prepared, error)

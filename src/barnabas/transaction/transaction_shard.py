@@ -28,7 +28,7 @@ Source: Kafka classes `TransactionCoordinator`, `TransactionStateManager`; KIP-9
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
@@ -359,13 +359,22 @@ class TransactionCoordinatorShard:
             return CoordinatorResult(None)
         return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, aborted), [self._record(aborted)])
 
-    def complete(self, prepared: TransactionMetadata) -> CoordinatorResult[None]:
-        """Complete a decided transaction: every marker is written."""
+    def complete(
+        self, prepared: TransactionMetadata, fresh_producer_id: int = NO_PRODUCER_ID
+    ) -> CoordinatorResult[None]:
+        """Complete a decided transaction: every marker is written.
+
+        Args:
+            fresh_producer_id: replaces the transaction's, whose epochs this coordinator does not know any more; -1 to keep it.
+        """
         found = self.transactions.get(prepared.transactional_id)
         # No comparison of all fields: a record, above all one of version 0, does not have all of them.
         if found is None or not found.state.is_prepared or not found.is_same_transaction(prepared):
             return CoordinatorResult(None)
-        return CoordinatorResult(None, [self._record(found.completed(self._now_ms()))])
+        after = found.completed(self._now_ms())
+        if fresh_producer_id != NO_PRODUCER_ID and after.producer_id == found.producer_id:
+            after = replace(after, producer_id=fresh_producer_id, producer_epoch=0, last_producer_epoch=NO_PRODUCER_EPOCH)
+        return CoordinatorResult(None, [self._record(after)])
 
     # The log
 
