@@ -158,8 +158,9 @@ def test_a_transaction_that_a_newer_epoch_has_overtaken_ends_and_its_id_gets_ano
     subject.loop.advance(RETRY_BACKOFF_MS)
     assert subject.state() is TransactionState.COMPLETE_ABORT
     assert subject.partitions.written == []
-    begun = subject.init().result()
-    assert begun.producer_id != producer_id
+    begun = subject.init()
+    subject.loop.run_ready()
+    assert begun.result().producer_id != producer_id
     assert code(subject.add((producer_id, epoch + 1))) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 

@@ -14,9 +14,9 @@ marker. A coordinator that is elected later writes all of them again, because it
 effect in the log.
 
 A partition can have a newer epoch only where this coordinator has lost it, in a power cut of all machines, or was replaced. No client gets
-an epoch before the markers of the one before are written: so the newer epoch stands behind the marker of this transaction, and the partition
+an epoch before the markers of the one before are written: so the newer epoch stands behind this transaction's own marker, and the partition
 needs no other. Apache Kafka's coordinator gives up there, and the transactional id is of no use any more. Here the transaction ends, and
-the id continues with another producer id, because this one's epochs are used (decision 23). One that was replaced cannot commit that.
+the id continues with another producer id, because epochs of this one are used (decision 23). One that was replaced cannot commit that.
 
 On one node the markers are written in the turn in which the Prepare record is committed, before the client has its response, so that
 the client's next transaction need not wait for them. A transaction with very many partitions gives the loop turns in between.

@@ -277,17 +277,18 @@ class TransactionCoordinator:
         written = await self._markers.write(partition, lambda: self._runtime.epoch(partition), prepared)
         if written.is_given_up:
             return
-        fresh = NO_PRODUCER_ID
         # If the shard is loaded again in the meantime, two of these end the same transaction, which is the same as one.
         while self._runtime.epoch(partition) is not None:
             try:
-                if written.is_overtaken and fresh == NO_PRODUCER_ID:
-                    fresh = await self._producer_ids.generate()
-                await self._runtime.schedule_write(partition, lambda shard: shard.complete(prepared, fresh))
+                fresh = await self._producer_ids.generate() if written.is_overtaken else NO_PRODUCER_ID
+                await self._complete(partition, prepared, fresh)
                 return
             except KafkaError as error:
                 logger.info("%r: cannot write the Complete record, will retry: %s", prepared, error)
             await sleep(COMPLETE_RETRY_MS / 1000, self._loop)
+
+    def _complete(self, partition: int, prepared: TransactionMetadata, fresh_producer_id: int) -> asyncio.Future[None]:
+        return self._runtime.schedule_write(partition, lambda shard: shard.complete(prepared, fresh_producer_id))
 
     def _on_timed_out(self, metadata: TransactionMetadata) -> None:
         in_background(self._abort_timed_out(metadata), self._loop)

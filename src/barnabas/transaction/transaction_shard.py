@@ -373,7 +373,9 @@ class TransactionCoordinatorShard:
             return CoordinatorResult(None)
         after = found.completed(self._now_ms())
         if fresh_producer_id != NO_PRODUCER_ID and after.producer_id == found.producer_id:
-            after = replace(after, producer_id=fresh_producer_id, producer_epoch=0, last_producer_epoch=NO_PRODUCER_EPOCH)
+            after = replace(
+                after, producer_id=fresh_producer_id, producer_epoch=0, last_producer_epoch=NO_PRODUCER_EPOCH
+            )
         return CoordinatorResult(None, [self._record(after)])
 
     # The log
