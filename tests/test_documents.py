@@ -78,7 +78,7 @@ NOT_RUN = {
 # Commands that pages name before they exist: they are typed as soon as there is such a command.
 NOT_YET = ("cluster",)
 # Half a minute each: `make conform` types them.
-LONG = ("docs/cli.md", "docs/operations.md", "docs/tour.md")
+LONG = ("docs/cli.md", "docs/clusters.md", "docs/operations.md", "docs/tour.md")
 # Pages whose commands print what the page shows.
 COMPARED = ("docs/tour.md",)
 ALL = {page: found for path in PAGES if (found := blocks(page := str(path.relative_to(ROOT)), path.read_text()))}

@@ -62,15 +62,13 @@ class Broker:
 
     def stable(self, key: int) -> int:
         log = self.logs[key]
-        for offset, entry in enumerate(log):
-            if entry.transaction is not None and self.state[entry.transaction] == "open":
-                return offset
-        return len(log)
+        is_open = {each for each, state in self.state.items() if state == "open"}
+        return next((offset for offset, entry in enumerate(log) if entry.transaction in is_open), len(log))
 
     def read(self, key: int, position: int, most: int) -> tuple[list[tuple[int, int]], int]:
         found: list[tuple[int, int]] = []
-        log = self.logs[key]
-        while position < self.stable(key) and len(found) < most:
+        log, stable = self.logs[key], self.stable(key)
+        while position < stable and len(found) < most:
             entry = log[position]
             if self.visible(key, entry) and entry.value is not None:
                 found.append((position, entry.value))
