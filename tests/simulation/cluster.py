@@ -41,6 +41,8 @@ from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
 from tests.simulation.result import Result, played
+from tests.simulation.share_drain import ShareDrain, read_from_the_start
+from tests.simulation.share_member import SHARE_GROUP, ShareMember
 from tests.simulation.straggler import Straggler
 from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.trimmer import Trimmer
@@ -49,6 +51,7 @@ from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
+SHARE_TOPIC = "__share_group_state"
 SECONDS = 600.0
 """Far more than any run takes, unless it hangs."""
 BEGIN_SECONDS = 60.0
@@ -97,10 +100,12 @@ class SimulatedCluster:
         self.faults.written = [*self.partitions, *self.transacted]
         count = plan.internal_partitions
         groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, count)) for each in self.committers]
-        named = [*([MEMBERS_GROUP] if self.members else []), *([CLASSIC_GROUP] if self.classic_members else [])]
+        of_members = {MEMBERS_GROUP: self.members, CLASSIC_GROUP: self.classic_members, SHARE_GROUP: self.share_members}
+        named = [group for group, members in of_members.items() if members]
         groups += [Partition(OFFSETS_TOPIC, partition_for(each, count)) for each in named]
         ids = [Partition(TRANSACTION_TOPIC, partition_for(each.name, count)) for each in self.transactors]
-        self.faults.coordinated = list(dict.fromkeys([*groups, *ids]))
+        states = [Partition(SHARE_TOPIC, index) for index in range(count if self.share_members else 0)]
+        self.faults.coordinated = list(dict.fromkeys([*groups, *ids, *states]))
 
     def _add_nodes(self) -> list[JudgedNode]:
         both: tuple[str, ...] = ("broker", "controller")
@@ -146,6 +151,9 @@ class SimulatedCluster:
         self.classic_members = [
             ClassicMember(f"c{n}", [*self.partitions, *self.transacted], history, rng(f"c{n}"), self._coordinator_of)
             for n in range(plan.classic_members)
+        ]
+        self.share_members = [
+            ShareMember(f"s{n}", "t", history, rng(f"s{n}"), self._leader_of) for n in range(plan.share_members)
         ]
         self.trimmer = Trimmer(
             self.partitions,
@@ -215,6 +223,11 @@ class SimulatedCluster:
         client = self.connect("admin")
         for name, partitions in (("t", self.plan.partitions), ("x", len(self.transacted))):
             await self._create_topic(client, name, partitions)
+        while self.share_members:
+            with suppress(*LOST):
+                if await read_from_the_start(client):
+                    return
+            await asyncio.sleep(0.1)
 
     async def _create_topic(self, client: ClusterClient, name: str, partitions: int) -> None:
         while True:
@@ -236,6 +249,7 @@ class SimulatedCluster:
             *self.transactors,
             *self.members,
             *self.classic_members,
+            *self.share_members,
             self.creator,
         ]
         if not self.plan.forgets:
@@ -338,8 +352,8 @@ class SimulatedCluster:
         history = self.history
         found = {each.name: 0 for each in self.producers} | {each.name: 0 for each in self.transactors}
         found |= {each.group: 0 for each in self.committers}
-        found |= {each.name: history.heartbeats[each.name] for each in self.members}
-        found |= {each.name: history.heartbeats[each.name] for each in self.classic_members}
+        members: list[Any] = [*self.members, *self.classic_members, *self.share_members]
+        found |= {each.name: history.heartbeats[each.name] for each in members}
         for batch in history.batches:
             found[batch.producer] += batch.acknowledged_at is not None
         for transaction in history.transactions:
@@ -347,6 +361,8 @@ class SimulatedCluster:
         for commit in history.commits:
             found[commit.group] += commit.acknowledged
         found["the creator of topics"] = len(history.created_topics)
+        if self.share_members:
+            found["the share group"] = len(history.shared.finished)
         if self.plan.has_mover:
             found[Mover.name] = history.moves
         if self.plan.has_moving_voters:
@@ -383,6 +399,9 @@ class SimulatedCluster:
         await reading.read(self.partitions, self.committers, self.transactors, self.transacted)
         if self.plan.has_recreator:
             await reading.read_recreated(recreator.PARTITION)
+        if self.share_members:
+            drain = ShareDrain(self.connect("drain"), self.history, self.world.random("drain"), self._leader_of)
+            await drain.read(self.partitions)
 
     async def _await_last_moves(self) -> None:
         """Wait until every replica is in sync, because the movers may have asked for changes just before they ended."""

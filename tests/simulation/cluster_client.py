@@ -65,6 +65,8 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.HEARTBEAT: lambda request: (GROUP, request.group_id),
     ApiKey.LEAVE_GROUP: lambda request: (GROUP, request.group_id),
     ApiKey.TXN_OFFSET_COMMIT: lambda request: (GROUP, request.group_id),
+    ApiKey.SHARE_GROUP_HEARTBEAT: lambda request: (GROUP, request.group_id),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: lambda request: (GROUP, request.groups[0].group_id),
     ApiKey.INIT_PRODUCER_ID: _transactional("transactional_id"),
     ApiKey.ADD_PARTITIONS_TO_TXN: _transactional("v3_and_below_transactional_id"),
     ApiKey.ADD_OFFSETS_TO_TXN: _transactional("transactional_id"),
@@ -73,6 +75,7 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
     ApiKey.METADATA: lambda request: None,
     ApiKey.CREATE_TOPICS: lambda request: None,
     ApiKey.DELETE_TOPICS: lambda request: None,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda request: None,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request: None,
     ApiKey.ELECT_LEADERS: lambda request: None,
     ApiKey.DESCRIBE_QUORUM: lambda request: None,
@@ -124,7 +127,10 @@ class ClusterClient:
         Raises:
             ConnectionError, asyncio.TimeoutError, asyncio.IncompleteReadError: no broker for it is known, or the answer did not come.
         """
-        where = WHERE[key](message)
+        return await self.request_of(WHERE[key](message), key, version, message, response_class)
+
+    async def request_of(self, where: Where, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
+        """Send one request to the broker that `where` names; see `request`."""
         address = await self._find(where) if where is not None else self._any()
         if where is not None:
             self.last_asked = address
@@ -139,6 +145,20 @@ class ClusterClient:
         if where is not None and has_error(answer):
             self._forget(where)
         return answer
+
+    async def find(self, partition: Partition) -> tuple[Address, bytes]:
+        """Return where the leader of a partition is, and the id of its topic.
+
+        Raises:
+            ConnectionError, asyncio.TimeoutError, asyncio.IncompleteReadError: as `request`.
+        """
+        address = await self._find(partition)
+        return address, self._epochs[partition][0]
+
+    def drop(self) -> None:
+        """Break all connections."""
+        for client in self._clients.values():
+            client.drop()
 
     def _any(self) -> Address:
         return self._rng.choice(list(self._clients))

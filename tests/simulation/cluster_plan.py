@@ -9,6 +9,7 @@ from barnabas.log.log_config import INT64_MAX
 from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.owner import SESSION_SECONDS
+from tests.simulation.share_member import LOCK_SECONDS
 
 LEAST_TO_AIM = 3
 """The nodes that aimed faults need: with fewer, nobody is left to be elected."""
@@ -32,6 +33,8 @@ CLASSIC_RATE = 0.15
 """How many have one of the classic protocol."""
 TRIMMER_RATE = 0.15
 """How many have a client that deletes records."""
+SHARE_RATE = 0.15
+"""How many have a share group."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class ClusterPlan:
     """Of the classic group that shares them too."""
     has_trimmer: bool
     linger_seconds: float
+    share_members: int
+    """Of the share group that reads the first topic."""
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -90,6 +95,8 @@ class ClusterPlan:
         plan = replace(plan, members=members.choice((2, 3)) if members.random() < MEMBERS_RATE else 0)
         plan = replace(plan, classic_members=members.choice((2, 3)) if members.random() < CLASSIC_RATE else 0)
         plan = replace(plan, has_trimmer=members.random() < TRIMMER_RATE)
+        second_floor = random.Random(f"second floor {seed}")
+        plan = replace(plan, share_members=second_floor.choice((2, 3)) if second_floor.random() < SHARE_RATE else 0)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -146,6 +153,7 @@ class ClusterPlan:
             classic_members=0,
             has_trimmer=False,
             linger_seconds=0.0,
+            share_members=0,
         )
 
     @staticmethod
@@ -185,6 +193,7 @@ class ClusterPlan:
             classic_members=0,
             has_trimmer=False,
             linger_seconds=0.0,
+            share_members=0,
         )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
@@ -213,7 +222,11 @@ class ClusterPlan:
             has_recreator=False,
             has_lasting_cut=False,
         )
-        return replace(plan, committers=0, linger_seconds=4.0) if plan.forgets else replace(plan, linger_seconds=6.0)
+        return (
+            replace(plan, committers=0, share_members=0, linger_seconds=4.0)
+            if plan.forgets
+            else replace(plan, linger_seconds=6.0)
+        )
 
     @property
     def forgets(self) -> bool:
@@ -250,6 +263,7 @@ class ClusterPlan:
             "transaction.state.log.num.partitions": str(self.internal_partitions),
             "transaction.state.log.replication.factor": replicas,
             "transaction.state.log.min.isr": in_sync,
+            "share.coordinator.state.topic.num.partitions": str(self.internal_partitions),
             "share.coordinator.state.topic.replication.factor": replicas,
             "share.coordinator.state.topic.min.isr": in_sync,
             "min.insync.replicas": in_sync,
@@ -270,10 +284,17 @@ class ClusterPlan:
             "group.consumer.min.session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
             "group.consumer.heartbeat.interval.ms": "500",
             "group.consumer.min.heartbeat.interval.ms": "500",
-            # Both ways in which nothing acknowledged may be lost when all machines lose their power.
+            "share.coordinator.snapshot.update.records.per.snapshot": "20",
+            "group.share.min.session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
+            "group.share.session.timeout.ms": str(int(SESSION_SECONDS * 1000)),
+            "group.share.assignment.interval.ms": "0",
+            "group.share.initialize.retry.interval.ms": "1000",
+            "group.share.min.record.lock.duration.ms": str(int(LOCK_SECONDS * 1000)),
+            "group.share.record.lock.duration.ms": str(int(LOCK_SECONDS * 1000)),
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(
                 1_000 if self.linger_seconds else 10_000
             ),
+            # Both ways in which nothing acknowledged may be lost when all machines lose their power.
             "log.flush.interval.messages": "1" if self.flushes and not self.flushes_before_ack else str(INT64_MAX),
             "barnabas.flush.before.ack": str(self.flushes and self.flushes_before_ack).lower(),
         }

@@ -7,9 +7,9 @@ of seeds that stands beside it. `aimed_faults` has the faults that show those wh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.shard_loader import ShardLoader
@@ -38,6 +38,8 @@ from barnabas.transaction.hanging_transactions import HangingTransactions
 from barnabas.transaction.markers import Ending, Written
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 from barnabas.transaction.transaction_state import TransactionState
+from tests.simulation import deliberate_bugs_of_the_second_floor as second_floor
+from tests.simulation.bug import Bug
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 _READ = Reading._read
@@ -328,20 +330,6 @@ def give_up_when_overtaken() -> Switch:
     return replaced(Ending, "outcome", outcome)
 
 
-class Bug(NamedTuple):
-    """One deliberate bug.
-
-    Attributes:
-        seeds: within how many seeds it is caught.
-        shown_by: the aimed fault that shows it, only the seeds with it count; `LASTING_CUT` for those that end with one, `TRIMMER` for
-            those that delete records; None for all.
-    """
-
-    switch: Callable[[], Switch]
-    seeds: int
-    shown_by: str | None = None
-
-
 LASTING_CUT, TRIMMER = "lasting cut", "trimmer"
 BUGS: dict[str, Bug] = {
     "commit_alone": Bug(commit_alone, 6, "kill_leader_with_a_new_end"),
@@ -377,4 +365,5 @@ BUGS: dict[str, Bug] = {
     "leave_what_hangs": Bug(leave_what_hangs, 12, "black_out"),
     "give_up_when_overtaken": Bug(give_up_when_overtaken, 24, "black_out"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
+    **second_floor.BUGS,
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode
+from tests.simulation.share_history import ShareHistory
 
 
 class Partition(NamedTuple):
@@ -159,6 +160,8 @@ class History:
     """How many were acknowledged."""
     starts_seen: list[StartSeen] = field(default_factory=list)
     late_commits: list[LateCommit] = field(default_factory=list)
+    shared: ShareHistory = field(default_factory=ShareHistory)
+    """Of the share group."""
     owners_offsets: dict[tuple[str, Owned], int] = field(default_factory=dict)
     """The highest offset that an owner of a partition was told it has committed, by group."""
     owners_reads: list[OwnersRead] = field(default_factory=list)

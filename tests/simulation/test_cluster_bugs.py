@@ -7,15 +7,19 @@ from itertools import count, islice
 
 import pytest
 
+from tests.simulation import deliberate_bugs_of_the_second_floor as second_floor
+from tests.simulation.bug import Bug
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs import Switch
-from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, TRIMMER, Bug
+from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, TRIMMER
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-LEAST_BUGS = 33
+LEAST_BUGS = 37
+WORKLOADS = {bug.shown_by for bug in second_floor.BUGS.values()}
+"""Fields of a plan that say whether a world has it."""
 
 
 def seeds_for(bug: Bug) -> Iterator[int]:
@@ -23,7 +27,9 @@ def seeds_for(bug: Bug) -> Iterator[int]:
     for seed in count():
         plan = ClusterPlan.draw(seed)
         has = {None, plan.aimed} | ({LASTING_CUT} if plan.has_lasting_cut else set())
-        if bug.shown_by in has | ({TRIMMER} if plan.has_trimmer else set()):
+        if bug.shown_by in has | ({TRIMMER} if plan.has_trimmer else set()) or (
+            bug.shown_by in WORKLOADS and getattr(plan, bug.shown_by)
+        ):
             yield seed
 
 
@@ -52,6 +58,8 @@ def test_ordinary_seeds_meet_what_shows_each_bug() -> None:
     plans = [ClusterPlan.draw(seed) for seed in range(150)]
     aimed = {plan.aimed for plan in plans}
     shown_by = {bug.shown_by for bug in BUGS.values()}
-    assert shown_by - {LASTING_CUT, TRIMMER, None} <= aimed
+    assert shown_by - {LASTING_CUT, TRIMMER, None, *WORKLOADS} <= aimed
+    for workload in WORKLOADS:
+        assert any(getattr(plan, workload) for plan in plans)
     assert any(plan.has_lasting_cut for plan in plans)
     assert any(plan.has_trimmer for plan in plans)

@@ -19,6 +19,7 @@ from tests.simulation.checkers import (
     progress,
     recovery,
     recreated_topic,
+    shared_records,
     single_leader,
     steady_commits,
     steady_reading,
@@ -45,4 +46,5 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "one_owner": one_owner.check,
     "log_start": log_start.check,
     "steady_reading": steady_reading.check,
+    "shared_records": shared_records.check,
 }

@@ -1,0 +1,61 @@
+"""Deliberate bugs for what only some worlds have: share groups.
+
+They stand in one table with `deliberate_bugs_of_clusters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from barnabas.share.acknowledgement import Change
+from barnabas.share.in_flight import RecordState, Run
+from barnabas.share.share_partition import SharePartition
+from barnabas.share.window import ShareWindow
+from barnabas.steps import in_background
+from tests.simulation.bug import Bug
+from tests.simulation.deliberate_bugs import Switch, replaced
+
+_PERSIST: Any = vars(SharePartition)["_persist"]
+_RESTORED = ShareWindow.restored
+
+
+def finish_before_the_write() -> Switch:
+    """A leader answers an acknowledgement before it is written. Caught by shared_records, when the leader moves."""
+
+    async def persist(self: SharePartition, changes: Iterable[Change]) -> None:
+        in_background(_PERSIST(self, list(changes)), self._loop)
+
+    return replaced(SharePartition, "_persist", persist)
+
+
+def deliver_what_is_held() -> Switch:
+    """A leader delivers a record that another member holds. Caught by shared_records."""
+    may_be = (RecordState.AVAILABLE, RecordState.ACQUIRED)
+    return replaced(Run, "is_available", property(lambda self: self.state in may_be and self.transition is None))
+
+
+def skip_what_was_released() -> Switch:
+    """A new leader begins behind all records that the group has seen. Caught by shared_records, when the leader moves."""
+
+    def restored(start_offset: int, states: Any) -> ShareWindow:
+        return _RESTORED(max([start_offset, *(last + 1 for _, last, _, _ in states)]), ())
+
+    return replaced(ShareWindow, "restored", staticmethod(restored))
+
+
+def forget_what_is_finished() -> Switch:
+    """A new leader knows only where the group begins. Caught by shared_records, when the leader moves."""
+
+    def restored(start_offset: int, states: Any) -> ShareWindow:
+        return _RESTORED(start_offset, ())
+
+    return replaced(ShareWindow, "restored", staticmethod(restored))
+
+
+BUGS: dict[str, Bug] = {
+    "finish_before_the_write": Bug(finish_before_the_write, 24, "share_members"),
+    "deliver_what_is_held": Bug(deliver_what_is_held, 6, "share_members"),
+    "forget_what_is_finished": Bug(forget_what_is_finished, 12, "share_members"),
+    "skip_what_was_released": Bug(skip_what_was_released, 24, "share_members"),
+}
