@@ -41,6 +41,8 @@ FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 NO_SESSION = frozenset({ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH})
 NOT_HERE = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_SERVER_ERROR})
 """What else a broker answers that has just started, or whose share coordinator does not write."""
+NOT_HELD = frozenset({ErrorCode.INVALID_RECORD_STATE, ErrorCode.INVALID_REQUEST})
+"""The second one if the offsets are behind all that the leader has delivered: it has become leader since."""
 FINISHING = (AcknowledgeType.ACCEPT, AcknowledgeType.REJECT)
 IGNORED = AcknowledgeType.GAP
 """Nothing is sent for these records: their locks expire."""
@@ -198,7 +200,7 @@ class ShareReader:
         is_led = leader is not None and leader == self._leader_of(partition) and leader[0] == address
         is_certain = is_led and len(held) == len(holds)
         is_certain = is_certain and all(answered_at < hold.asked_at + LOCK_SECONDS for hold in held)
-        if error == ErrorCode.INVALID_RECORD_STATE and is_certain:
+        if error in NOT_HELD and is_certain:
             offsets = [hold.offset for hold in held]
             shared.refused.append(f"{self.member_id} held {offsets} of {partition}, and could not acknowledge them")
 
@@ -227,7 +229,7 @@ class ShareReader:
         if answer is None or not answer.responses:
             return None
         error = int(answer.responses[0].partitions[0].error_code)
-        if error and error != ErrorCode.INVALID_RECORD_STATE:
+        if error not in NOT_HELD and error:
             self._check(error)
         return error
 
