@@ -19,6 +19,7 @@ from barnabas.log.producer_state import ProducerStateManager
 from barnabas.quorum.metadata_log import MetadataLog
 from barnabas.records import record_batch
 from barnabas.records.record_batch import BatchHeader, read_header
+from barnabas.transaction.markers import Ending, Written
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
 Switch = AbstractContextManager[None]
@@ -128,6 +129,15 @@ def commit_before_the_flush() -> Switch:
     return replaced(MetadataLog, "flush", flush)
 
 
+def give_up_when_overtaken() -> Switch:
+    """A coordinator that has lost an epoch leaves its transaction undone, as Apache Kafka's does. Caught by recovery, after a power cut."""
+
+    def outcome(self: Ending) -> Written:
+        return Written.EVERYWHERE if not self.is_given_up and not self.is_overtaken else Written.GIVEN_UP
+
+    return replaced(Ending, "outcome", outcome)
+
+
 BUGS: dict[str, Callable[[], Switch]] = {
     "flush_without_sync": flush_without_sync,
     "forget_sequences": forget_sequences,
@@ -138,4 +148,5 @@ BUGS: dict[str, Callable[[], Switch]] = {
     "forget_what_was_decided": forget_what_was_decided,
     "read_beyond_the_stable_offset": read_beyond_the_stable_offset,
     "commit_before_the_flush": commit_before_the_flush,
+    "give_up_when_overtaken": give_up_when_overtaken,
 }

@@ -35,7 +35,6 @@ from barnabas.replication.partition_state import CommittedPartitionState
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.transaction.coordinator_survey import CoordinatorSurvey, KnownTransaction
 from barnabas.transaction.hanging_transactions import HangingTransactions
-from barnabas.transaction.markers import Ending, Written
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 from barnabas.transaction.transaction_state import TransactionState
 from tests.simulation import deliberate_bugs_of_the_second_floor as second_floor
@@ -321,15 +320,6 @@ def leave_what_hangs() -> Switch:
     return replaced(HangingTransactions, "look", lambda self: None)
 
 
-def give_up_when_overtaken() -> Switch:
-    """A coordinator that has lost an epoch leaves its transaction undone, as Apache Kafka's does. Caught by progress."""
-
-    def outcome(self: Ending) -> Written:
-        return Written.EVERYWHERE if not self.is_given_up and not self.is_overtaken else Written.GIVEN_UP
-
-    return replaced(Ending, "outcome", outcome)
-
-
 LASTING_CUT, TRIMMER = "lasting cut", "trimmer"
 BUGS: dict[str, Bug] = {
     "commit_alone": Bug(commit_alone, 6, "kill_leader_with_a_new_end"),
@@ -363,7 +353,6 @@ BUGS: dict[str, Bug] = {
     "rebalance_without_waiting": Bug(rebalance_without_waiting, 24),
     "abort_without_asking": Bug(abort_without_asking, 6, "kill_leader_in_transactions"),
     "leave_what_hangs": Bug(leave_what_hangs, 12, "black_out"),
-    "give_up_when_overtaken": Bug(give_up_when_overtaken, 24, "black_out"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
     **second_floor.BUGS,
 }
