@@ -34,6 +34,9 @@ TYPED = {
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
     # These need a cluster: `docs/clusters.md`, which is typed too, has one.
     "barnabas cluster drain {}": "barnabas cluster drain 1 --help",
+    "barnabas cluster throttle": "barnabas cluster throttle --help",
+    "barnabas cluster move {} --to {}": "barnabas cluster move --help",
+    "barnabas cluster move {} --to BROKER,…": "barnabas cluster move --help",
     "barnabas cluster throttle off": "barnabas cluster throttle off --help",
     "barnabas cluster voter add NODE --at HOST:PORT": "barnabas cluster voter add 1 --at localhost:9093 --help",
     "barnabas cluster accept-loss": "barnabas cluster accept-loss --help",
@@ -57,11 +60,13 @@ TYPED = {
     "barnabas topic alter {} -c {}=2": "barnabas topic alter orders -c min.insync.replicas=2",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic alter {} -c {}=LogAppendTime": "barnabas topic alter orders -c message.timestamp.type=LogAppendTime",
+    "barnabas topic apply FILE": "barnabas topic apply --help",
     "barnabas topic export": "barnabas topic export orders out",
     "barnabas topic export TOPIC DIR": "barnabas topic export orders out",
     "barnabas topic export {} {} {}": "barnabas topic export orders out --from start",
     "barnabas topic grow {} -p {}": "barnabas topic grow orders -p 2",
     "barnabas topic grow {} -p {} --ordered": "barnabas topic grow orders -p 2 --ordered --settle 0s",
+    "barnabas topic grow --ordered": "barnabas topic grow orders -p 2 --ordered --settle 0s",
     "barnabas topic grow TOPIC -p N --ordered": "barnabas topic grow orders -p 2 --ordered --settle 0s",
     "barnabas config alter group {} --set share.auto.offset.reset=earliest": "barnabas config alter group shop"
     " --set share.auto.offset.reset=earliest",

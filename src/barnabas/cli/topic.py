@@ -25,6 +25,7 @@ from barnabas.cli.session import (
     parse_pairs,
     session_options,
 )
+from barnabas.cli.topic_apply import apply
 from barnabas.cli.topic_arguments import required, topic_names, whole_name
 from barnabas.cli.topic_audit import audit
 from barnabas.cli.topic_configs import configs
@@ -437,5 +438,5 @@ def alter(
     )
 
 
-for command in (audit, configs, delete, export, grow, import_, skew, trim, which_partition):
+for command in (apply, audit, configs, delete, export, grow, import_, skew, trim, which_partition):
     topic.add_command(command)
