@@ -84,7 +84,7 @@ kills: install java  ## kill Spark's driver in every window of the sink's protoc
 faults: install java  ## three nodes killed, paused, cut apart, without disks, under the checker's clients; ARGS="--minutes 10 --seed 1 --secure"
 	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.fault_run $(ARGS)
 
-exchange: install java  ## nodes of Apache Kafka become barnabas under load, and go back; ARGS="--versions 4.3.1 --quorum static --rounds 10 --kill --beside --seed 7", or --alone"
+exchange: install java  ## nodes of Apache Kafka become barnabas under load, and go back; ARGS="--versions 4.3.1 --quorum static --rounds 10 --kill --compare --meanwhile share,connect --seed 7", or --alone"
 	PYTHONPATH=tools:. $(BIN)/python -m tests.cluster.exchange $(ARGS)
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n

@@ -1,12 +1,13 @@
 """Nodes of Apache Kafka under load become barnabas one by one, in place, and go back: what a step costs, and whether promises hold.
 
     python -m tests.cluster.exchange [--versions 4.0.0,4.3.1] [--quorum static,dynamic] [--security plain,secured] [--rounds 1]
-        [--kill] [--beside] [--alone] [--all] [--seed 1] [--folder DIR]
+        [--meanwhile share,connect,streams] [--kill] [--compare] [--alone] [--all] [--seed 1] [--folder DIR]
 
 Without --versions, --quorum and --security it plays `CELLS`, which have each value once; with one of them, or --all, the product. A
 round is all nodes there and back. Meanwhile an idempotent producer, a producer of transactions, a committing member of a classic
-group and one of a KIP-848 group with a regular expression work. For each step the script prints the longest time in which one of three
-partitions acknowledged no write; with --beside first the same for a rolling restart of the nodes as Apache Kafka. With --alone a round is
+group and one of a KIP-848 group with a regular expression work, and, unless --meanwhile names only some or `none`, a share group (from
+4.2 on), Kafka Streams' smoke test (in plain text) and Kafka Connect. For each step the script prints the longest time in which one of three
+partitions acknowledged no write; with --compare first the same for a rolling restart of the nodes as Apache Kafka. With --alone a round is
 such a rolling restart, and no node becomes barnabas: what Apache Kafka does by itself under the same clients. The exit code is 1 if
 something was lost, doubled, torn or out of order, if replicas differ at the end, or if nothing was seen.
 
@@ -36,6 +37,8 @@ from tests.cluster.exchange_clients import Member, Transactor, kept_offsets
 from tests.cluster.exchange_judge import SENT_AGAIN, Verdict, Written, judge_group, judge_records, judge_transactions
 from tests.cluster.exchange_rights import USER, allow
 from tests.cluster.exchanged_cluster import QUORUMS, ExchangedCluster
+from tests.cluster.meanwhile.chosen import COUNTED, NAMES, at_work, chosen, made
+from tests.cluster.meanwhile.companion import Companion
 from tests.cluster.probe import Probe
 from tests.cluster.records import read_partition
 from tests.cluster.replicas import check_bytes_identical, producers
@@ -91,6 +94,7 @@ class Clients:
     probe: Probe
     transactor: Transactor
     members: list[Member]
+    companions: list[Companion]
 
 
 @dataclass
@@ -115,7 +119,7 @@ class Result:
 
 
 @contextmanager
-def clients(cluster: Cluster) -> Iterator[Clients]:
+def clients(cluster: Cluster, meanwhile: Sequence[str] = ()) -> Iterator[Clients]:
     """Let the clients work while the block runs; the user of a secured cluster is one whose rights are access control lists."""
     with ExitStack() as stack:
         with way_in.by(allow(cluster)) if cluster.secured is not None else nullcontext():
@@ -127,51 +131,69 @@ def clients(cluster: Cluster) -> Iterator[Clients]:
                     Member(servers, RECORDS, f"exchange-{protocol}", protocol=protocol, subscription=subscription)
                     for protocol, subscription in PROTOCOLS.items()
                 ],
+                made(meanwhile, cluster, RECORDS, cluster.folder / "meanwhile"),
             )
         for each in (*found.members, found.probe, found.transactor):
             stack.enter_context(each)
+        stack.enter_context(at_work(found.companions))
         yield found
 
 
-def step(cluster: ExchangedCluster, probe: Probe, node_id: int, kind: str, kill: random.Random | None) -> float:
-    """Change one node, see that each partition goes on, and return its longest gap in seconds."""
+def step(cluster: ExchangedCluster, work: Clients, node_id: int, kind: str, kill: random.Random | None) -> float:
+    """Change one node, see that each partition and each application goes on, and return the longest gap in seconds."""
+    probe = work.probe
     began = time.monotonic()
     done = cluster.exchange(node_id, kind, kill)
     before = len(probe.acknowledged)
     wait_for("the producer goes on", lambda: len(probe.acknowledged) > before + 20 * PARTITIONS)
+    for each in work.companions:
+        each.await_progress()
     ended = time.monotonic()
     gap = probe.standstill(began, ended)
     print(f"  {done}: {ended - began:.0f} s, longest gap {gap:.2f} s", flush=True)
     return gap
 
 
-def play(cell: Cell, folder: Path, ways: Sequence[Way], *, seed: int, has_kills: bool = False) -> Result:
+def play(
+    cell: Cell,
+    folder: Path,
+    ways: Sequence[Way],
+    *,
+    seed: int,
+    has_kills: bool = False,
+    meanwhile: Sequence[str] = (),
+) -> Result:
     """Play one cell, and judge it.
 
     Args:
         folder: for the files of the nodes.
         ways: all nodes change so, one way after the other.
         seed: of the order of the nodes and of the kills.
+        meanwhile: the applications that work, of `chosen.NAMES`; those that cannot are named and left out.
     """
     apache_kafka.use(cell.version)
     chance = random.Random(f"{seed} {cell}")
     secured = SecuredNodes(folder / "certificates", users=(USER,)) if cell.security == "secured" else None
     result = Result()
+    able, reasons = chosen(meanwhile, cell.version, is_secured=secured is not None)
+    for each in reasons:
+        print(f"  {each}", flush=True)
     with ExitStack() as stack:
         if secured is not None:
             stack.enter_context(way_in.by(secured.client))
         cluster = ExchangedCluster(folder, cell.quorum, secured)
         stack.enter_context(cluster)
         create_safe_topics(cluster, [RECORDS, TRANSACTIONS])
-        with clients(cluster) as work:
+        with clients(cluster, able) as work:
             wait_for("all clients work", lambda: all_work(work))
             for way, kind in ways:
                 order = chance.sample(sorted(cluster.nodes), len(cluster.nodes))
                 for node_id in order:
                     kill = chance if has_kills else None
-                    result.gaps.setdefault(way, []).append(step(cluster, work.probe, node_id, kind, kill))
-            finish(work)
-        result.verdicts = judge(cluster, work)
+                    result.gaps.setdefault(way, []).append(step(cluster, work, node_id, kind, kill))
+            ends = finish(work)
+            found = {each.name: each.finish(ends) for each in work.companions}
+        result.verdicts = judge(cluster, work) | found
         for topic in (RECORDS, TRANSACTIONS):
             cluster.await_in_sync([topic])
             check_bytes_identical(cluster, topic)
@@ -183,8 +205,8 @@ def all_work(work: Clients) -> bool:
     return bool(work.probe.acknowledged and work.transactor.committed) and all(each.events for each in work.members)
 
 
-def finish(work: Clients) -> None:
-    """End the producer first, so that the groups can read all."""
+def finish(work: Clients) -> list[int]:
+    """End the producer first, so that the groups can read all; return the ends of its partitions."""
     work.probe.__exit__(None, None, None)
     work.probe.flush()
     ends = [0] * PARTITIONS
@@ -195,6 +217,7 @@ def finish(work: Clients) -> None:
             f"group {member.group} has read all",
             partial(_has_read, member, ends),
         )
+    return ends
 
 
 def _has_read(member: Member, ends: Sequence[int]) -> bool:
@@ -265,21 +288,29 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1, help="all nodes there and back, so often")
     parser.add_argument("--kill", action="store_true", help="kill each node while it stops or starts")
     parser.add_argument(
-        "--beside", action="store_true", help="first roll the nodes as Apache Kafka, to compare the gaps"
+        "--compare", action="store_true", help="first roll the nodes as Apache Kafka, to compare the gaps"
     )
     parser.add_argument(
         "--alone", action="store_true", help="only roll the nodes as Apache Kafka; none becomes barnabas"
+    )
+    parser.add_argument(
+        "--meanwhile",
+        type=_listed(*NAMES, "none"),
+        default=list(NAMES),
+        help=f"what works beside producers and groups, of {','.join(NAMES)}, or none",
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="keep the nodes' files there")
     add_flag(parser)
     args = parser.parse_args()
     wanted, total, failed = cells(args), Verdict(), 0
+    meanwhile = [each for each in args.meanwhile if each != "none"]
     gaps: dict[str, list[float]] = {}
-    ways = [ALONE] * args.rounds if args.alone else [*[ALONE] * args.beside, *[THERE, BACK] * args.rounds]
+    ways = [ALONE] * args.rounds if args.alone else [*[ALONE] * args.compare, *[THERE, BACK] * args.rounds]
     what = ("Apache Kafka alone" if args.alone else "exchange with Apache Kafka") + (
         ", with kills" if args.kill else ""
     )
+    what += f", meanwhile {', '.join(meanwhile)}" if meanwhile else ""
     run = LongRun("exchange", what, is_kept=args.record)
     with ExitStack() as stack:
         stack.enter_context(ended_by_signals())
@@ -288,7 +319,7 @@ def main() -> int:
             print(f"Apache Kafka {cell.version}, {cell.quorum}, {cell.security}, seed {args.seed}", flush=True)
             place = folder / f"cell-{number}"
             try:
-                result = play(cell, place, ways, seed=args.seed, has_kills=args.kill)
+                result = play(cell, place, ways, seed=args.seed, has_kills=args.kill, meanwhile=meanwhile)
             except (AssertionError, RuntimeError) as error:
                 failed += 1
                 print(f"PROBLEM: {error}", flush=True)
@@ -297,9 +328,10 @@ def main() -> int:
             failed += bool(result.problems)
             for way, each in result.gaps.items():
                 gaps.setdefault(way, []).extend(each)
-            for name in ("acknowledged", SENT_AGAIN, "transactions committed"):
+            for name in ("acknowledged", SENT_AGAIN, "transactions committed", *COUNTED):
                 counts = [verdict.counted.get(name, 0) for verdict in result.verdicts.values()]
-                total.counted[name] = total.counted.get(name, 0) + sum(counts)
+                if any(counts) or name not in COUNTED:
+                    total.counted[name] = total.counted.get(name, 0) + sum(counts)
     longest = ", ".join(f"{way} {max(each):.2f} s in {len(each)} steps" for way, each in gaps.items())
     counted = f"{len(wanted)} clusters, {total}: none lost, doubled or torn; longest gap {longest}"
     print(f"{failed} of {len(wanted)} cells failed" if failed else counted)

@@ -23,6 +23,10 @@ class Worker:
         """Work until `_stopping` is set."""
         raise NotImplementedError
 
+    @property
+    def is_working(self) -> bool:
+        return self._thread.is_alive()
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
