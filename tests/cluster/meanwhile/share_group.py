@@ -58,12 +58,12 @@ def judge_share_group(
     deliveries = 0
     for each in events:
         if isinstance(each, Accepted):
-            accepted.add(tuple(each))
+            accepted.add((each.partition, each.offset))
             continue
         deliveries += 1
-        if tuple(each) in accepted:
+        if (each.partition, each.offset) in accepted:
             again.append(f"{each.partition}: {each.offset}")
-        delivered.add(tuple(each))
+        delivered.add((each.partition, each.offset))
     left_out = [
         f"{index}: {offset}" for index, end in ends.items() for offset in range(end) if (index, offset) not in delivered
     ]
