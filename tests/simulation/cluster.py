@@ -40,6 +40,7 @@ from tests.simulation.member import MEMBERS_GROUP, Member
 from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
+from tests.simulation.registrar import Registrar
 from tests.simulation.result import Result, played
 from tests.simulation.share_drain import ShareDrain, read_from_the_start
 from tests.simulation.share_member import SHARE_GROUP, ShareMember
@@ -164,6 +165,10 @@ class SimulatedCluster:
             leader_of=self._leader_of,
             are_in_sync=self.are_in_sync,
         )
+        self.registrars = [
+            Registrar(f"registrar {n}", history.topic_operations, rng(f"registrar {n}"), plan.replicas)
+            for n in range(plan.registrars)
+        ]
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
 
     def connect(self, client_id: str) -> ClusterClient:
@@ -250,6 +255,7 @@ class SimulatedCluster:
             *self.members,
             *self.classic_members,
             *self.share_members,
+            *self.registrars,
             self.creator,
         ]
         if not self.plan.forgets:
@@ -399,6 +405,8 @@ class SimulatedCluster:
         await reading.read(self.partitions, self.committers, self.transactors, self.transacted)
         if self.plan.has_recreator:
             await reading.read_recreated(recreator.PARTITION)
+        for registrar in self.registrars[:1]:
+            await registrar.read_at_the_end(self.connect("final"))
         if self.share_members:
             drain = ShareDrain(self.connect("drain"), self.history, self.world.random("drain"), self._leader_of)
             await drain.read(self.partitions)

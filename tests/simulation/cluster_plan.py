@@ -33,6 +33,8 @@ CLASSIC_RATE = 0.15
 """How many have one of the classic protocol."""
 TRIMMER_RATE = 0.15
 """How many have a client that deletes records."""
+REGISTRARS_RATE = 0.15
+"""How many have clients that create and delete the same topic."""
 SHARE_RATE = 0.15
 """How many have a share group."""
 
@@ -76,6 +78,8 @@ class ClusterPlan:
     """Of the classic group that shares them too."""
     has_trimmer: bool
     linger_seconds: float
+    registrars: int
+    """Clients that create and delete the same topic."""
     share_members: int
     """Of the share group that reads the first topic."""
 
@@ -97,6 +101,8 @@ class ClusterPlan:
         plan = replace(plan, has_trimmer=members.random() < TRIMMER_RATE)
         second_floor = random.Random(f"second floor {seed}")
         plan = replace(plan, share_members=second_floor.choice((2, 3)) if second_floor.random() < SHARE_RATE else 0)
+        registrars = random.Random(f"registrars {seed}")
+        plan = replace(plan, registrars=3 if registrars.random() < REGISTRARS_RATE else 0)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -153,6 +159,7 @@ class ClusterPlan:
             classic_members=0,
             has_trimmer=False,
             linger_seconds=0.0,
+            registrars=0,
             share_members=0,
         )
 
@@ -193,6 +200,7 @@ class ClusterPlan:
             classic_members=0,
             has_trimmer=False,
             linger_seconds=0.0,
+            registrars=0,
             share_members=0,
         )
 

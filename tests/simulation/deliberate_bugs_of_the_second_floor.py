@@ -1,4 +1,4 @@
-"""Deliberate bugs for what only some worlds have: share groups.
+"""Deliberate bugs for what only some worlds have: share groups, and a topic that several clients create and delete.
 
 They stand in one table with `deliberate_bugs_of_clusters`.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from barnabas.metadata.controller_request import ControllerRequest
+from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.protocol.messages import DeleteTopicsResponse
 from barnabas.share.acknowledgement import Change
 from barnabas.share.in_flight import RecordState, Run
 from barnabas.share.share_partition import SharePartition
@@ -17,6 +20,7 @@ from tests.simulation.bug import Bug
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 _PERSIST: Any = vars(SharePartition)["_persist"]
+_FINISH = QuorumController._finish
 _RESTORED = ShareWindow.restored
 
 
@@ -53,7 +57,19 @@ def forget_what_is_finished() -> Switch:
     return replaced(ShareWindow, "restored", staticmethod(restored))
 
 
+def delete_alone() -> Switch:
+    """The controller answers a deletion before it is committed. Caught by linear_topics, when it is lost."""
+
+    def finish(self: QuorumController, request: ControllerRequest, change: Any) -> None:
+        _FINISH(self, request, change)
+        if isinstance(change.result.response, DeleteTopicsResponse) and not request.future.done():
+            request.future.set_result(change.result.response)
+
+    return replaced(QuorumController, "_finish", finish)
+
+
 BUGS: dict[str, Bug] = {
+    "delete_alone": Bug(delete_alone, 24, "registrars"),
     "finish_before_the_write": Bug(finish_before_the_write, 24, "share_members"),
     "deliver_what_is_held": Bug(deliver_what_is_held, 6, "share_members"),
     "forget_what_is_finished": Bug(forget_what_is_finished, 12, "share_members"),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode
 from tests.simulation.share_history import ShareHistory
+from tests.simulation.topic_operation import TopicOperation
 
 
 class Partition(NamedTuple):
@@ -177,6 +178,8 @@ class History:
     """Partitions whose last stable offset stays behind at the end."""
     created_topics: list[str] = field(default_factory=list)
     """Those whose creation was acknowledged."""
+    topic_operations: list[TopicOperation] = field(default_factory=list)
+    """On the topic that several clients create and delete, in the order in which they began."""
     final_topics: set[str] | None = None
     """All that exist at the end; None if the run broke off before."""
     lost_unflushed_writes: bool = False

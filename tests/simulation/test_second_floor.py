@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf as INFINITE
+
 import pytest
 
 from tests.simulation import checkers
@@ -9,13 +11,14 @@ from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import History, Partition
 from tests.simulation.share_history import Hold, Leader, Record, ShareHistory
+from tests.simulation.topic_operation import Kind, Outcome, TopicOperation
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
 P = Partition("t", 0)
 LEADER: Leader = (("127.0.0.1", 9092), 3)
-SEEDS = (63,)
-"""A share group."""
+SEEDS = (32, 63)
+"""Clients that create and delete one topic while a voter crashes; a share group."""
 
 
 @pytest.mark.slow
@@ -27,6 +30,7 @@ def test_seeds_run_clean(seed: int) -> None:
 def test_ordinary_seeds_have_each_workload() -> None:
     plans = [ClusterPlan.draw(seed) for seed in range(100)]
     assert sum(plan.share_members > 0 for plan in plans) >= 5
+    assert sum(plan.registrars > 0 for plan in plans) >= 5
 
 
 def names(found: History) -> set[str]:
@@ -73,3 +77,38 @@ def test_a_record_that_nobody_finishes_is_found(count: int, lost: int, is_asked:
         shared.asked_to_finish[Record(P, 5)] = None
     found = checkers.ALL["shared_records"](History(shared=shared, final_logs={P: [(5, b"x")]}))
     assert (not found) == clean
+
+
+A, B = b"aaaa", b"bbbb"
+
+
+def asked(
+    kind: Kind, began: float, ended: float, topic_id: bytes | None = None, *, refused: bool = False
+) -> TopicOperation:
+    outcome = Outcome.UNKNOWN if ended == INFINITE else Outcome.REFUSED if refused else Outcome.DONE
+    return TopicOperation("c", kind, began, ended, outcome, topic_id)
+
+
+CREATED, DELETED = asked(Kind.CREATE, 1, 2, A), asked(Kind.DELETE, 3, 4, A)
+
+
+@pytest.mark.parametrize(
+    ("operations", "clean"),
+    [
+        ([CREATED, DELETED, asked(Kind.CREATE, 5, 6, B), asked(Kind.READ, 7, 8, B)], True),
+        ([CREATED, asked(Kind.CREATE, 3, 4, B)], False),
+        ([CREATED, asked(Kind.CREATE, 3, 4, B), asked(Kind.DELETE, 1.5, 3.5, A)], True),
+        ([CREATED, asked(Kind.CREATE, 3, 4, B), asked(Kind.DELETE, 1.5, INFINITE, A)], True),
+        ([CREATED, asked(Kind.CREATE, 3, 4, B), asked(Kind.DELETE, 5, INFINITE, A)], False),
+        ([CREATED, DELETED, asked(Kind.READ, 7, 8, A)], False),
+        ([CREATED, asked(Kind.DELETE, 3, 4, A, refused=True), asked(Kind.READ, 7, 8, None)], True),
+        ([CREATED, asked(Kind.CREATE, 3, 4, refused=True), asked(Kind.READ, 7, 8, A)], True),
+        ([CREATED, DELETED, asked(Kind.CREATE, 5, 6, refused=True), asked(Kind.CREATE, 7, 8, B)], False),
+        ([CREATED, DELETED, asked(Kind.CREATE, 5, INFINITE), asked(Kind.READ, 7, 8, B)], True),
+        ([CREATED, asked(Kind.LOOK, 3, 4, A)], True),
+        ([CREATED, asked(Kind.LOOK, 0.1, 0.5, A)], False),
+        ([CREATED, DELETED, asked(Kind.LOOK, 5, 6, A)], True),
+    ],
+)
+def test_answers_about_a_topic_that_no_order_explains_are_found(operations: list[TopicOperation], clean: bool) -> None:
+    assert names(History(topic_operations=operations)) == (set() if clean else {"linear_topics"})

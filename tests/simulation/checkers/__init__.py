@@ -12,6 +12,7 @@ from tests.simulation.checkers import (
     equal_images,
     exactly_once_in_order,
     identical_replicas,
+    linear_topics,
     log_start,
     monotonic_ends,
     one_owner,
@@ -45,6 +46,7 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "permitted_refusals": permitted_refusals.check,
     "one_owner": one_owner.check,
     "log_start": log_start.check,
+    "linear_topics": linear_topics.check,
     "steady_reading": steady_reading.check,
     "shared_records": shared_records.check,
 }
