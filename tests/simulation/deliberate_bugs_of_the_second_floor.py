@@ -20,7 +20,7 @@ from tests.simulation.bug import Bug
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 _PERSIST: Any = vars(SharePartition)["_persist"]
-_FINISH = QuorumController._finish
+_FINISH: Any = vars(QuorumController)["_finish"]
 _RESTORED = ShareWindow.restored
 
 
