@@ -1,4 +1,4 @@
-"""`barnabas broker`: list, describe, logdirs."""
+"""`barnabas broker`: list, describe, logdirs, self-test."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import click
 
+from barnabas.cli.broker_self_test import self_test
 from barnabas.cli.changed_settings import SHORT_SOURCES
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.output import Found, Table
@@ -29,6 +30,9 @@ from barnabas.words.byte_sizes import format_bytes
 @click.group()
 def broker() -> None:
     """Brokers: list, describe, sizes of their log directories."""
+
+
+broker.add_command(self_test)
 
 
 @broker.command(name="list")
