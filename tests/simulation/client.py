@@ -54,21 +54,28 @@ class Client:
             self._streams = await asyncio.open_connection(*self._address)
         reader, writer = self._streams
         self._correlation += 1
-        header = RequestHeader(
-            request_api_key=int(key),
-            request_api_version=version,
-            correlation_id=self._correlation,
-            client_id=self._client_id,
-        )
-        data = header.encode(request_header_version(key, version)) + message.encode(version)
-        writer.write(struct.pack(">i", len(data)) + data)
+        writer.write(framed_request(key, version, message, self._correlation, self._client_id))
         (size,) = struct.unpack(">i", await reader.readexactly(4))
         answer = memoryview(await reader.readexactly(size))
-        head, at = ResponseHeader.read(answer, 0, response_header_version(key, version))
-        assert head.correlation_id == self._correlation, "an answer to another request"
-        return response_class.decode(answer[at:], version)
+        return read_answer(answer, key, version, self._correlation, response_class)
 
     def drop(self) -> None:
         if self._streams is not None:
             self._streams[1].transport.abort()
             self._streams = None
+
+
+def framed_request(key: ApiKey, version: int, message: Any, correlation: int, client_id: str) -> bytes:
+    """Return the bytes of a request, with their length in front."""
+    header = RequestHeader(
+        request_api_key=int(key), request_api_version=version, correlation_id=correlation, client_id=client_id
+    )
+    data = header.encode(request_header_version(key, version)) + message.encode(version)
+    return struct.pack(">i", len(data)) + bytes(data)
+
+
+def read_answer(answer: memoryview, key: ApiKey, version: int, correlation: int, response_class: Any) -> Any:
+    """Return the message of an answer, which must be to the request with that correlation id."""
+    head, at = ResponseHeader.read(answer, 0, response_header_version(key, version))
+    assert head.correlation_id == correlation, "an answer to another request"
+    return response_class.decode(answer[at:], version)

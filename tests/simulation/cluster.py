@@ -48,6 +48,7 @@ from tests.simulation.straggler import Straggler
 from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.trimmer import Trimmer
 from tests.simulation.voter_mover import VoterMover
+from tests.simulation.wide_producer import WideProducer
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -98,7 +99,8 @@ class SimulatedCluster:
             are_in_sync=self.are_in_sync,
         )
         self.faults.aimed = plan.aimed
-        self.faults.written = [*self.partitions, *self.transacted]
+        wide = [partition for each in self.wide_producers for partition in each.partitions]
+        self.faults.written = [*self.partitions, *self.transacted, *wide]
         count = plan.internal_partitions
         groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, count)) for each in self.committers]
         of_members = {MEMBERS_GROUP: self.members, CLASSIC_GROUP: self.classic_members, SHARE_GROUP: self.share_members}
@@ -156,6 +158,8 @@ class SimulatedCluster:
         self.share_members = [
             ShareMember(f"s{n}", "t", history, rng(f"s{n}"), self._leader_of) for n in range(plan.share_members)
         ]
+        wide = plan.wide_partitions
+        self.wide_producers = [WideProducer("w0", wide, plan.replicas, history, rng("w0"))] if wide else []
         self.trimmer = Trimmer(
             self.partitions,
             self.brokers,
@@ -256,6 +260,7 @@ class SimulatedCluster:
             *self.classic_members,
             *self.share_members,
             *self.registrars,
+            *self.wide_producers,
             self.creator,
         ]
         if not self.plan.forgets:
@@ -356,7 +361,11 @@ class SimulatedCluster:
 
     def _counts(self) -> dict[str, int]:
         history = self.history
-        found = {each.name: 0 for each in self.producers} | {each.name: 0 for each in self.transactors}
+        found = (
+            {each.name: 0 for each in self.producers}
+            | {each.name: 0 for each in self.wide_producers}
+            | {each.name: 0 for each in self.transactors}
+        )
         found |= {each.group: 0 for each in self.committers}
         members: list[Any] = [*self.members, *self.classic_members, *self.share_members]
         found |= {each.name: history.heartbeats[each.name] for each in members}
@@ -402,7 +411,8 @@ class SimulatedCluster:
 
     async def _read_everything(self) -> None:
         reading = FinalReading(self.connect("final"), self.history)
-        await reading.read(self.partitions, self.committers, self.transactors, self.transacted)
+        wide = [partition for each in self.wide_producers for partition in each.partitions]
+        await reading.read([*self.partitions, *wide], self.committers, self.transactors, self.transacted)
         if self.plan.has_recreator:
             await reading.read_recreated(recreator.PARTITION)
         for registrar in self.registrars[:1]:

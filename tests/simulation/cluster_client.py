@@ -155,6 +155,10 @@ class ClusterClient:
         address = await self._find(partition)
         return address, self._epochs[partition][0]
 
+    def forget(self, partition: Partition) -> None:
+        """Look up the leader of a partition before the next request to it."""
+        self._forget(partition)
+
     def drop(self) -> None:
         """Break all connections."""
         for client in self._clients.values():

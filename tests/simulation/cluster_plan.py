@@ -37,6 +37,8 @@ REGISTRARS_RATE = 0.15
 """How many have clients that create and delete the same topic."""
 SHARE_RATE = 0.15
 """How many have a share group."""
+WIDE_RATE = 0.15
+"""How many have a producer that writes to many new partitions, with several requests in flight."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class ClusterPlan:
     """Clients that create and delete the same topic."""
     share_members: int
     """Of the share group that reads the first topic."""
+    wide_partitions: int
+    """Of a topic that is created when the faults begin, and whose producer has several requests in flight; 0 for no such topic."""
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -103,6 +107,7 @@ class ClusterPlan:
         plan = replace(plan, share_members=second_floor.choice((2, 3)) if second_floor.random() < SHARE_RATE else 0)
         registrars = random.Random(f"registrars {seed}")
         plan = replace(plan, registrars=3 if registrars.random() < REGISTRARS_RATE else 0)
+        plan = replace(plan, wide_partitions=second_floor.choice((4, 9)) if second_floor.random() < WIDE_RATE else 0)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -161,6 +166,7 @@ class ClusterPlan:
             linger_seconds=0.0,
             registrars=0,
             share_members=0,
+            wide_partitions=0,
         )
 
     @staticmethod
@@ -202,6 +208,7 @@ class ClusterPlan:
             linger_seconds=0.0,
             registrars=0,
             share_members=0,
+            wide_partitions=0,
         )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
@@ -231,7 +238,7 @@ class ClusterPlan:
             has_lasting_cut=False,
         )
         return (
-            replace(plan, committers=0, share_members=0, linger_seconds=4.0)
+            replace(plan, committers=0, share_members=0, wide_partitions=0, linger_seconds=4.0)
             if plan.forgets
             else replace(plan, linger_seconds=6.0)
         )

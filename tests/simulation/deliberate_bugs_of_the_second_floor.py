@@ -1,4 +1,4 @@
-"""Deliberate bugs for what only some worlds have: share groups, and a topic that several clients create and delete.
+"""Deliberate bugs for what only some worlds have: share groups, wide producers, a topic that several clients create and delete.
 
 They stand in one table with `deliberate_bugs_of_clusters`.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from barnabas.log.errors import OutOfOrderSequence
+from barnabas.log.producer_state import ProducerStateManager
+from barnabas.log.producer_state_entry import BatchMetadata
 from barnabas.metadata.controller_request import ControllerRequest
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.protocol.messages import DeleteTopicsResponse
@@ -21,6 +24,7 @@ from tests.simulation.deliberate_bugs import Switch, replaced
 
 _PERSIST: Any = vars(SharePartition)["_persist"]
 _FINISH: Any = vars(QuorumController)["_finish"]
+_CHECK = ProducerStateManager.check
 _RESTORED = ShareWindow.restored
 
 
@@ -68,10 +72,23 @@ def delete_alone() -> Switch:
     return replaced(QuorumController, "_finish", finish)
 
 
+def accept_a_gap() -> Switch:
+    """A leader takes a batch of a producer whose former one is missing. Caught by exactly_once_in_order, when that one comes."""
+
+    def check(self: ProducerStateManager, *args: Any, **named: Any) -> BatchMetadata | None:
+        try:
+            return _CHECK(self, *args, **named)
+        except OutOfOrderSequence:
+            return None
+
+    return replaced(ProducerStateManager, "check", check)
+
+
 BUGS: dict[str, Bug] = {
     "delete_alone": Bug(delete_alone, 24, "registrars"),
     "finish_before_the_write": Bug(finish_before_the_write, 24, "share_members"),
     "deliver_what_is_held": Bug(deliver_what_is_held, 6, "share_members"),
     "forget_what_is_finished": Bug(forget_what_is_finished, 12, "share_members"),
+    "accept_a_gap": Bug(accept_a_gap, 6, "wide_partitions"),
     "skip_what_was_released": Bug(skip_what_was_released, 24, "share_members"),
 }

@@ -64,7 +64,8 @@ class ShareDrain:
                     break
             if lag:
                 self._history.shared.left.append(f"{partition} keeps a lag of {lag}")
-        self._history.shared.is_drained = True
+            else:
+                self._history.shared.drained[partition] = None
 
     async def _accept(self, partition: Partition) -> None:
         while True:

@@ -56,7 +56,7 @@ class ShareHistory:
         lost_answers: how many fetches of a partition had no answer, and may have acquired records.
         refused: acknowledgements of records that were held, and were refused.
         left: what the group does not finish at the end.
-        is_drained: whether everything was read at the end; the run may break off before.
+        drained: the partitions that were read to their ends, when all was over.
     """
 
     delivery_limit: int = 5
@@ -66,4 +66,4 @@ class ShareHistory:
     lost_answers: Counter[Partition] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    is_drained: bool = False
+    drained: dict[Partition, None] = field(default_factory=dict)

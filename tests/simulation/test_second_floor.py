@@ -17,8 +17,8 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 P = Partition("t", 0)
 LEADER: Leader = (("127.0.0.1", 9092), 3)
-SEEDS = (32, 63)
-"""Clients that create and delete one topic while a voter crashes; a share group."""
+SEEDS = (32, 54, 63)
+"""Clients that create and delete one topic while a voter crashes; a producer with several requests in flight; a share group."""
 
 
 @pytest.mark.slow
@@ -31,6 +31,7 @@ def test_ordinary_seeds_have_each_workload() -> None:
     plans = [ClusterPlan.draw(seed) for seed in range(100)]
     assert sum(plan.share_members > 0 for plan in plans) >= 5
     assert sum(plan.registrars > 0 for plan in plans) >= 5
+    assert sum(plan.wide_partitions > 0 for plan in plans) >= 5
 
 
 def names(found: History) -> set[str]:
@@ -71,7 +72,7 @@ def test_a_finished_record_that_is_delivered_is_found(since: float, leader: Lead
     [(5, 0, False, True), (4, 1, False, True), (1, 0, True, True), (4, 0, False, False)],
 )
 def test_a_record_that_nobody_finishes_is_found(count: int, lost: int, is_asked: bool, clean: bool) -> None:
-    shared = ShareHistory(holds=[hold("a", 1.0, 3.0, count=count)], is_drained=True)
+    shared = ShareHistory(holds=[hold("a", 1.0, 3.0, count=count)], drained={P: None})
     shared.lost_answers[P] = lost
     if is_asked:
         shared.asked_to_finish[Record(P, 5)] = None

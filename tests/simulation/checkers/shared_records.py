@@ -26,7 +26,7 @@ def check(history: History) -> list[str]:
             found.append(f"{where} was delivered to {hold.member} at {hold.since:.6f}, and finished at {finished:.6f}")
         if hold.count > shared.delivery_limit:
             found.append(f"{where} was delivered for the {hold.count}th time")
-    return [*found, *_skipped(history)] if shared.is_drained and not shared.left else found
+    return [*found, *_skipped(history)]
 
 
 def _overlaps(holds: list[Hold]) -> list[str]:
@@ -54,8 +54,8 @@ def _skipped(history: History) -> list[str]:
         record = Record(hold.partition, hold.offset)
         counts[record] = max(hold.count, counts.get(record, 0))
     found = []
-    for partition, log in history.final_logs.items():
-        for offset, _ in log:
+    for partition in shared.drained:
+        for offset, _ in history.final_logs[partition]:
             record = Record(partition, offset)
             most = counts.get(record, 0) + shared.lost_answers[partition]
             is_finished = record in shared.asked_to_finish or most >= shared.delivery_limit
