@@ -15,8 +15,14 @@ from click.testing import CliRunner, Result
 
 import barnabas
 from barnabas.cli.session import Session
-from barnabas.client.admin import ClusterDescription, Node, PartitionDescription, Reassignment, TopicPartition
-from barnabas.client.reassignments import Stalled
+from barnabas.client.admin import (
+    ClusterDescription,
+    Node,
+    PartitionDescription,
+    Reassignment,
+    TopicPartition,
+)
+from barnabas.client.reassignments import Cancelled, Stalled
 from barnabas.main import command_group
 from barnabas.protocol.errors import ErrorCode, error_for
 from tests.cli.made_up_cluster import MadeUpAdmin
@@ -208,12 +214,46 @@ def test_moves_that_stand_still_end_with_what_to_start() -> None:
     )
 
 
-def test_ctrl_c_leaves_what_was_begun() -> None:
+def test_ctrl_c_says_what_goes_on_and_how_it_ends() -> None:
+    cluster = Cluster([1], [1])
+
+    def interrupt(*_: object, **__: object) -> None:
+        cluster.moving = {at(0): Reassignment([1, 2], [2], [1])}
+        raise KeyboardInterrupt
+
+    with mock.patch.object(cluster, "reassign", interrupt):
+        result = run(cluster, "drain", "1")
+    assert result.exit_code != 0
+    assert "no other move was begun; 1 move will end without this command" in result.stderr
+    assert "`barnabas cluster cancel --all` gives these partitions back the replicas that they had" in result.stderr
+
+
+def test_ctrl_c_after_the_last_move_says_so() -> None:
     cluster = Cluster([1], [1])
     with mock.patch.object(cluster, "reassign", side_effect=KeyboardInterrupt):
         result = run(cluster, "drain", "1")
-    assert result.exit_code != 0
-    assert "what was begun goes on" in result.stderr
+    assert "no move goes on; no other move was begun" in result.stderr
+
+
+def test_ctrl_c_without_an_answer_names_the_command_that_shows_what_moves() -> None:
+    cluster = Cluster([1], [1])
+
+    def interrupt(*_: object, **__: object) -> None:
+        cluster.list_reassignments = mock.Mock(side_effect=error_for(ErrorCode.NOT_CONTROLLER))  # type: ignore[method-assign]
+        raise KeyboardInterrupt
+
+    with mock.patch.object(cluster, "reassign", interrupt):
+        result = run(cluster, "drain", "1")
+    assert "what was begun goes on: `barnabas cluster status` counts the partitions that move" in result.stderr
+
+
+def test_moves_that_somebody_cancels_are_an_error() -> None:
+    cluster = Cluster([1], [1], [1])
+    with mock.patch.object(cluster, "reassign", side_effect=Cancelled([at(0)], 1, 1)):
+        result = run(cluster, "drain", "1")
+    assert result.exit_code == 1
+    assert "the moves of t-0 were cancelled: they keep the replicas that they had" in result.stderr
+    assert "of 3 partitions 1 moved, and 1 were not begun" in result.stderr
 
 
 def test_a_real_node_alone_has_nothing_to_even_out_and_cannot_be_drained(barnabas: barnabas.Broker) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.client.cluster_metadata import TopicPartition
-from barnabas.client.placement import Placement, Plan, Racks, TooFewBrokers, _shifted, _State, drain, loads, rebalance
+from barnabas.client.placement import Placement, Plan, Racks, State, TooFewBrokers, _shifted, drain, loads, rebalance
 
 A, B = "a", "b"
 
@@ -102,7 +102,7 @@ def test_a_rebalance_keeps_racks_apart_and_leaves_nothing_that_one_move_could_ev
     after = check(placement, plan, serving)
     assert all(spread(plan[at], racks) >= spread(placement[at], racks) for at in plan)
     assert rebalance(after, serving, racks) == {}
-    state = _State(after, racks)
+    state = State(after, racks)
     for source in serving:
         for target in serving:
             if state.replicas_of(source) >= state.replicas_of(target) + 2:
@@ -160,7 +160,7 @@ def test_a_broker_that_leads_more_gives_a_leadership_away_with_the_replica() -> 
 
 
 def test_a_chain_that_breaks_changes_nothing() -> None:
-    state = _State(placed([1, 2], [2, 1]), {})
+    state = State(placed([1, 2], [2, 1]), {})
     steps = {(2, 3): TopicPartition("t", 0), (1, 2): None}
     assert not _shifted([1, 2, 3], lambda source, target: steps[source, target], state.move)
     assert list(state.replicas.values()) == [[1, 2], [2, 1]]
@@ -194,3 +194,10 @@ def test_the_partition_that_cannot_keep_its_replicas_is_named() -> None:
         drain(placed([2], [1, 2, 3]), 3, [1, 2, 3], {})
     assert (caught.value.partition, caught.value.replicas) == (TopicPartition("t", 1), 3)
     assert str(caught.value) == "t-1 has 3 replicas"
+
+
+def test_a_drain_by_weight_gives_the_heaviest_to_the_one_that_has_least() -> None:
+    placement = placed([1], [1], [1], [2])
+    weights = {TopicPartition("t", index): size for index, size in enumerate((10, 50, 10, 30))}
+    plan = drain(placement, 1, [1, 2, 3], {}, weights)
+    assert {at.partition: to for at, to in plan.items()} == {1: [3], 0: [2], 2: [2]}

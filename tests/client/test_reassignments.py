@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin, Reassignment, TopicPartition
-from barnabas.client.reassignments import Stalled
+from barnabas.client.reassignments import Cancelled, Stalled
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from tests.client.scripted_broker import MemoryCluster
@@ -31,6 +31,7 @@ class Controller:
         self.moving: dict[int, list[int]] = {}
         self.most = 0
         self.begun: list[int] = []
+        self.had: dict[int, list[int]] = {}
         memory.handlers["AlterPartitionReassignmentsRequest"] = self.begin
         memory.handlers["ListPartitionReassignmentsRequest"] = self.list
         memory.handlers["DescribeTopicPartitionsRequest"] = self.describe
@@ -46,6 +47,7 @@ class Controller:
                 )
                 if not code:
                     self.begun.append(each.partition_index)
+                    self.had[each.partition_index] = list(each.replicas)
                     if self.looks[each.partition_index]:
                         self.moving[each.partition_index] = each.replicas
         self.most = max(self.most, len(self.moving))
@@ -70,7 +72,7 @@ class Controller:
             Described.DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
                 leader_id=-1 if index == 4 else 1,
-                replica_nodes=[1, 2],
+                replica_nodes=[1, 2] if index in self.moving else self.had.get(index, [1, 2]),
                 offline_replicas=[1, 2] if index == 4 else [2] if index == 3 else [],
             )
             for index in range(5)
@@ -138,3 +140,18 @@ def test_what_is_moving_is_listed(controller: Controller, admin: Admin) -> None:
     controller.looks[0] = 1
     assert admin.list_reassignments() == {T0: Reassignment([1, 2, 3], [2, 3], [1])}
     assert admin.list_reassignments() == {}
+
+
+def test_a_move_that_somebody_cancels_ends_all_that_wait(controller: Controller, admin: Admin) -> None:
+    controller.looks = Counter(dict.fromkeys(range(5), 3))
+
+    def cancel(seconds: float) -> None:
+        # Partition 0 gets its old replicas back; partition 1 goes on until it has moved.
+        controller.moving.pop(0, None)
+        controller.had[0] = [1]
+
+    with pytest.raises(Cancelled) as caught:
+        admin.reassign({at: [2] for at in PARTITIONS}, at_once=2, sleep=cancel)
+    assert (caught.value.partitions, caught.value.moved, caught.value.waiting) == ([T0], 1, 3)
+    assert controller.begun == [0, 1]
+    assert str(caught.value) == "1 reassignments were cancelled"

@@ -48,7 +48,7 @@ def test_a_throttled_move_is_cancelled_and_begun_again(kind: str, clusters: Clus
         assert "would be cancelled" in run(cluster, "cancel", "moving:0", "--dry-run")
         assert admin.list_reassignments()[AT].adding == [2]
         assert "cancelled" in run(cluster, "cancel", "--all")
-        cluster.await_in_sync(["moving"])
+    cluster.await_in_sync(["moving"])
         assert admin.describe_partitions(["moving"])[AT].replicas == [1]
         run(cluster, "throttle", "off")
         throttle = admin.describe_throttle()
@@ -57,4 +57,7 @@ def test_a_throttled_move_is_cancelled_and_begun_again(kind: str, clusters: Clus
         found = admin.describe_partitions(["moving"])
         assert [found[AT].replicas, found[ON_TWO].replicas] == [[3, 2], [3, 2]]
         assert admin.describe_throttle().replicas == {}
+        for by, column in (("bytes", "bytes"), ("load", "bytes_last_hour")):
+            brokers = json.loads(run(cluster, "rebalance", "--by", by, "--dry-run", "-o", "json"))["brokers"]
+            assert {each["broker"] for each in brokers if each[column] >= 10_000_000} == {2, 3}, brokers
     cluster.await_in_sync(["moving"])

@@ -15,25 +15,32 @@ from barnabas.cli.cluster_throttle import Rate, throttled
 from barnabas.cli.done import Done
 from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.output import Found, Table, found_rows
+from barnabas.cli.partition_weights import Weighed, by_option, weighed
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_brokers, session_options
 from barnabas.cli.wording import counted, listed
 from barnabas.client import placement
 from barnabas.client.admin import Admin, PartitionDescription, TopicPartition
 from barnabas.client.placement import Plan, TooFewBrokers, loads
-from barnabas.client.reassignments import Stalled
+from barnabas.client.reassignments import Cancelled, Stalled
 from barnabas.client.replication_throttle import Moving
+from barnabas.client.weighed_placement import rebalance_by
 from barnabas.protocol.errors import KafkaError
 
 _AT_ONCE = 20
 
 
 class View(NamedTuple):
-    """The cluster before anything moves: its partitions, its brokers that serve, and the racks of all its brokers."""
+    """The cluster before anything moves: its partitions, its brokers that serve, and the racks of all its brokers.
+
+    Attributes:
+        weighed: the weights of replicas; None if they are counted.
+    """
 
     partitions: dict[TopicPartition, PartitionDescription]
     serving: list[int]
     racks: dict[int, str | None]
+    weighed: Weighed | None = None
 
     def replicas(self, *, without: Collection[TopicPartition] = ()) -> dict[TopicPartition, list[int]]:
         return {at: each.replicas for at, each in self.partitions.items() if at not in without}
@@ -56,19 +63,20 @@ def moving_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @click.argument("node", type=click.IntRange(min=0), metavar="NODE", shell_complete=complete_brokers)
+@by_option
 @moving_options
 @session_options
-def drain(session: Session, node: int, at_once: int, throttle: int | None, dry_run: bool) -> None:
+def drain(session: Session, node: int, by: str, at_once: int, throttle: int | None, dry_run: bool) -> None:
     """Move every replica of a broker to others, and the leaderships with them, so that it can be stopped for good.
 
-    Each goes to the broker with the fewest replicas, in a rack where the partition has none if there is one. What is created
-    afterwards may be placed on the broker again: stop it then.
+    Each goes to the broker that has least, in a rack where the partition has none if there is one. What is created afterwards may be
+    placed on the broker again: stop it then. Ctrl-C begins no more moves, and says what goes on.
 
     \b
     barnabas cluster drain 3 --dry-run
     """
     with session.admin() as admin:
-        view, plan, lost = _drain_plan(admin, node)
+        view, plan, lost = _drain_plan(admin, node, by)
         failures = carry_out(
             session, admin, view, plan, elect=False, at_once=at_once, throttle=throttle, dry_run=dry_run
         )
@@ -78,18 +86,21 @@ def drain(session: Session, node: int, at_once: int, throttle: int | None, dry_r
 
 
 @click.command()
+@by_option
 @moving_options
 @session_options
-def rebalance(session: Session, at_once: int, throttle: int | None, dry_run: bool) -> None:
+def rebalance(session: Session, by: str, at_once: int, throttle: int | None, dry_run: bool) -> None:
     """Even out replicas and preferred leaders over the brokers with few moves, then elect the preferred leaders.
 
-    A partition's replicas stay in as many racks as they are. Replicas on a broker that does not serve stay there.
+    A partition's replicas stay in as many racks as they are. Replicas on a broker that does not serve stay there. Ctrl-C begins no
+    more moves, and says what goes on.
 
     \b
     barnabas cluster rebalance --dry-run
+    barnabas cluster rebalance --by bytes --throttle 50MB
     """
     with session.admin() as admin:
-        view, plan = _rebalance_plan(admin)
+        view, plan = _rebalance_plan(admin, by)
         failures = carry_out(
             session, admin, view, plan, elect=True, at_once=at_once, throttle=throttle, dry_run=dry_run
         )
@@ -127,20 +138,23 @@ def moves_in_progress(admin: Admin) -> Found:
     return found_rows(("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"), rows)
 
 
-def _drain_plan(admin: Admin, node: int) -> tuple[View, Plan, dict[TopicPartition, PartitionDescription]]:
+def _drain_plan(
+    admin: Admin, node: int, by: str = "replicas"
+) -> tuple[View, Plan, dict[TopicPartition, PartitionDescription]]:
     """Return the cluster, what moves, and the broker's partitions without a leader, which cannot move.
 
     Raises:
         Failure: the broker cannot be drained.
     """
-    view = view_of(admin)
+    view = view_of(admin, by)
     held = {at: each for at, each in view.partitions.items() if node in each.replicas}
     if node not in view.racks and not held:
         brokers = ", ".join(map(str, sorted(view.racks)))
         raise Failure(f"broker {node} is not part of the cluster now", f"its brokers are: {brokers}")
     lost = {at: each for at, each in held.items() if each.leader < 0}
     try:
-        plan = placement.drain(view.replicas(without=lost), node, view.serving, view.racks)
+        weights = None if view.weighed is None else view.weighed.weights
+        plan = placement.drain(view.replicas(without=lost), node, view.serving, view.racks, weights)
     except TooFewBrokers as error:
         others = len(set(view.serving) - {node})
         raise Failure(
@@ -151,15 +165,20 @@ def _drain_plan(admin: Admin, node: int) -> tuple[View, Plan, dict[TopicPartitio
     return view, plan, lost
 
 
-def _rebalance_plan(admin: Admin) -> tuple[View, Plan]:
-    view = view_of(admin)
+def _rebalance_plan(admin: Admin, by: str = "replicas") -> tuple[View, Plan]:
+    view = view_of(admin, by)
     # Nobody can copy the records of a partition without a leader.
     lost = [at for at, each in view.partitions.items() if each.leader < 0]
-    return view, placement.rebalance(view.replicas(without=lost), view.serving, view.racks)
+    replicas = view.replicas(without=lost)
+    if view.weighed is None:
+        return view, placement.rebalance(replicas, view.serving, view.racks)
+    _, weights, has_leader_weights = view.weighed
+    plan = rebalance_by(weights, replicas, view.serving, view.racks, has_leader_weights=has_leader_weights)
+    return view, plan
 
 
-def view_of(admin: Admin) -> View:
-    """Return the cluster.
+def view_of(admin: Admin, by: str = "replicas") -> View:
+    """Return the cluster, and by bytes or load the weights of its replicas.
 
     Raises:
         Failure: replicas are being moved already; a plan made before they have arrived would be wrong.
@@ -171,7 +190,8 @@ def view_of(admin: Admin) -> View:
             "wait until `barnabas cluster status` counts none",
         )
     racks = {node.id: node.rack for node in (*found.brokers, *found.fenced)}
-    return View(admin.describe_partitions(), [node.id for node in found.brokers], racks)
+    partitions = admin.describe_partitions()
+    return View(partitions, [node.id for node in found.brokers], racks, weighed(admin, by, partitions))
 
 
 def carry_out(
@@ -269,11 +289,16 @@ def _broker_table(view: View, after: dict[TopicPartition, list[int]]) -> Table:
     """Return the replicas of brokers before and afterwards; their leaders are the preferred ones."""
     held, led = loads(view.replicas())
     new_held, new_led = loads(after)
-    rows = [
-        (each, held[each], new_held[each], led[each], new_led[each])
-        for each in sorted(view.racks.keys() | held.keys() | new_held.keys())
-    ]
-    return Table(("BROKER", "REPLICAS", "NEW-REPLICAS", "LEADERS", "NEW-LEADERS"), rows)
+    brokers = sorted(view.racks.keys() | held.keys() | new_held.keys())
+    columns = ["BROKER", "REPLICAS", "NEW-REPLICAS", "LEADERS", "NEW-LEADERS"]
+    rows: list[tuple[object, ...]] = [(each, held[each], new_held[each], led[each], new_led[each]) for each in brokers]
+    if view.weighed is not None:
+        column, weights, _ = view.weighed
+        weights_before, _ = loads(view.replicas(), weights)
+        weights_after, _ = loads(after, weights)
+        columns += [column, f"NEW-{column}"]
+        rows = [(*row, weights_before[row[0]], weights_after[row[0]]) for row in rows]
+    return Table(columns, rows)
 
 
 def _moved(admin: Admin, plan: Plan, at_once: int) -> dict[TopicPartition, KafkaError | None]:
@@ -297,9 +322,29 @@ def _moved(admin: Admin, plan: Plan, at_once: int) -> dict[TopicPartition, Kafka
             f"{listed(list(stalled.waits))} cannot move until these brokers serve: {', '.join(map(str, brokers))}",
             "start them: what was begun goes on by itself",
         ) from None
+    except Cancelled as cancelled:
+        raise Failure(
+            f"the moves of {listed(cancelled.partitions)} were cancelled: they keep the replicas that they had",
+            f"of {counted(len(plan), 'partition')} {cancelled.moved} moved, and {cancelled.waiting} were not begun;"
+            " the same command makes a new plan",
+        ) from None
     except KeyboardInterrupt:
-        click.echo("what was begun goes on: `barnabas cluster status` counts the partitions that move", err=True)
+        click.echo(_what_goes_on(admin, plan), err=True)
         raise
+
+
+def _what_goes_on(admin: Admin, plan: Plan) -> str:
+    """Return a sentence about the moves that an interrupted command leaves."""
+    try:
+        moving = [at for at in admin.list_reassignments() if at in plan]
+    except KafkaError:
+        return "what was begun goes on: `barnabas cluster status` counts the partitions that move"
+    if not moving:
+        return "no move goes on; no other move was begun"
+    return (
+        f"no other move was begun; {counted(len(moving), 'move')} will end without this command:"
+        " `barnabas cluster cancel --all` gives these partitions back the replicas that they had"
+    )
 
 
 def _of_lost(lost: dict[TopicPartition, PartitionDescription]) -> list[Failure]:

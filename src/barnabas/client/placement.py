@@ -12,7 +12,8 @@ copies nothing. It shifts one replica, or one leadership, along the shortest cha
 fewer, until no such chain is left. Without racks every broker then has as many replicas as the others, or one more, and no plan moves
 fewer. Racks, and partitions with few replicas, may keep the loads further apart.
 
-Limits: replicas are counted, not their bytes or traffic.
+Replicas are counted here; `weighed_placement` evens out their bytes or their load. `drain` and `loads` take such weights too.
+
 Sources: org.apache.kafka.admin.AdminUtils (racks); Harvey et al., Semi-matchings for bipartite graphs and load balancing (2006).
 """
 
@@ -30,6 +31,8 @@ Plan = dict[TopicPartition, list[int]]
 """The new replicas of the partitions that change."""
 Racks = Mapping[int, str | None]
 """The rack of each known broker."""
+Weights = Mapping[TopicPartition, int]
+"""The weight of each replica of a partition; a partition that is absent weighs nothing."""
 
 
 class TooFewBrokers(Exception):
@@ -41,31 +44,45 @@ class TooFewBrokers(Exception):
         self.replicas = replicas
 
 
-def loads(placement: Placement) -> tuple[Counter[int], Counter[int]]:
-    """Return how many replicas each broker has, and of how many partitions it is the preferred leader."""
-    held = Counter(broker for replicas in placement.values() for broker in replicas)
-    return held, Counter(replicas[0] for replicas in placement.values() if replicas)
+def loads(placement: Placement, weights: Weights | None = None) -> tuple[Counter[int], Counter[int]]:
+    """Return how many replicas each broker has, and of how many partitions it is the preferred leader; or the sums of their weights."""
+    held: Counter[int] = Counter()
+    led: Counter[int] = Counter()
+    for at, replicas in placement.items():
+        weight = _weight(at, weights)
+        held.update(dict.fromkeys(replicas, weight))
+        led.update(dict.fromkeys(replicas[:1], weight))
+    return held, led
 
 
-def drain(placement: Placement, drained: int, serving: Collection[int], racks: Racks) -> Plan:
+def _weight(at: TopicPartition, weights: Weights | None) -> int:
+    return 1 if weights is None else weights.get(at, 0)
+
+
+def drain(
+    placement: Placement, drained: int, serving: Collection[int], racks: Racks, weights: Weights | None = None
+) -> Plan:
     """Return the plan that leaves a broker without replicas.
 
     Each of its replicas goes to a broker in a rack where the partition has none, among these to the one with the fewest
-    replicas. The leadership goes to the replica that is the preferred leader of the fewest partitions.
+    replicas. The leadership goes to the replica that is the preferred leader of the fewest partitions. With weights the heaviest
+    replica goes first, to the broker whose replicas weigh least, and the leadership to the broker whose led partitions weigh least.
 
     Args:
         serving: the brokers that may get replicas; `drained` gets none.
+        weights: None to count replicas.
 
     Raises:
         TooFewBrokers: every other broker that serves has a replica of the partition.
     """
     targets = sorted(serving)
-    held, led = loads(placement)
+    held, led = loads(placement, weights)
     of_topic = Counter((at.topic, broker) for at, replicas in placement.items() for broker in replicas)
     plan: Plan = {}
-    for at, replicas in sorted(placement.items()):
+    for at, replicas in sorted(placement.items(), key=lambda each: (-_weight(each[0], weights), each[0])):
         if drained not in replicas:
             continue
+        weight = _weight(at, weights)
         others = [each for each in replicas if each != drained]
         taken = {racks.get(each) for each in others}
         free = [each for each in targets if each not in replicas]
@@ -76,8 +93,8 @@ def drain(placement: Placement, drained: int, serving: Collection[int], racks: R
         if replicas[0] == drained:
             leader = min((each for each in after if each in targets), key=lambda each: (led[each], each == chosen))
             after = [leader, *(each for each in after if each != leader)]
-            led[leader] += 1
-        held[chosen] += 1
+            led[leader] += weight
+        held[chosen] += weight
         of_topic[at.topic, chosen] += 1
         plan[at] = after
     return plan
@@ -85,18 +102,19 @@ def drain(placement: Placement, drained: int, serving: Collection[int], racks: R
 
 def rebalance(placement: Placement, serving: Collection[int], racks: Racks) -> Plan:
     """Return the plan that evens out replicas and preferred leaders over the brokers that serve."""
-    state = _State(placement, racks)
+    state = State(placement, racks)
     brokers = sorted(serving)
-    _even_out(brokers, state.replicas_of, state.replica_to_move, state.move)
-    _even_out(brokers, state.leaders_of, state.leadership_to_move, state.swap)
-    return {at: after for at, after in state.replicas.items() if after != list(placement[at])}
+    even_out(brokers, state.replicas_of, state.replica_to_move, state.move)
+    even_out(brokers, state.leaders_of, state.leadership_to_move, state.swap)
+    return state.plan()
 
 
-class _State:
+class State:
     """A placement while it changes."""
 
     def __init__(self, placement: Placement, racks: Racks) -> None:
         self.racks = racks
+        self.before = placement
         self.replicas = {at: list(replicas) for at, replicas in sorted(placement.items())}
         self.held: dict[int, dict[str, dict[TopicPartition, None]]] = {}
         self.led: dict[int, dict[TopicPartition, None]] = {}
@@ -105,7 +123,10 @@ class _State:
             self._add(at)
 
     def __repr__(self) -> str:
-        return f"<_State {len(self.replicas)} partitions>"
+        return f"<State {len(self.replicas)} partitions>"
+
+    def plan(self) -> Plan:
+        return {at: after for at, after in self.replicas.items() if after != list(self.before[at])}
 
     def replicas_of(self, broker: int) -> int:
         return self._count[broker]
@@ -123,7 +144,7 @@ class _State:
         for topic in sorted(here, key=lambda name: (len(there.get(name, ())) - len(here[name]), name)):
             found = None
             for at in here[topic]:
-                if self._may_move(at, source, target):
+                if self.may_move(at, source, target):
                     found = at
                     if (self.replicas[at][0] == source) == leads_more:
                         break
@@ -131,7 +152,8 @@ class _State:
                 return found
         return None
 
-    def _may_move(self, at: TopicPartition, source: int, target: int) -> bool:
+    def may_move(self, at: TopicPartition, source: int, target: int) -> bool:
+        """Return whether the target has no replica of the partition, and its rack loses nothing."""
         before = self.replicas[at]
         if target in before:
             return False
@@ -169,7 +191,7 @@ class _State:
             self.held.setdefault(each, {}).setdefault(at.topic, {})[at] = None
 
 
-def _even_out(
+def even_out(
     brokers: list[int],
     load: Callable[[int], int],
     candidate: Callable[[int, int], TopicPartition | None],

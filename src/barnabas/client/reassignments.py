@@ -22,6 +22,7 @@ from barnabas.protocol.errors import KafkaError, error_for
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
+_LOOKS_AT_THE_END = 8
 
 
 class Reassignment(NamedTuple):
@@ -43,6 +44,20 @@ class Stalled(Exception):
     def __init__(self, waits: Mapping[TopicPartition, list[int]]) -> None:
         super().__init__(f"{len(waits)} reassignments stand still")
         self.waits = waits
+
+
+class Cancelled(Exception):
+    """Somebody ended moves; what was waiting for them has not begun.
+
+    Attributes:
+        partitions: that have other replicas than they were to get.
+        moved: how many partitions have moved.
+        waiting: how many were not begun.
+    """
+
+    def __init__(self, partitions: Sequence[TopicPartition], moved: int, waiting: int) -> None:
+        super().__init__(f"{len(partitions)} reassignments were cancelled")
+        self.partitions, self.moved, self.waiting = partitions, moved, waiting
 
 
 def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
@@ -118,10 +133,13 @@ def reassign(
         None for each partition that moved, and the error of each whose move did not begin.
 
     Raises:
+        Cancelled: somebody ended moves. Those that go on at that time are waited for first.
         Stalled: no partition has moved for the cluster's `timeout_ms`, and brokers that some of them need do not serve.
     """
     outcomes: dict[TopicPartition, KafkaError | None] = {}
     waiting = list(wanted)
+    not_begun = 0
+    cancelled: list[TopicPartition] = []
     moving: set[TopicPartition] = set()
     pause_s = _FIRST_PAUSE_S
     deadline = cluster.deadline()
@@ -136,12 +154,38 @@ def reassign(
         elif cluster.remaining_ms(deadline) <= 1:
             _check_progress(cluster, left)
             deadline = cluster.deadline()
+        cancelled += _not_there(cluster, {at: wanted[at] for at in moving - left}, sleep)
+        if cancelled:
+            not_begun += len(waiting)
+            waiting = []
         moving = left
-        ended(len(wanted) - len(waiting) - len(moving))
+        ended(len(wanted) - not_begun - len(waiting) - len(moving))
         if moving:
             sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    if cancelled:
+        raise Cancelled(sorted(cancelled), sum(each is None for each in outcomes.values()) - len(cancelled), not_begun)
     return {at: outcomes[at] for at in wanted}
+
+
+def _not_there(
+    cluster: Cluster, wanted: Mapping[TopicPartition, Sequence[int]], sleep: Callable[[float], None]
+) -> list[TopicPartition]:
+    """Return the partitions whose move has ended, and which have other replicas than they were to get.
+
+    A broker learns of a change a moment after the controller, so the look is repeated for some seconds.
+    """
+    pause_s = _FIRST_PAUSE_S
+    left = list(wanted)
+    for _ in range(_LOOKS_AT_THE_END if left else 0):
+        described = describe_partitions(cluster, {at.topic for at in left})
+        # A partition of a topic that was deleted meanwhile has nothing to keep.
+        left = [at for at in left if at in described and set(described[at].replicas) != set(wanted[at])]
+        if not left:
+            break
+        sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    return left
 
 
 def _check_progress(cluster: Cluster, moving: Iterable[TopicPartition]) -> None:
