@@ -48,7 +48,7 @@ def test_a_throttled_move_is_cancelled_and_begun_again(kind: str, clusters: Clus
         assert "would be cancelled" in run(cluster, "cancel", "moving:0", "--dry-run")
         assert admin.list_reassignments()[AT].adding == [2]
         assert "cancelled" in run(cluster, "cancel", "--all")
-    cluster.await_in_sync(["moving"])
+        cluster.await_in_sync(["moving"])
         assert admin.describe_partitions(["moving"])[AT].replicas == [1]
         run(cluster, "throttle", "off")
         throttle = admin.describe_throttle()
