@@ -297,7 +297,7 @@ def _broker_table(view: View, after: dict[TopicPartition, list[int]]) -> Table:
         weights_before, _ = loads(view.replicas(), weights)
         weights_after, _ = loads(after, weights)
         columns += [column, f"NEW-{column}"]
-        rows = [(*row, weights_before[row[0]], weights_after[row[0]]) for row in rows]
+        rows = [(*row, weights_before[each], weights_after[each]) for each, row in zip(brokers, rows, strict=True)]
     return Table(columns, rows)
 
 
