@@ -9,12 +9,13 @@ from click.testing import CliRunner
 from confluent_kafka import Producer
 
 from barnabas.client.admin import Admin, TopicPartition
-from barnabas.client.replication_throttle import Moving
+from barnabas.client.replication_throttle import Moving, Throttle
 from barnabas.main import command_group
 from tests.cluster.cluster import Cluster
 from tests.cluster.conftest import Clusters
 from tests.cluster.node_process import KINDS
 from tests.cluster.topics import create_topic
+from tests.cluster.waiting import wait_for
 
 pytestmark = [pytest.mark.conform, pytest.mark.xdist_group("clusters"), pytest.mark.timeout(600)]
 
@@ -27,6 +28,10 @@ def run(cluster: Cluster, *words: str) -> str:
     result = CliRunner().invoke(command_group(), arguments, prog_name="barnabas")
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def is_off(throttle: Throttle) -> bool:
+    return set(throttle.rates.values()) == {(None, None)} and not throttle.replicas
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,12 +56,11 @@ def test_a_throttled_move_is_cancelled_and_begun_again(kind: str, clusters: Clus
         cluster.await_in_sync(["moving"])
         assert admin.describe_partitions(["moving"])[AT].replicas == [1]
         run(cluster, "throttle", "off")
-        throttle = admin.describe_throttle()
-        assert (set(throttle.rates.values()), throttle.replicas) == ({(None, None)}, {})
+        wait_for("every broker knows that the throttle is off", lambda: is_off(admin.describe_throttle()))
         assert "moved" in run(cluster, "move", "moving", "--to", "3,2", "--throttle", "50MB")
         found = admin.describe_partitions(["moving"])
         assert [found[AT].replicas, found[ON_TWO].replicas] == [[3, 2], [3, 2]]
-        assert admin.describe_throttle().replicas == {}
+        wait_for("nothing is throttled any more", lambda: admin.describe_throttle().replicas == {})
         for by, column in (("bytes", "bytes"), ("load", "bytes_last_hour")):
             brokers = json.loads(run(cluster, "rebalance", "--by", by, "--dry-run", "-o", "json"))["brokers"]
             assert {each["broker"] for each in brokers if each[column] >= 10_000_000} == {2, 3}, brokers
