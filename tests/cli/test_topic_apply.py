@@ -103,7 +103,8 @@ def test_topics_become_what_the_file_says(admin: Admin, apply: Applied) -> None:
         " not in the file",
         "keys map to other partitions when there are more: a key's old and new records may be in two; `barnabas topic grow TOPIC -p N"
         " --ordered` lets groups read them in order",
-        "Type yes to make 7 changes of 2 topics: done: 7 changes of 2 topics",
+        "Type yes to make 7 changes of 2 topics: ",
+        "done: 7 changes of 2 topics",
     ]
     assert partitions(admin) == {**BEFORE, "orders": 4, "orders.dlq": 2}
     assert own(admin, "orders") == {"retention.ms": "86400000", "compression.type": "zstd"}

@@ -6,13 +6,12 @@ schema too, and no record with its id can be decoded then.
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import Output
 from barnabas.cli.output_options import output_options
+from barnabas.cli.question import typed_answer
 from barnabas.cli.registry_options import registry_options
 from barnabas.cli.schema_files import version_of
 from barnabas.schemas.settings import RegistrySettings
@@ -61,9 +60,5 @@ def _ask(subject: str, version: int | str | None, permanent: bool) -> None:
     """
     what = "all versions" if version is None else f"version {version}"
     for_good = " for good" if permanent else ""
-    click.echo(f"Type the subject's name to delete {what} of {printable(subject)}{for_good}: ", err=True, nl=False)
-    typed = sys.stdin.readline().rstrip("\r\n")
-    if typed != subject:
-        if not sys.stdin.isatty():
-            click.echo(err=True)
+    if typed_answer(f"Type the subject's name to delete {what} of {printable(subject)}{for_good}") != subject:
         raise Failure("nothing was deleted: that is not the subject's name", "--yes deletes without asking")

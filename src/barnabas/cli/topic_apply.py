@@ -7,7 +7,6 @@ the rest: the same command goes on.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import click
 
 from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.output import Table
+from barnabas.cli.question import typed_answer
 from barnabas.cli.session import Session, session_options
 from barnabas.cli.topic_changes import Action, Change, Found, changes_of, created, obstacles, partitions_of
 from barnabas.cli.topic_grow import KEYS_MOVE
@@ -226,9 +226,5 @@ def _ask(plan: Plan) -> None:
     Raises:
         Failure: the answer is not yes.
     """
-    click.echo(f"Type yes to make {_size(plan)}: ", err=True, nl=False)
-    answer = sys.stdin.readline().strip()
-    if answer.lower() not in ("y", "yes"):
-        if not sys.stdin.isatty():
-            click.echo(err=True)
+    if typed_answer(f"Type yes to make {_size(plan)}").strip().lower() not in ("y", "yes"):
         raise Failure("nothing was changed", "--yes changes without asking")
