@@ -6,10 +6,12 @@ the fault that finds the bug.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -108,6 +110,43 @@ def test_a_fault_finds_the_planted_bug(language: Callable[..., list[str]], fault
     assert LANGUAGES[language] in printed, printed
     code, printed = played(language, faults, "mended")
     assert code == 0, printed
+
+
+COUNT_STOCK = """
+const { deliver, count } = require('./stock.js')
+const [servers] = process.argv.slice(1)
+deliver([servers], [{ id: 'last', article: 'cup', count: 24 }]).then(async () => {
+  await fetch(process.env.FAULTS + '/faults', { method: 'POST', body: process.env.FAULT })
+  console.log(JSON.stringify(await count([servers], 'last', true)))
+})
+"""
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "times", "printed"),
+    [
+        ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE", 8, '{"cup":24}'),
+        ("JoinGroup", "COORDINATOR_LOAD_IN_PROGRESS", 24, '{"cup":24}'),
+        ("FindCoordinator", "GROUP_AUTHORIZATION_FAILED", None, "KafkaJSGroupCoordinatorNotFound"),
+    ],
+    ids=["not found for some time", "loading for long", "not allowed"],
+)
+def test_the_javascript_consumer_waits_for_its_coordinator(
+    faults: str, api: str, error: str, times: int | None, printed: str
+) -> None:
+    """After its retries kafkajs crashes and starts the consumer again. An error that cannot pass ends the process."""
+    with urllib.request.urlopen(urllib.request.Request(f"{faults}/reset", method="POST")):
+        pass
+    with urllib.request.urlopen(faults) as answer:
+        servers = json.load(answer)["cluster"]["bootstrap_servers"]
+    folder = Path(javascript("mended", has_fault=True)[-1]).parent
+    fault = json.dumps({"kind": "fail", "api": api, "error": error, "times": times})
+    done = subprocess.run(
+        [tool("node"), "-e", COUNT_STOCK, servers], env=os.environ | {"FAULTS": faults, "FAULT": fault},
+        cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert printed in done.stdout + done.stderr
+    assert done.returncode == (0 if times else 1), done.stderr
 
 
 @pytest.mark.long
