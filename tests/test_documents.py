@@ -22,6 +22,7 @@ from barnabas.claims.payloads import store_payload
 from barnabas.cli.commands import COMMANDS
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
+from tests.changeable_quorum import changeable_quorum
 from tests.documents import Block, Typist, blocks, comparable, indented_commands, typist
 from tests.pages import write_files
 from tests.process.process import pid_of
@@ -50,8 +51,6 @@ NOT_RUN = {
     "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",
     "docs/export.md: duckdb -c \"SELECT partition, count(*), max(timestamp) FROM 'yesterday/*.parquet' GROUP BY partition\"",
     "docs/from-apache-kafka.md: bin/kafka-server-stop.sh",
-    "docs/operations.md: barnabas cluster replace 3",
-    "docs/operations.md: barnabas cluster voter add 4 --at four.example:9093",
     'docs/pipelines.md: make install && source .venv/bin/activate    # or, in an environment of your own: pip install ".[pipelines]"',
     "docs/pipelines.md: python -m shop run --master spark://HOST:7077 -b broker:9092",
     'docs/pipelines.md: python -m shop run -b localhost:9092 --master "local[2]"    # in the project\'s folder',
@@ -185,6 +184,22 @@ def a_stopped_fourth_broker(typing: Typist) -> None:
     assert select.select([process], [], [], 60)[0] == [process]
 
 
+def a_stopped_third_node(typing: Typist) -> None:
+    process = os.pidfd_open(pid_of(Path("cluster/node-3")))
+    signal.pidfd_send_signal(process, signal.SIGTERM)
+    assert select.select([process], [], [], 60)[0] == [process]
+
+
+def a_quorum_that_can_change(typing: Typist) -> None:
+    @contextlib.contextmanager
+    def serving() -> Iterator[str]:
+        with changeable_quorum(Path("changeable")) as (broker, controller):
+            typing.serve("9193", contextlib.nullcontext(controller))
+            yield broker
+
+    typing.serve("9192", serving())
+
+
 def payloads(typing: Typist) -> None:
     typing.type("barnabas topic create videos")
     Path("payloads").mkdir()
@@ -222,6 +237,8 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "the files of the tour": files_of_the_tour,
     "the cluster with a fourth broker": a_fourth_broker,
     "the fourth broker is stopped": a_stopped_fourth_broker,
+    "the third node is stopped": a_stopped_third_node,
+    "a quorum that can change, on localhost:9192, and a controller 4 at localhost:9193 that only reads": a_quorum_that_can_change,
     "a server.properties of three nodes": properties_of_three_nodes,
     "a second cluster on localhost:9093": a_second_cluster,
     "a console.toml": a_file_of_clusters,
