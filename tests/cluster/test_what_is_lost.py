@@ -1,7 +1,7 @@
 """Rows of "Killed, or without power" in docs/clusters.md that real processes can show, on Apache Kafka and on barnabas.
 
-All processes are killed; a node gets an older copy of its directory. No acknowledged record is lost, on either kind. No real process can
-lose the power of its machine here: the simulator's nodes can.
+All processes are killed; a node gets an older copy of its directory; a second node starts with the id of one that serves. No acknowledged
+record is lost, on either kind. No real process can lose the power of its machine here: the simulator's nodes can.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ TOPIC = "kept"
 PARTITIONS = 6
 REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]] * (PARTITIONS // 3)
 RECORDS = 200
+END_SECONDS = 180
+REFUSED = {
+    "apache-kafka": "Another broker is registered with that broker id",
+    "barnabas": "error: another process serves as node 3 (stop it, or",
+}
 
 
 @pytest.fixture
@@ -89,4 +94,21 @@ def test_a_killed_node_gets_an_older_copy_of_its_directory(stack: ExitStack, tmp
             load.await_more(RECORDS)
             cluster.start_again(each)
             cluster.await_in_sync([TOPIC])
+    check_exactly_once(cluster.bootstrap_servers, load)
+
+
+def test_a_second_node_with_the_id_of_one_that_serves_is_refused(stack: ExitStack, tmp_path: Path, kind: str) -> None:
+    cluster = started(stack, kind, tmp_path / "nodes", has_own_controller=True)
+    second = KINDS[kind](tmp_path / "second", 3, ("broker",))
+    second.write_config(cluster.properties(second) | {"initial.broker.registration.timeout.ms": "5000"})
+    stack.callback(second.kill)
+    with Load(cluster.bootstrap_servers, TOPIC, PARTITIONS) as load:
+        load.await_more(RECORDS)
+        second.format(cluster.cluster_id)
+        second.launch()
+        assert second.process is not None
+        assert second.process.wait(END_SECONDS) != 0
+        load.await_more(RECORDS)
+    assert REFUSED[kind] in "\n".join(node.log.read_text() for node in (second, *cluster.controllers))
+    assert cluster[3].is_up
     check_exactly_once(cluster.bootstrap_servers, load)

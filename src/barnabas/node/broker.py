@@ -188,6 +188,9 @@ class BrokerServer:
                 setting = "voters" if self.config.quorum_voters else "bootstrap.servers"
                 remedy = f"start the controllers that controller.quorum.{setting} names, or correct their addresses"
                 raise CannotStart(f"cannot register this broker: {error.message} ({remedy})") from None
+            if error.code == ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+                remedy = "stop it, or start this one with another node.id and an empty directory"
+                raise CannotStart(f"another process serves as node {meta.node_id} ({remedy})") from None
             raise CannotStart(f"the controller rejects this broker: {error.message}") from None
         log_manager.broker_epoch = self.lifecycle.epoch
         await log_manager.claim.prepare(self.lifecycle.epoch)
