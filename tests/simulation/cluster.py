@@ -33,6 +33,7 @@ from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
+from tests.simulation.far_reader import FarReader
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.judged_node import JudgedNode
@@ -119,8 +120,11 @@ class SimulatedCluster:
         hosts = {node_id: f"127.0.0.{place}" for place, node_id in enumerate(roles, 1)}
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
         properties, moving = self.plan.properties(), self.plan.has_moving_voters
+        settings = {each: {**properties, **self.plan.rack(each)} for each in roles}
         return [
-            self.world.add(JudgedNode(self.world, each, hosts[each], of, voters, properties, has_moving_voters=moving))
+            self.world.add(
+                JudgedNode(self.world, each, hosts[each], of, voters, settings[each], has_moving_voters=moving)
+            )
             for each, of in roles.items()
         ]
 
@@ -266,6 +270,9 @@ class SimulatedCluster:
         if not self.plan.forgets:
             workers += [Reader(partition, self.history) for partition in self.partitions]
             workers.append(EndWatcher(self.partitions, self.history, self.plan.watch_seconds))
+        if self.plan.has_racks:
+            rng, addresses = self.world.random(FarReader.name), {node.node_id: node.address for node in self.brokers}
+            workers.append(FarReader(self.partitions, addresses, self.history, rng, self._leader_of, self._committed))
         if self.plan.has_recreator:
             workers.append(Recreator(self.history, self.world.random("recreator"), self.plan.replicas))
         if self.plan.has_trimmer:
@@ -285,6 +292,11 @@ class SimulatedCluster:
     def _coordinator_of(self, group: str) -> tuple[Address, int] | None:
         """Return the broker that leads a group's partition in its newest epoch and knows it, and this epoch."""
         return self._leader_of(Partition(OFFSETS_TOPIC, partition_for(group, self.plan.internal_partitions)))
+
+    def _committed(self, partition: Partition) -> int | None:
+        """Return the highest high watermark that a broker knows; None while one of them does not say."""
+        known = [node.high_watermark(partition) for node in self.brokers]
+        return None if None in known else max(each or 0 for each in known)
 
     def _newest(self, partition: Partition) -> PartitionRegistration | None:
         known = (node.registration(partition) for node in self.brokers)

@@ -146,6 +146,10 @@ class ClusterClient:
             self._forget(where)
         return answer
 
+    async def request_at(self, address: Address, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
+        """Send one request to one broker; see `request`."""
+        return await self._clients[address].request(key, version, message, response_class)
+
     async def find(self, partition: Partition) -> tuple[Address, bytes]:
         """Return where the leader of a partition is, and the id of its topic.
 

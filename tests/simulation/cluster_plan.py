@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from barnabas.log.log_config import INT64_MAX
 from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
+from tests.simulation.far_reader import RACKS, SETTINGS
 from tests.simulation.owner import SESSION_SECONDS
 from tests.simulation.share_member import LOCK_SECONDS
 
@@ -37,6 +38,8 @@ REGISTRARS_RATE = 0.15
 """How many have clients that create and delete the same topic."""
 SHARE_RATE = 0.15
 """How many have a share group."""
+RACKS_RATE = 0.15
+"""How many have racks, and a reader that reads from followers and asks for offsets by time."""
 WIDE_RATE = 0.15
 """How many have a producer that writes to many new partitions, with several requests in flight."""
 
@@ -84,6 +87,8 @@ class ClusterPlan:
     """Clients that create and delete the same topic."""
     share_members: int
     """Of the share group that reads the first topic."""
+    has_racks: bool
+    """Whether brokers stand in racks, and a reader is sent to followers."""
     wide_partitions: int
     """Of a topic that is created when the faults begin, and whose producer has several requests in flight; 0 for no such topic."""
 
@@ -108,6 +113,7 @@ class ClusterPlan:
         registrars = random.Random(f"registrars {seed}")
         plan = replace(plan, registrars=3 if registrars.random() < REGISTRARS_RATE else 0)
         plan = replace(plan, wide_partitions=second_floor.choice((4, 9)) if second_floor.random() < WIDE_RATE else 0)
+        plan = replace(plan, has_racks=nodes > 1 and second_floor.random() < RACKS_RATE)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -167,6 +173,7 @@ class ClusterPlan:
             registrars=0,
             share_members=0,
             wide_partitions=0,
+            has_racks=False,
         )
 
     @staticmethod
@@ -209,6 +216,7 @@ class ClusterPlan:
             registrars=0,
             share_members=0,
             wide_partitions=0,
+            has_racks=False,
         )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
@@ -238,7 +246,7 @@ class ClusterPlan:
             has_lasting_cut=False,
         )
         return (
-            replace(plan, committers=0, share_members=0, wide_partitions=0, linger_seconds=4.0)
+            replace(plan, committers=0, share_members=0, wide_partitions=0, has_racks=False, linger_seconds=4.0)
             if plan.forgets
             else replace(plan, linger_seconds=6.0)
         )
@@ -267,12 +275,17 @@ class ClusterPlan:
     def replicas(self) -> int:
         return min(3, self.nodes)
 
+    def rack(self, node_id: int) -> dict[str, str]:
+        """Return the setting that says where a node stands."""
+        return {"broker.rack": RACKS[node_id % len(RACKS)]} if self.has_racks else {}
+
     def properties(self) -> dict[str, str]:
         """Return the settings of every node."""
         replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
         short = {"log.roll.ms": "1500", "log.retention.check.interval.ms": "1000", "log.segment.delete.delay.ms": "500"}
         return {
             **(short if self.has_trimmer else {}),
+            **(SETTINGS if self.has_racks else {}),
             "offsets.topic.num.partitions": str(self.internal_partitions),
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.num.partitions": str(self.internal_partitions),

@@ -9,11 +9,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.log.errors import OutOfOrderSequence
+from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.log.producer_state_entry import BatchMetadata
 from barnabas.metadata.controller_request import ControllerRequest
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.protocol.messages import DeleteTopicsResponse
+from barnabas.replication.fetch_reader import Reading
+from barnabas.replication.partition import Partition
 from barnabas.share.acknowledgement import Change
 from barnabas.share.in_flight import RecordState, Run
 from barnabas.share.share_partition import SharePartition
@@ -25,6 +28,8 @@ from tests.simulation.deliberate_bugs import Switch, replaced
 _PERSIST: Any = vars(SharePartition)["_persist"]
 _FINISH: Any = vars(QuorumController)["_finish"]
 _CHECK = ProducerStateManager.check
+_READ: Any = vars(Reading)["_read"]
+_OFFSET_FOR_TIMESTAMP = PartitionLog.offset_for_timestamp
 _RESTORED = ShareWindow.restored
 
 
@@ -84,11 +89,38 @@ def accept_a_gap() -> Switch:
     return replaced(ProducerStateManager, "check", check)
 
 
+def show_all_that_a_follower_has() -> Switch:
+    """A follower shows consumers what it does not know to be committed. Caught by steady_reading."""
+
+    def read(self: Any, wanted: Any, partition: Partition) -> Any:
+        if self._replica_id >= 0 or partition.is_leader:
+            return _READ(self, wanted, partition)
+        log = partition.log
+        known, log.high_watermark = log.high_watermark, log.log_end_offset
+        try:
+            return _READ(self, wanted, partition)
+        finally:
+            log.high_watermark = known
+
+    return replaced(Reading, "_read", read)
+
+
+def look_after_the_time() -> Switch:
+    """An offset by time is that of the first record after the time, not at it. Caught by offsets_by_time."""
+
+    def find(self: PartitionLog, timestamp: int, *more: Any, **how: Any) -> Any:
+        return _OFFSET_FOR_TIMESTAMP(self, timestamp + 1, *more, **how)
+
+    return replaced(PartitionLog, "offset_for_timestamp", find)
+
+
 BUGS: dict[str, Bug] = {
     "delete_alone": Bug(delete_alone, 24, "registrars"),
     "finish_before_the_write": Bug(finish_before_the_write, 24, "share_members"),
     "deliver_what_is_held": Bug(deliver_what_is_held, 6, "share_members"),
     "forget_what_is_finished": Bug(forget_what_is_finished, 12, "share_members"),
     "accept_a_gap": Bug(accept_a_gap, 6, "wide_partitions"),
+    "show_all_that_a_follower_has": Bug(show_all_that_a_follower_has, 24, "has_racks"),
+    "look_after_the_time": Bug(look_after_the_time, 6, "has_racks"),
     "skip_what_was_released": Bug(skip_what_was_released, 24, "share_members"),
 }

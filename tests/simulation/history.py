@@ -132,6 +132,16 @@ class StartSeen(NamedTuple):
     shown: int = -1
 
 
+class TimeLookup(NamedTuple):
+    """An answer to the question for the offset of a time, -1 if it named none; every record below `known_end` was known before."""
+
+    partition: Partition
+    timestamp: int
+    known_end: int
+    offset: int
+    said: int
+
+
 @dataclass
 class History:
     batches: list[Batch] = field(default_factory=list)
@@ -172,6 +182,13 @@ class History:
     """Every error that ended a transactional producer."""
     seen: dict[Partition, dict[int, bytes]] = field(default_factory=dict)
     """What readers saw at any time, by offset, and no power cut may have taken."""
+    stamps: dict[Partition, dict[int, int]] = field(default_factory=dict)
+    """The timestamps that a reader saw, by offset."""
+    lookups: list[TimeLookup] = field(default_factory=list)
+    far_reads: int = 0
+    """How many answers came from followers."""
+    shown_early: list[str] = field(default_factory=list)
+    """What followers have shown that was not committed."""
     final_transactional_offsets: dict[str, int] = field(default_factory=dict)
     """Of the group of each transactional producer."""
     held_back: list[str] = field(default_factory=list)

@@ -17,7 +17,7 @@ from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, TRIM
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-LEAST_BUGS = 48
+LEAST_BUGS = 50
 WORKLOADS = {bug.shown_by for bug in second_floor.BUGS.values()}
 """Fields of a plan that say whether a world has it."""
 

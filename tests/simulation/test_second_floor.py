@@ -9,7 +9,7 @@ import pytest
 from tests.simulation import checkers
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
-from tests.simulation.history import History, Partition
+from tests.simulation.history import History, Partition, TimeLookup
 from tests.simulation.share_history import Hold, Leader, Record, ShareHistory
 from tests.simulation.topic_operation import Kind, Outcome, TopicOperation
 
@@ -32,6 +32,7 @@ def test_ordinary_seeds_have_each_workload() -> None:
     assert sum(plan.share_members > 0 for plan in plans) >= 5
     assert sum(plan.registrars > 0 for plan in plans) >= 5
     assert sum(plan.wide_partitions > 0 for plan in plans) >= 5
+    assert sum(plan.has_racks for plan in plans) >= 5
 
 
 def names(found: History) -> set[str]:
@@ -113,3 +114,16 @@ CREATED, DELETED = asked(Kind.CREATE, 1, 2, A), asked(Kind.DELETE, 3, 4, A)
 )
 def test_answers_about_a_topic_that_no_order_explains_are_found(operations: list[TopicOperation], clean: bool) -> None:
     assert names(History(topic_operations=operations)) == (set() if clean else {"linear_topics"})
+
+
+@pytest.mark.parametrize(
+    ("offset", "said", "known_end", "clean"),
+    [(1, 20, 3, True), (2, 30, 3, False), (1, 10, 3, False), (-1, -1, 1, True), (-1, -1, 2, False)],
+)
+def test_an_offset_by_time_that_is_not_the_first_is_found(offset: int, said: int, known_end: int, clean: bool) -> None:
+    found = History(stamps={P: {0: 10, 1: 20, 2: 30}}, lookups=[TimeLookup(P, 15, known_end, offset, said)])
+    assert names(found) == (set() if clean else {"offsets_by_time"})
+
+
+def test_what_a_follower_shows_too_early_is_found() -> None:
+    assert names(History(shown_early=["a follower showed offset 5"])) == {"steady_reading"}

@@ -15,6 +15,7 @@ from tests.simulation.checkers import (
     linear_topics,
     log_start,
     monotonic_ends,
+    offsets_by_time,
     one_owner,
     permitted_refusals,
     progress,
@@ -49,4 +50,5 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "linear_topics": linear_topics.check,
     "steady_reading": steady_reading.check,
     "shared_records": shared_records.check,
+    "offsets_by_time": offsets_by_time.check,
 }

@@ -6,7 +6,7 @@ from tests.simulation.history import History
 
 
 def check(history: History) -> list[str]:
-    found = []
+    found = list(history.shown_early)
     for partition, seen in history.seen.items():
         if partition not in history.final_logs:
             continue  # the run broke off before
