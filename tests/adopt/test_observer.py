@@ -22,7 +22,7 @@ def test_a_cluster_of_one(broker: barnabas.Broker) -> None:
         (node,) = found.nodes.values()
         assert (node.id, node.roles, node.program) == (1, ("broker", "controller"), Program.BARNABAS)
         assert (node.is_down, node.behind, node.voter_lag, found.leader) == (False, 0, 0, 1)
-        assert observer.look(only=7).nodes[1].program == Program.SILENT
+        assert observer.look(only=(7,)).nodes[1].program == Program.SILENT
 
 
 def test_nobody_says_who_leads(broker: barnabas.Broker) -> None:

@@ -1,7 +1,7 @@
 """Nodes of Apache Kafka under load become barnabas one by one, in place, and go back: what a step costs, and whether promises hold.
 
     python -m tests.cluster.exchange [--versions 4.0.0,4.3.1] [--quorum static,dynamic] [--security plain,secured] [--rounds 1]
-        [--meanwhile share,connect,streams] [--kill] [--compare] [--alone] [--all] [--seed 1] [--folder DIR]
+        [--meanwhile share,connect,streams] [--by hand|commands|beside] [--kill] [--compare] [--alone] [--all] [--seed 1] [--folder DIR]
 
 Without --versions, --quorum and --security it plays `CELLS`, which have each value once; with one of them, or --all, the product. A
 round is all nodes there and back. Meanwhile an idempotent producer, a producer of transactions, a committing member of a classic
@@ -39,6 +39,7 @@ from tests.cluster.exchange_rights import USER, allow
 from tests.cluster.exchanged_cluster import QUORUMS, ExchangedCluster
 from tests.cluster.meanwhile.chosen import COUNTED, NAMES, at_work, chosen, made
 from tests.cluster.meanwhile.companion import Companion
+from tests.cluster.node_process import NodeProcess
 from tests.cluster.probe import Probe
 from tests.cluster.records import read_partition
 from tests.cluster.replicas import check_bytes_identical, producers
@@ -61,12 +62,15 @@ class Way(NamedTuple):
     Attributes:
         name: as the results print it.
         kind: of node, of `ExchangedCluster.exchange`.
+        by: how a node changes, of `BY`.
     """
 
     name: str
     kind: str
+    by: str = "hand"
 
 
+BY = ("hand", "commands", "beside")
 ALONE, THERE, BACK = Way("Kafka to Kafka", "apache-kafka"), Way("there", "barnabas"), Way("back", "apache-kafka")
 
 
@@ -139,11 +143,14 @@ def clients(cluster: Cluster, meanwhile: Sequence[str] = ()) -> Iterator[Clients
         yield found
 
 
-def step(cluster: ExchangedCluster, work: Clients, node_id: int, kind: str, kill: random.Random | None) -> float:
+def step(cluster: ExchangedCluster, work: Clients, node_id: int, way: Way, kill: random.Random | None) -> float:
     """Change one node, see that each partition and each application goes on, and return the longest gap in seconds."""
     probe = work.probe
     began = time.monotonic()
-    done = cluster.exchange(node_id, kind, kill)
+    if way.by == "beside":
+        done = cluster.replace(node_id, way.kind, kill)
+    else:
+        done = cluster.exchange(node_id, way.kind, kill, by_command=way.by == "commands")
     before = len(probe.acknowledged)
     wait_for("the producer goes on", lambda: len(probe.acknowledged) > before + 20 * PARTITIONS)
     for each in work.companions:
@@ -186,11 +193,12 @@ def play(
         create_safe_topics(cluster, [RECORDS, TRANSACTIONS])
         with clients(cluster, able) as work:
             wait_for("all clients work", lambda: all_work(work))
-            for way, kind in ways:
-                order = chance.sample(sorted(cluster.nodes), len(cluster.nodes))
+            for way in ways:
+                able_nodes = sorted(each.node_id for each in cluster.nodes.values() if can_change(cell, way, each))
+                order = chance.sample(able_nodes, len(able_nodes))
                 for node_id in order:
                     kill = chance if has_kills else None
-                    result.gaps.setdefault(way, []).append(step(cluster, work, node_id, kind, kill))
+                    result.gaps.setdefault(way.name, []).append(step(cluster, work, node_id, way, kill))
             ends = finish(work)
             found = {each.name: each.finish(ends) for each in work.companions}
         result.verdicts = judge(cluster, work) | found
@@ -198,6 +206,11 @@ def play(
             cluster.await_in_sync([topic])
             check_bytes_identical(cluster, topic)
     return result
+
+
+def can_change(cell: Cell, way: Way, node: NodeProcess) -> bool:
+    """Return whether a node can change so: a new node cannot take the place of a voter where the voters are fixed."""
+    return way.by != "beside" or cell.quorum == "dynamic" or not node.is_controller
 
 
 def all_work(work: Clients) -> bool:
@@ -284,6 +297,13 @@ def main() -> int:
     parser.add_argument("--versions", type=_listed(), help=f"of Apache Kafka, such as {','.join(VERSIONS)}")
     parser.add_argument("--quorum", type=_listed(*QUORUMS), help=",".join(QUORUMS))
     parser.add_argument("--security", type=_listed(*SECURITY), help=",".join(SECURITY))
+    parser.add_argument(
+        "--by",
+        choices=BY,
+        default="hand",
+        help="a node is stopped and started by hand, changed in place by the commands of `barnabas adopt`, or replaced by them by a"
+        " new node beside it",
+    )
     parser.add_argument("--all", action="store_true", help="the whole product of what is not given")
     parser.add_argument("--rounds", type=int, default=1, help="all nodes there and back, so often")
     parser.add_argument("--kill", action="store_true", help="kill each node while it stops or starts")
@@ -303,13 +323,22 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="keep the nodes' files there")
     add_flag(parser)
     args = parser.parse_args()
+    if args.by == "beside" and any(cell.quorum == "static" for cell in cells(args)):
+        parser.error(
+            "every node of a static cluster is a voter, and its voters are fixed: give --quorum dynamic,dedicated"
+        )
     wanted, total, failed = cells(args), Verdict(), 0
     meanwhile = [each for each in args.meanwhile if each != "none"]
     gaps: dict[str, list[float]] = {}
-    ways = [ALONE] * args.rounds if args.alone else [*[ALONE] * args.compare, *[THERE, BACK] * args.rounds]
+    ways = (
+        [ALONE] * args.rounds
+        if args.alone
+        else [*[ALONE] * args.compare, *[each._replace(by=args.by) for each in (THERE, BACK)] * args.rounds]
+    )
     what = ("Apache Kafka alone" if args.alone else "exchange with Apache Kafka") + (
         ", with kills" if args.kill else ""
     )
+    what += f", by {args.by}" if args.by != "hand" else ""
     what += f", meanwhile {', '.join(meanwhile)}" if meanwhile else ""
     run = LongRun("exchange", what, is_kept=args.record)
     with ExitStack() as stack:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.exchange import BACK, CELLS, QUORUMS, SECURITY, THERE, VERSIONS, Cell, cells, play
+from tests.cluster.exchange import BACK, CELLS, QUORUMS, SECURITY, THERE, VERSIONS, Cell, can_change, cells, play
+from tests.cluster.node_process import NodeProcess
 
 
 def asked(**given):
@@ -28,6 +29,28 @@ def test_the_product():
         Cell("4.0.0", "dynamic", "plain"),
         Cell("4.3.1", "dynamic", "plain"),
     ]
+
+
+def test_a_voter_of_a_fixed_quorum_has_no_node_beside_it(tmp_path: Path) -> None:
+    way = THERE._replace(by="beside")
+    with_voters, without = (NodeProcess(tmp_path, 1, roles) for roles in (("broker", "controller"), ("broker",)))
+    assert can_change(Cell("4.3.1", "dynamic", "plain"), way, with_voters)
+    assert can_change(Cell("4.3.1", "dedicated", "plain"), way, without)
+    assert not can_change(Cell("4.3.1", "dedicated", "plain"), way, with_voters)
+    assert can_change(Cell("4.3.1", "static", "plain"), THERE, with_voters)
+
+
+@pytest.mark.conform
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "cell", [Cell("4.3.1", "dynamic", "secured"), Cell("4.3.1", "dedicated", "plain")], ids=lambda cell: cell.quorum
+)
+@pytest.mark.parametrize("by", ["commands", "beside"])
+def test_there_and_back_by_the_commands(tmp_path: Path, cell: Cell, by: str) -> None:
+    ways = [each._replace(by=by) for each in (THERE, BACK)]
+    result = play(cell, tmp_path, ways, seed=7, has_kills=True)
+    assert not result.problems, str(result)
 
 
 @pytest.mark.conform

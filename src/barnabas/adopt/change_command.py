@@ -12,6 +12,7 @@ from functools import wraps
 
 import click
 
+from barnabas.adopt.beside_command import Asked, replace_node
 from barnabas.adopt.directory_lock import OneAtATime, TakenTwice
 from barnabas.adopt.given_file import read_file
 from barnabas.adopt.next_step import Act, next_step
@@ -51,6 +52,12 @@ def _change_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="SECONDS",
         help="Stop if a step takes longer.",
     )
+    @click.option(
+        "--beside",
+        type=click.IntRange(min=0),
+        metavar="NODE",
+        help="The node of the file is a new one, and takes the place of this node.",
+    )
     @click.option("-d", "--dry-run", is_flag=True, help="Only check, and print all steps with their commands.")
     @session_options
     @wraps(function)
@@ -62,18 +69,23 @@ def _change_options(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("next")
 @_change_options
-def next_(session: Session, path: str, commands: Mapping[Act, str | None], limit_s: int, dry_run: bool) -> None:
+def next_(
+    session: Session, path: str, commands: Mapping[Act, str | None], limit_s: int, beside: int | None, dry_run: bool
+) -> None:
     """Let the node of a file become barnabas: on its own directory, with its own file and id.
 
     Nothing is formatted. The node is stopped only if `adopt check` finds nothing that blocks, all other nodes serve and every replica is in
     sync. Type the same again after an interruption: the command looks, and goes on. Name other brokers than this node with -b.
+
+    With --beside the node of the file is a new one, with a new id on a new directory. It is formatted, started, gets the vote and the
+    replicas of the other node, which is then stopped and forgotten.
 
     \b
     barnabas adopt next -b kafka-2:9092,kafka-3:9092 --config server.properties \\
         --stop-command 'systemctl stop kafka' \\
         --start-command 'systemctl start barnabas'
     """
-    _change(session, Program.BARNABAS, path, commands, limit_s, dry_run=dry_run)
+    _change(session, Program.BARNABAS, path, commands, limit_s, beside=beside, dry_run=dry_run)
 
 
 @click.command()
@@ -84,19 +96,20 @@ def back(
     path: str,
     commands: Mapping[Act, str | None],
     limit_s: int,
+    beside: int | None,
     dry_run: bool,
     kafka_release: str | None,
 ) -> None:
     """Let the node of a file be Apache Kafka again: on its own directory, with its own file and id.
 
     It undoes `adopt next`, at any point of it. The node is stopped only if Apache Kafka knows every feature level of the cluster, all other
-    nodes serve and every replica is in sync.
+    nodes serve and every replica is in sync. With --beside the node of the file takes the place of another one again.
 
     \b
     barnabas adopt back -b kafka-2:9092,kafka-3:9092 --config server.properties \\
         --kafka-release 4.3
     """
-    _change(session, Program.KAFKA, path, commands, limit_s, dry_run=dry_run, release=kafka_release)
+    _change(session, Program.KAFKA, path, commands, limit_s, beside=beside, dry_run=dry_run, release=kafka_release)
 
 
 def _change(
@@ -106,11 +119,17 @@ def _change(
     commands: Mapping[Act, str | None],
     limit_s: int,
     *,
+    beside: int | None,
     dry_run: bool,
     release: str | None = None,
 ) -> None:
+    if beside is not None:
+        asked = Asked(wanted, path, beside, commands, limit_s, release, _connection_of(session))
+        with _one_at_a_time(path):
+            replace_node(session, asked, _say, dry_run=dry_run)
+        return
     files = own_files(read_file(path, os.environ, time.time_ns() // 1_000_000))
-    with _one_at_a_time(files), session.admin() as admin:
+    with _one_at_a_time(files.root), session.admin() as admin:
         watch = NodeWatch(admin, files, wanted, release)
         ways = ways_of(files, wanted, commands, files.holder())
         if dry_run:
@@ -136,15 +155,16 @@ def _change(
     session.output.table(("NODE", "PROGRAM", "CHANGED", "SECONDS"), [row])
 
 
-def _one_at_a_time(files: OwnFiles) -> OneAtATime:
+def _one_at_a_time(place: str) -> OneAtATime:
+    """Return a lock on the directory of a node, or on the file of a new one."""
     try:
-        return OneAtATime(files.root)
+        return OneAtATime(place)
     except TakenTwice:
         raise Failure(
-            f"another `adopt` command changes the node of {printable(files.root)}", "wait for it, or end it"
+            f"another `adopt` command changes the node of {printable(place)}", "wait for it, or end it"
         ) from None
     except OSError as error:
-        raise Failure(f"{printable(files.root)} cannot be opened: {(error.strerror or str(error)).lower()}") from None
+        raise Failure(f"{printable(place)} cannot be opened: {(error.strerror or str(error)).lower()}") from None
 
 
 def _say(line: str) -> None:

@@ -61,6 +61,7 @@ class GivenFile:
         settings: how many settings the file has.
         is_alone: it names no other node of the cluster.
         addresses: hosts and ports at which it listens; an empty host means every address.
+        controller_address: where other controllers reach it; None if it has none, or listens at every address.
     """
 
     path: str
@@ -74,6 +75,7 @@ class GivenFile:
     settings: int = 0
     is_alone: bool = False
     addresses: tuple[tuple[str, int], ...] = ()
+    controller_address: tuple[str, int] | None = None
 
 
 def read_file(path: str, environ: Mapping[str, str], now_ms: int) -> GivenFile:
@@ -110,6 +112,7 @@ def read_file(path: str, environ: Mapping[str, str], now_ms: int) -> GivenFile:
         settings,
         config.is_alone,
         tuple((each.host, each.port) for each in (*config.listeners, *config.controller_listeners)),
+        next(((each.host, each.port) for each in config.controller_listeners if each.host), None),
     )
 
 

@@ -49,7 +49,7 @@ class NodeWatch:
             KafkaError: a broker answers for the first time, and rejects the login or the question.
         """
         try:
-            found = self._observer.look(only=self._files.node_id)
+            found = self._observer.look(only=(self._files.node_id,))
         except KafkaError as error:
             if not self._has_seen and not isinstance(error, RetriableError):
                 raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.adopt.observation import Seen, SeenNode
@@ -32,6 +32,9 @@ class Observer:
 
     Args:
         connect: dials; a seam for tests.
+
+    Attributes:
+        quorum: as the last look saw it; None if no broker could say it.
     """
 
     def __init__(self, admin: Admin, connect: Callable[..., BlockingConnection] = BlockingConnection) -> None:
@@ -40,12 +43,13 @@ class Observer:
         self._controllers: dict[int, tuple[str, int]] = {}
         self._voters: set[int] = set()
         self._connect = connect
+        self.quorum: Quorum | None = None
 
-    def look(self, only: int | None = None) -> Seen:
+    def look(self, only: Collection[int] | None = None) -> Seen:
         """Return the cluster as it is now.
 
         Args:
-            only: look at the program of this node alone: while it changes.
+            only: look at the programs of these nodes alone: while they change.
 
         Raises:
             KafkaError: no broker answers.
@@ -53,7 +57,7 @@ class Observer:
         found = self._admin.describe_cluster()
         serving = {node.id for node in found.brokers}
         partitions = self._admin.describe_partitions()
-        quorum = self._quorum(serving)
+        self.quorum = quorum = self._quorum(serving)
         self._brokers.update({node.id: (node.host, node.port) for node in (*found.brokers, *found.fenced)})
         voters = {} if quorum is None else {each.id: each for each in quorum.voters}
         silent = set() if quorum is None else {each.id for each in quorum.silent_voters(SILENT_MS)}
@@ -66,7 +70,7 @@ class Observer:
         for node_id in sorted(serving | fenced | self._voters):
             is_broker = node_id in serving | fenced
             roles = (("broker", is_broker), ("controller", node_id in self._voters))
-            program = self._program(node_id) if only in (None, node_id) else _NOT_LOOKED
+            program = self._program(node_id) if only is None or node_id in only else _NOT_LOOKED
             nodes[node_id] = SeenNode(
                 node_id,
                 tuple(role for role, has in roles if has),

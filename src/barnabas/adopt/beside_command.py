@@ -1,0 +1,169 @@
+"""`barnabas adopt next --beside NODE` and `adopt back --beside NODE`: a new node takes the place of another one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from barnabas.adopt.beside_change import BesideChange
+from barnabas.adopt.beside_hand import TwoNodesHand, format_command
+from barnabas.adopt.beside_sight import Sight
+from barnabas.adopt.beside_step import BesideAct, beside_step
+from barnabas.adopt.beside_watch import TwoNodes
+from barnabas.adopt.given_file import GivenFile, read_file
+from barnabas.adopt.next_step import Act
+from barnabas.adopt.node_change import Pace, Refused, StandsStill
+from barnabas.adopt.planned_steps import Planned
+from barnabas.adopt.program import Program
+from barnabas.adopt.stop_and_start import Operator, Way
+from barnabas.cli.failure import Failure, Failures, Quiet
+from barnabas.cli.output import Found, Table
+from barnabas.cli.session import Session
+
+__all__ = ["Asked", "planned_beside", "replace_node"]
+
+
+class Asked(NamedTuple):
+    """What the command line asks for.
+
+    Attributes:
+        path: the file of the node that comes.
+        leaving: the id of the node that leaves.
+        commands: of the operator.
+        release: of Apache Kafka, for the way back.
+        connection: the options that name the cluster.
+    """
+
+    wanted: Program
+    path: str
+    leaving: int
+    commands: Mapping[Act, str | None]
+    limit_s: int
+    release: str | None
+    connection: Sequence[str]
+
+
+def replace_node(session: Session, asked: Asked, say: Callable[[str], None], *, dry_run: bool) -> None:
+    """Let the node of a file take the place of another one, or print the steps."""
+    file = read_file(asked.path, os.environ, time.time_ns() // 1_000_000)
+    if file.node_id is None:
+        raise Failure(f"{asked.path}: {file.mistakes[0]}", "correct the file")
+    ways = _ways(asked, file.node_id)
+    with session.admin() as admin:
+        watch = TwoNodes(admin, file, asked.leaving, asked.wanted, asked.release)
+        if dry_run:
+            _show_plan(session, asked, file, watch, ways)
+            return
+        hand = TwoNodesHand(
+            admin,
+            Operator(ways, say),
+            coming=file.node_id,
+            leaving=asked.leaving,
+            path=asked.path,
+            is_controller="controller" in file.roles,
+            address=file.controller_address,
+            say=say,
+        )
+        began = time.monotonic()
+        change = BesideChange(
+            asked.wanted,
+            watch,
+            hand,
+            say=say,
+            clock=time.monotonic,
+            pause=time.sleep,
+            pace=Pace(limit_s=asked.limit_s),
+        )
+        try:
+            change.run()
+        except Refused as refused:
+            raise Failures([Failure(each) for each in refused.reasons]) from None
+        except StandsStill as reason:
+            raise Failure(
+                f"stopped with node {file.node_id} on its way to the place of node {asked.leaving}: {reason}",
+                f"the same command goes on; with the file of node {asked.leaving},"
+                f" `adopt {_undo(asked.wanted)} --beside {file.node_id}` gives its place back",
+            ) from None
+    row = (file.node_id, asked.wanted.value, asked.leaving, bool(change.done), round(time.monotonic() - began, 1))
+    session.output.table(("NODE", "PROGRAM", "REPLACES", "CHANGED", "SECONDS"), [row])
+
+
+def _undo(wanted: Program) -> str:
+    return "back" if wanted == Program.BARNABAS else "next"
+
+
+def _ways(asked: Asked, coming: int) -> dict[Act, Way]:
+    path = shlex.quote(asked.path)
+    start = {
+        Program.BARNABAS: f"barnabas start --config {path}",
+        Program.KAFKA: f"bin/kafka-server-start.sh {path}",
+    }[asked.wanted]
+    stop = "as the service manager of its machine stops it"
+    return {
+        Act.STOP: Way(f"stop node {asked.leaving}", stop, asked.commands.get(Act.STOP)),
+        Act.START: Way(f"start node {coming} as {asked.wanted.value}", start, asked.commands.get(Act.START)),
+    }
+
+
+def planned_beside(
+    asked: Asked, file: GivenFile, cluster_id: str, sight: Sight | None, ways: Mapping[Act, Way]
+) -> list[Planned]:
+    """Return all steps in order, those that are done already too."""
+    place = " ".join(map(shlex.quote, asked.connection))
+    coming, leaving, path = file.node_id, asked.leaving, shlex.quote(asked.path)
+    can_vote = sight is not None and sight.can_vote and "controller" in file.roles
+    host, port = file.controller_address or ("HOST", "PORT")
+    votes = [Planned(f"let node {coming} vote", f"barnabas cluster voter add {coming} --at {host}:{port} {place}")]
+    leaves = [Planned(f"node {leaving} votes no more", f"barnabas cluster voter remove {leaving} {place}")]
+    formatted = " ".join(["barnabas", *format_command(cluster_id, path, joins_voters=can_vote)])
+    return [
+        Planned(f"format the directory of node {coming}", formatted),
+        Planned(ways[Act.START].what, ways[Act.START].command or ways[Act.START].typed),
+        Planned(f"wait until node {coming} serves, and has read the metadata log", f"barnabas adopt status {place}"),
+        *(votes if can_vote else []),
+        Planned(f"node {coming} gets the replicas of node {leaving}", f"barnabas cluster drain {leaving} {place}"),
+        *(leaves if can_vote else []),
+        Planned(ways[Act.STOP].what, ways[Act.STOP].command or ways[Act.STOP].typed),
+        *(
+            [Planned(f"forget node {leaving}", f"barnabas cluster forget {leaving} {place}")]
+            if "broker" in file.roles
+            else []
+        ),
+        Planned(
+            "to undo it, with the file of the other node",
+            f"barnabas adopt {_undo(asked.wanted)} --beside {coming} {place} --config FILE",
+        ),
+    ]
+
+
+def _show_plan(session: Session, asked: Asked, file: GivenFile, watch: TwoNodes, ways: Mapping[Act, Way]) -> None:
+    """Print all steps, and what a run would be refused for.
+
+    Raises:
+        Quiet: it would be refused.
+    """
+    sight = watch.look()
+    refused: tuple[str, ...] = ("no broker answers",)
+    following = BesideAct.REFUSE
+    if sight is not None:
+        step = beside_step(sight, asked.wanted)
+        following = step.act
+        refused = step.reasons if step.act == BesideAct.REFUSE else ()
+        if step.act not in (BesideAct.REFUSE, BesideAct.WAIT, BesideAct.DONE):
+            refused = watch.refusals(needs_health=step.act not in (BesideAct.START, BesideAct.FORGET))
+    planned = planned_beside(asked, file, watch.cluster_id or "CLUSTER-ID", sight, ways)
+    steps = Table(("STEP", "WHAT", "COMMAND"), [(number, *each) for number, each in enumerate(planned, 1)])
+    table = Table(("REFUSED-BECAUSE",), [(each,) for each in refused])
+    data = {
+        "node": file.node_id,
+        "replaces": asked.leaving,
+        "next": following.value,
+        "refused": list(refused),
+        "steps": steps.objects(),
+    }
+    session.output.show_found(Found(data, [steps, *([table] if refused else [])]))
+    if refused:
+        raise Quiet

@@ -1,0 +1,189 @@
+"""Does each step of the way beside: formats, starts, adds and removes voters, moves replicas, stops, forgets.
+
+Each step may have been done already by a run that was killed: what is so is no failure.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+from barnabas.adopt.beside_step import BesideAct
+from barnabas.adopt.next_step import Act
+from barnabas.adopt.node_change import StandsStill
+from barnabas.adopt.stop_and_start import Operator
+from barnabas.cli.wording import counted, listed
+from barnabas.client import placement
+from barnabas.client.admin import Admin, Quorum, TopicPartition
+from barnabas.client.placement import Plan, TooFewBrokers
+from barnabas.client.reassignments import Stalled
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.words.printable import printable
+
+__all__ = ["TwoNodesHand", "format_command", "replacement_plan"]
+
+_AT_ONCE = 20
+_DONE_ALREADY = {
+    BesideAct.ADD_VOTER: ErrorCode.DUPLICATE_VOTER,
+    BesideAct.REMOVE_VOTER: ErrorCode.VOTER_NOT_FOUND,
+    BesideAct.FORGET: ErrorCode.BROKER_ID_NOT_REGISTERED,
+}
+
+
+def format_command(cluster_id: str, path: str, *, joins_voters: bool) -> list[str]:
+    """Return the words after `barnabas` that format the directories of a file.
+
+    Args:
+        joins_voters: the node is a controller of a quorum whose voters can change.
+    """
+    return [
+        "storage",
+        "format",
+        "-g",
+        "-t",
+        cluster_id,
+        "-c",
+        path,
+        *(["--no-initial-controllers"] if joins_voters else []),
+    ]
+
+
+def replacement_plan(
+    replicas: dict[TopicPartition, list[int]],
+    leaving: int,
+    coming: int,
+    serving: list[int],
+    racks: dict[int, str | None],
+) -> Plan:
+    """Return the plan that gives each replica of one broker to the other, in the same place; those that both have go elsewhere.
+
+    Raises:
+        TooFewBrokers: both have a replica, and no other broker can take one.
+    """
+    held = {at: each for at, each in replicas.items() if leaving in each}
+    plan = {
+        at: [coming if broker == leaving else broker for broker in each]
+        for at, each in held.items()
+        if coming not in each
+    }
+    if both := {at for at, each in held.items() if coming in each}:
+        after = {at: plan.get(at, each) for at, each in replicas.items()}
+        drained = placement.drain(after, leaving, serving, racks)
+        plan |= {at: drained[at] for at in both}
+    return plan
+
+
+class TwoNodesHand:
+    """The hand of one run.
+
+    Args:
+        path: of the file of the node that comes.
+        address: of its controller, as others reach it; None if it has none.
+    """
+
+    def __init__(
+        self,
+        admin: Admin,
+        operator: Operator,
+        *,
+        coming: int,
+        leaving: int,
+        path: str,
+        is_controller: bool,
+        address: tuple[str, int] | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._admin, self._operator, self._say = admin, operator, say
+        self._coming, self._leaving, self._path = coming, leaving, path
+        self._is_controller, self._address = is_controller, address
+
+    def __repr__(self) -> str:
+        return f"<TwoNodesHand {self._coming} for {self._leaving}>"
+
+    def do(self, act: BesideAct) -> None:
+        """Do a step; START and STOP only begin.
+
+        Raises:
+            StandsStill: it failed.
+        """
+        steps = {
+            BesideAct.FORMAT: self._format,
+            BesideAct.START: lambda: self._operator.ask(Act.START),
+            BesideAct.ADD_VOTER: self._add_voter,
+            BesideAct.MOVE: self._move,
+            BesideAct.REMOVE_VOTER: self._remove_voter,
+            BesideAct.STOP: lambda: self._operator.ask(Act.STOP),
+            BesideAct.FORGET: self._forget,
+        }
+        try:
+            steps[act]()
+        except KafkaError as error:
+            raise StandsStill(f"{act.value}: {error.message}") from None
+
+    def failure(self) -> str | None:
+        """Return how the last command of the operator failed."""
+        return self._operator.failure()
+
+    def _format(self) -> None:
+        cluster_id = self._admin.describe_cluster().cluster_id
+        assert cluster_id is not None, "a cluster with KRaft has an id"
+        words = format_command(cluster_id, self._path, joins_voters=self._is_controller and self._can_vote())
+        self._say(f"format the directory of node {self._coming}: barnabas {' '.join(map(printable, words))}")
+        done = subprocess.run([sys.executable, "-m", "barnabas", *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it says nothing"]
+            raise StandsStill(f"the directory of node {self._coming} is not formatted: {printable(last[0])}")
+
+    def _quorum(self) -> Quorum:
+        return self._admin.describe_quorum()
+
+    def _can_vote(self) -> bool:
+        return any(each.directory_id is not None for each in self._quorum().voters)
+
+    def _add_voter(self) -> None:
+        found = self._quorum()
+        replica = next((each for each in found.replicas if each.id == self._coming), None)
+        if replica is None or replica.directory_id is None or found.listener is None or self._address is None:
+            raise StandsStill(f"node {self._coming} cannot vote: its address or its directory is not known")
+        self._say(f"add voter {self._coming}")
+        host, port = self._address
+        self._check(
+            BesideAct.ADD_VOTER,
+            self._admin.add_voter(self._coming, replica.directory_id, found.listener, host, port),
+        )
+
+    def _remove_voter(self) -> None:
+        found = self._quorum()
+        replica = next((each for each in found.voters if each.id == self._leaving), None)
+        if replica is None or replica.directory_id is None:
+            return
+        self._say(f"remove voter {self._leaving}")
+        self._check(BesideAct.REMOVE_VOTER, self._admin.remove_voter(self._leaving, replica.directory_id))
+
+    def _move(self) -> None:
+        found = self._admin.describe_cluster()
+        replicas = {at: list(each.replicas) for at, each in self._admin.describe_partitions().items()}
+        racks = {node.id: node.rack for node in (*found.brokers, *found.fenced)}
+        try:
+            plan = replacement_plan(replicas, self._leaving, self._coming, [each.id for each in found.brokers], racks)
+        except TooFewBrokers as error:
+            raise StandsStill(f"no broker can take the replica of {error.partition}: start another one") from None
+        self._say(f"move {counted(len(plan), 'replica')} of node {self._leaving} to node {self._coming}")
+        try:
+            outcomes = self._admin.reassign(plan, at_once=_AT_ONCE)
+        except Stalled as stalled:
+            brokers = sorted({each for waits in stalled.waits.values() for each in waits})
+            raise StandsStill(f"the replicas move no further until these brokers serve: {listed(brokers)}") from None
+        for at, outcome in outcomes.items():
+            if outcome is not None:
+                raise StandsStill(f"the replica of {at} does not move: {outcome.message}")
+
+    def _forget(self) -> None:
+        self._say(f"forget node {self._leaving}")
+        self._check(BesideAct.FORGET, self._admin.unregister_broker(self._leaving))
+
+    @staticmethod
+    def _check(act: BesideAct, error: KafkaError | None) -> None:
+        if error is not None and error.code != _DONE_ALREADY[act]:
+            raise StandsStill(f"{act.value}: {error.message}")

@@ -1,0 +1,125 @@
+"""The machine of the way beside: from what is seen now to what comes next. No I/O, and no memory but `asked`.
+
+    FORMAT ──► START ──► (in sync with the metadata log) ──► ADD_VOTER ──► MOVE ──► REMOVE_VOTER ──► STOP ──► FORGET ──► DONE
+    the node that comes                                     if both vote          └──────── the node that leaves ────────┘
+
+- Nothing is taken from the node that leaves before the one that comes has it: a replica is copied first, and a voter is added first.
+- A run that was killed left no trace but in the cluster and in the directory, so the next run looks and goes on from the same place.
+- The way back is the same with the two nodes exchanged, from any step on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from barnabas.adopt.beside_sight import Coming, Leaving, Sight
+from barnabas.adopt.program import Program, other_program
+from barnabas.cli.wording import counted, listed
+
+__all__ = ["BesideAct", "BesideStep", "beside_step", "impossible"]
+
+_LAG_MAX = 10
+"""A node that is fewer records of the metadata log behind counts as caught up: a quorum at work writes some all the time."""
+
+
+class BesideAct(Enum):
+    """An action, or its absence."""
+
+    FORMAT = "format"
+    START = "start"
+    ADD_VOTER = "add the voter"
+    MOVE = "move the replicas"
+    REMOVE_VOTER = "remove the voter"
+    STOP = "stop"
+    FORGET = "forget"
+    WAIT = "wait"
+    DONE = "done"
+    REFUSE = "refuse"
+
+
+class BesideStep(NamedTuple):
+    """The next action.
+
+    Attributes:
+        reasons: why it is refused, or what is waited for.
+    """
+
+    act: BesideAct
+    reasons: tuple[str, ...] = ()
+
+
+def beside_step(sight: Sight, wanted: Program, asked: BesideAct | None = None) -> BesideStep:
+    """Return what comes next.
+
+    Args:
+        wanted: the program of the node that comes.
+        asked: the last action that this run has asked for.
+    """
+    coming, leaving = sight.coming, sight.leaving
+    if found := tuple(impossible(sight, wanted)):
+        return BesideStep(BesideAct.REFUSE, found)
+    if sight.leader < 0:
+        return _wait("the quorum has no leader")
+    if not coming.is_formatted:
+        return BesideStep(BesideAct.FORMAT)
+    if not coming.is_held:
+        if asked == BesideAct.START:
+            return _wait(f"node {coming.id} is not there yet")
+        return BesideStep(BesideAct.START)
+    if left := tuple(_not_there(coming)):
+        return _wait(*left)
+    if leaving.is_voter and not coming.is_voter:
+        return BesideStep(BesideAct.ADD_VOTER)
+    if sight.moving:
+        return _wait(f"the replicas of {counted(sight.moving, 'partition')} move")
+    if leaving.replicas:
+        return BesideStep(BesideAct.MOVE)
+    if sight.behind:
+        return _wait(f"{counted(sight.behind, 'replica')} not in sync")
+    return _farewell(leaving, asked)
+
+
+def _farewell(leaving: Leaving, asked: BesideAct | None) -> BesideStep:
+    """Return what is left to do with a node that holds nothing."""
+    if leaving.is_voter:
+        return BesideStep(BesideAct.REMOVE_VOTER)
+    if leaving.runs:
+        return _wait(f"node {leaving.id} still runs") if asked == BesideAct.STOP else BesideStep(BesideAct.STOP)
+    if leaving.serves:
+        return _wait(f"the cluster still counts node {leaving.id} as serving")
+    return BesideStep(BesideAct.FORGET if leaving.is_registered else BesideAct.DONE)
+
+
+def impossible(sight: Sight, wanted: Program) -> Iterator[str]:
+    """Yield why a node cannot take the place of another one."""
+    coming, leaving = sight.coming, sight.leaving
+    if coming.id == leaving.id:
+        yield f"node {coming.id} cannot be beside itself: the new node has an id of its own; without --beside a node changes in place"
+        return
+    if coming.program == other_program(wanted):
+        yield f"node {coming.id} runs {coming.program.value}, not {wanted.value}"
+    if not leaving.roles and not coming.serves and sight.leader >= 0:
+        yield f"node {leaving.id} is not part of this cluster, whose nodes are {listed(list(sight.nodes))}"
+    if leaving.is_voter and not sight.can_vote:
+        yield (
+            f"node {leaving.id} is a voter of a quorum that cannot change: controller.quorum.voters names its voters (kraft.version 0);"
+            " let this node change in place, without --beside"
+        )
+    missing = [each for each in leaving.roles if each not in coming.roles]
+    if missing:
+        yield f"node {leaving.id} is {listed(missing)} too, and the file of node {coming.id} has process.roles={','.join(coming.roles)}"
+
+
+def _not_there(coming: Coming) -> Iterator[str]:
+    if not coming.serves:
+        yield f"the cluster does not count node {coming.id} as serving yet"
+    elif "broker" in coming.roles and coming.program in (Program.STOPPED, Program.SILENT, Program.UNKNOWN):
+        yield f"which program node {coming.id} runs cannot be seen yet"
+    if coming.lag is None or coming.lag > _LAG_MAX:
+        yield f"the metadata log of node {coming.id} is not complete yet"
+
+
+def _wait(*reasons: str) -> BesideStep:
+    return BesideStep(BesideAct.WAIT, reasons)

@@ -1,0 +1,131 @@
+"""The steps as calls: which replicas move where, how a directory is formatted, and what was done already."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from barnabas.adopt.beside_hand import TwoNodesHand, format_command, replacement_plan
+from barnabas.adopt.beside_step import BesideAct
+from barnabas.adopt.next_step import Act
+from barnabas.adopt.node_change import StandsStill
+from barnabas.client.admin import TopicPartition
+from barnabas.client.placement import TooFewBrokers
+from barnabas.protocol.errors import ErrorCode, error_for
+from tests.adopt.test_beside_watch import quorum, replica
+
+A, B, C = (TopicPartition("orders", index) for index in range(3))
+RACKS: dict[int, str | None] = dict.fromkeys((1, 2, 3, 4))
+
+
+def test_each_replica_goes_to_the_new_node_in_its_place():
+    plan = replacement_plan({A: [2, 3], B: [1, 2], C: [1, 3]}, 2, 4, [1, 2, 3, 4], RACKS)
+    assert plan == {A: [4, 3], B: [1, 4]}
+
+
+def test_a_replica_that_both_have_goes_elsewhere():
+    plan = replacement_plan({A: [2, 4], B: [2, 1]}, 2, 4, [1, 2, 3, 4], RACKS)
+    assert plan[B] == [4, 1]
+    assert sorted(plan[A]) == [3, 4]
+    with pytest.raises(TooFewBrokers):
+        replacement_plan({A: [2, 4]}, 2, 4, [2, 4], RACKS)
+
+
+def test_a_controller_of_a_quorum_that_changes_is_no_first_voter():
+    words = format_command("4L6g3nShT-eMCtK--X86sw", "new.properties", joins_voters=True)
+    assert words == [
+        "storage", "format", "-g", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", "new.properties", "--no-initial-controllers",
+    ]  # fmt: skip
+    assert format_command("x", "new.properties", joins_voters=False)[-1] == "new.properties"
+
+
+class Calls:
+    """An admin client that notes what it is asked, and an operator."""
+
+    def __init__(self, outcome: Any = None) -> None:
+        self.outcome = outcome
+        self.calls: list[tuple[Any, ...]] = []
+
+    def describe_quorum(self) -> Any:
+        return quorum(replica(4, 100, votes=False))._replace(listener="CONTROLLER")
+
+    def describe_cluster(self) -> Any:
+        nodes = [SimpleNamespace(id=each, rack=None) for each in (1, 2, 3, 4)]
+        return SimpleNamespace(cluster_id="4L6g3nShT-eMCtK--X86sw", brokers=nodes, fenced=[])
+
+    def describe_partitions(self) -> Any:
+        return {A: SimpleNamespace(replicas=[2, 3])}
+
+    def add_voter(self, *given: Any) -> Any:
+        self.calls.append(("add", given[0], *given[2:]))
+        return self.outcome
+
+    def remove_voter(self, node: int, directory: Any) -> Any:
+        self.calls.append(("remove", node))
+        return self.outcome
+
+    def unregister_broker(self, node: int) -> Any:
+        self.calls.append(("forget", node))
+        return self.outcome
+
+    def reassign(self, plan: Any, *, at_once: int) -> Any:
+        self.calls.append(("move", plan))
+        return dict.fromkeys(plan, self.outcome)
+
+    def ask(self, act: Act) -> None:
+        self.calls.append(("ask", act))
+
+    def failure(self) -> str | None:
+        return None
+
+
+def done(act: BesideAct, outcome: Any = None) -> list[tuple[Any, ...]]:
+    calls: Any = Calls(outcome)
+    hand = TwoNodesHand(
+        calls, calls, coming=4, leaving=2, path="new.properties", is_controller=True, address=("four", 9093),
+        say=lambda line: None,
+    )  # fmt: skip
+    hand.do(act)
+    assert hand.failure() is None
+    found: list[tuple[Any, ...]] = calls.calls
+    return found
+
+
+def test_each_step_is_one_call():
+    assert done(BesideAct.START) == [("ask", Act.START)]
+    assert done(BesideAct.ADD_VOTER) == [("add", 4, "CONTROLLER", "four", 9093)]
+    assert done(BesideAct.MOVE) == [("move", {A: [4, 3]})]
+    assert done(BesideAct.REMOVE_VOTER) == [("remove", 2)]
+    assert done(BesideAct.STOP) == [("ask", Act.STOP)]
+    assert done(BesideAct.FORGET) == [("forget", 2)]
+
+
+@pytest.mark.parametrize(
+    ("act", "code"),
+    [
+        (BesideAct.ADD_VOTER, ErrorCode.DUPLICATE_VOTER),
+        (BesideAct.REMOVE_VOTER, ErrorCode.VOTER_NOT_FOUND),
+        (BesideAct.FORGET, ErrorCode.BROKER_ID_NOT_REGISTERED),
+    ],
+)
+def test_what_was_done_already_is_no_failure(act, code):
+    assert len(done(act, error_for(code))) == 1
+    with pytest.raises(StandsStill, match=act.value):
+        done(act, error_for(ErrorCode.INVALID_REQUEST))
+
+
+def test_a_move_that_does_not_begin():
+    with pytest.raises(StandsStill, match="the replica of orders"):
+        done(BesideAct.MOVE, error_for(ErrorCode.INVALID_REPLICA_ASSIGNMENT))
+
+
+def test_a_format_that_fails_says_its_last_line():
+    with (
+        mock.patch("subprocess.run", return_value=SimpleNamespace(returncode=1, stderr="one\ntwo\n", stdout="")) as ran,
+        pytest.raises(StandsStill, match="the directory of node 4 is not formatted: two"),
+    ):
+        done(BesideAct.FORMAT)
+    assert ran.call_args.args[0][3:5] == ["storage", "format"]

@@ -1,0 +1,82 @@
+"""The machine of the way beside: each step, what each waits for, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.adopt.beside_step import BesideAct, BesideStep, beside_step
+from barnabas.adopt.program import Program
+from tests.adopt.beside_sights import GONE, NEW, OLD, THERE, sight
+
+OURS, KAFKA = Program.BARNABAS, Program.KAFKA
+VOTES = THERE._replace(is_voter=True)
+EMPTY = OLD._replace(replicas=0)
+READS = EMPTY._replace(is_voter=False)
+STOPPED = READS._replace(serves=False, runs=False)
+
+
+@pytest.mark.parametrize(
+    ("seen", "act"),
+    [
+        (sight(), BesideAct.FORMAT),
+        (sight(NEW._replace(is_formatted=True)), BesideAct.START),
+        (sight(THERE), BesideAct.ADD_VOTER),
+        (sight(VOTES), BesideAct.MOVE),
+        (sight(VOTES, EMPTY), BesideAct.REMOVE_VOTER),
+        (sight(VOTES, READS), BesideAct.STOP),
+        (sight(VOTES, STOPPED), BesideAct.FORGET),
+        (sight(VOTES, GONE), BesideAct.DONE),
+    ],
+)
+def test_the_steps(seen, act):
+    assert beside_step(seen, OURS) == BesideStep(act)
+
+
+def test_a_broker_alone_needs_no_vote_even_in_a_fixed_quorum():
+    old = READS._replace(roles=("broker",), replicas=3)
+    new = THERE._replace(roles=("broker",))
+    assert beside_step(sight(new, old, can_vote=False), OURS).act == BesideAct.MOVE
+
+
+@pytest.mark.parametrize(
+    ("seen", "asked", "reason"),
+    [
+        (sight(leader=-1), None, "the quorum has no leader"),
+        (sight(NEW._replace(is_formatted=True)), BesideAct.START, "node 4 is not there yet"),
+        (sight(THERE._replace(serves=False)), None, "the cluster does not count node 4 as serving yet"),
+        (sight(THERE._replace(program=Program.SILENT)), None, "which program node 4 runs cannot be seen yet"),
+        (sight(THERE._replace(lag=11)), None, "the metadata log of node 4 is not complete yet"),
+        (sight(THERE._replace(lag=None)), None, "the metadata log of node 4 is not complete yet"),
+        (sight(VOTES, moving=2), None, "the replicas of 2 partitions move"),
+        (sight(VOTES, EMPTY, behind=1), None, "1 replica not in sync"),
+        (sight(VOTES, READS), BesideAct.STOP, "node 2 still runs"),
+        (sight(VOTES, STOPPED._replace(serves=True)), BesideAct.STOP, "the cluster still counts node 2 as serving"),
+    ],
+)
+def test_what_is_waited_for(seen, asked, reason):
+    assert beside_step(seen, OURS, asked) == BesideStep(BesideAct.WAIT, (reason,))
+
+
+@pytest.mark.parametrize(
+    ("seen", "begin"),
+    [
+        (sight(NEW._replace(id=2)), "node 2 cannot be beside itself"),
+        (sight(THERE._replace(program=KAFKA)), "node 4 runs Apache Kafka, not barnabas"),
+        (sight(can_vote=False), "node 2 is a voter of a quorum that cannot change"),
+        (sight(NEW, GONE), "node 2 is not part of this cluster, whose nodes are 1, 2, 3"),
+        (
+            sight(NEW._replace(roles=("broker",))),
+            "node 2 is controller too, and the file of node 4 has process.roles=broker",
+        ),
+    ],
+)
+def test_what_is_refused(seen, begin):
+    step = beside_step(seen, OURS)
+    assert step.act == BesideAct.REFUSE
+    assert step.reasons[0].startswith(begin)
+
+
+def test_the_way_back_is_the_same_with_the_nodes_exchanged():
+    old = THERE._replace(id=2, program=KAFKA)
+    new = OLD._replace(id=4)
+    assert beside_step(sight(old, new), KAFKA).act == BesideAct.ADD_VOTER
