@@ -33,7 +33,7 @@ CADENCE = {
     r"the ones? that": 5,
     r"nobody": 18,
     r"perhaps": 6,
-    r"besides?": 24,
+    r"(?<!--)besides?": 24,
     r"at once": 25,
     r"of what": 10,
     r"(those|everybody|for|of) who": 4,

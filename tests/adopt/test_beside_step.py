@@ -60,7 +60,7 @@ def test_what_is_waited_for(seen, asked, reason):
 @pytest.mark.parametrize(
     ("seen", "begin"),
     [
-        (sight(NEW._replace(id=2)), "node 2 cannot be beside itself"),
+        (sight(NEW._replace(id=2)), "node 2 cannot take its own place"),
         (sight(THERE._replace(program=KAFKA)), "node 4 runs Apache Kafka, not barnabas"),
         (sight(can_vote=False), "node 2 is a voter of a quorum that cannot change"),
         (sight(NEW, GONE), "node 2 is not part of this cluster, whose nodes are 1, 2, 3"),

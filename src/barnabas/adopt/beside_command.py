@@ -27,7 +27,7 @@ __all__ = ["Asked", "planned_beside", "replace_node"]
 
 
 class Asked(NamedTuple):
-    """What the command line asks for.
+    """The command line.
 
     Attributes:
         path: the file of the node that comes.

@@ -1,4 +1,4 @@
-"""Does each step of the way beside: formats, starts, adds and removes voters, moves replicas, stops, forgets.
+"""Does each step of a replacement: formats, starts, adds and removes voters, moves replicas, stops, forgets.
 
 Each step may have been done already by a run that was killed: what is so is no failure.
 """

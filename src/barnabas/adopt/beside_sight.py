@@ -1,4 +1,4 @@
-"""What `barnabas adopt next --beside` sees at a moment: a node that comes, on a new directory, and the node that it replaces."""
+"""A moment of `barnabas adopt next --beside`: a node that comes, on a new directory, the node that it replaces, and their cluster."""
 
 from __future__ import annotations
 

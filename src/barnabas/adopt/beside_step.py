@@ -1,9 +1,9 @@
-"""The machine of the way beside: from what is seen now to what comes next. No I/O, and no memory but `asked`.
+"""The machine of `barnabas adopt next --beside`: from what is seen now to what comes next. No I/O, and no memory but `asked`.
 
     FORMAT ──► START ──► (in sync with the metadata log) ──► ADD_VOTER ──► MOVE ──► REMOVE_VOTER ──► STOP ──► FORGET ──► DONE
     the node that comes                                     if both vote          └──────── the node that leaves ────────┘
 
-- Nothing is taken from the node that leaves before the one that comes has it: a replica is copied first, and a voter is added first.
+- Nothing is taken from the old node before the new one has it: a replica is copied first, and a voter is added first.
 - A run that was killed left no trace but in the cluster and in the directory, so the next run looks and goes on from the same place.
 - The way back is the same with the two nodes exchanged, from any step on.
 """
@@ -96,7 +96,7 @@ def impossible(sight: Sight, wanted: Program) -> Iterator[str]:
     """Yield why a node cannot take the place of another one."""
     coming, leaving = sight.coming, sight.leaving
     if coming.id == leaving.id:
-        yield f"node {coming.id} cannot be beside itself: the new node has an id of its own; without --beside a node changes in place"
+        yield f"node {coming.id} cannot take its own place: the new node has another id; without --beside a node changes in place"
         return
     if coming.program == other_program(wanted):
         yield f"node {coming.id} runs {coming.program.value}, not {wanted.value}"

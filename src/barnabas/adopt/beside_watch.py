@@ -1,4 +1,4 @@
-"""The view of one run of `barnabas adopt next --beside`: both nodes through the brokers, the one that comes through its directories too."""
+"""The view of one run of `barnabas adopt next --beside`: both nodes through the brokers, the new one through its directories too."""
 
 from __future__ import annotations
 

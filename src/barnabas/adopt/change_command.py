@@ -54,6 +54,7 @@ def _change_options(function: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option(
         "--beside",
+        "replaced",
         type=click.IntRange(min=0),
         metavar="NODE",
         help="The node of the file is a new one, and takes the place of this node.",
@@ -70,7 +71,7 @@ def _change_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command("next")
 @_change_options
 def next_(
-    session: Session, path: str, commands: Mapping[Act, str | None], limit_s: int, beside: int | None, dry_run: bool
+    session: Session, path: str, commands: Mapping[Act, str | None], limit_s: int, replaced: int | None, dry_run: bool
 ) -> None:
     """Let the node of a file become barnabas: on its own directory, with its own file and id.
 
@@ -85,7 +86,7 @@ def next_(
         --stop-command 'systemctl stop kafka' \\
         --start-command 'systemctl start barnabas'
     """
-    _change(session, Program.BARNABAS, path, commands, limit_s, beside=beside, dry_run=dry_run)
+    _change(session, Program.BARNABAS, path, commands, limit_s, replaced=replaced, dry_run=dry_run)
 
 
 @click.command()
@@ -96,7 +97,7 @@ def back(
     path: str,
     commands: Mapping[Act, str | None],
     limit_s: int,
-    beside: int | None,
+    replaced: int | None,
     dry_run: bool,
     kafka_release: str | None,
 ) -> None:
@@ -109,7 +110,7 @@ def back(
     barnabas adopt back -b kafka-2:9092,kafka-3:9092 --config server.properties \\
         --kafka-release 4.3
     """
-    _change(session, Program.KAFKA, path, commands, limit_s, beside=beside, dry_run=dry_run, release=kafka_release)
+    _change(session, Program.KAFKA, path, commands, limit_s, replaced=replaced, dry_run=dry_run, release=kafka_release)
 
 
 def _change(
@@ -119,12 +120,12 @@ def _change(
     commands: Mapping[Act, str | None],
     limit_s: int,
     *,
-    beside: int | None,
+    replaced: int | None,
     dry_run: bool,
     release: str | None = None,
 ) -> None:
-    if beside is not None:
-        asked = Asked(wanted, path, beside, commands, limit_s, release, _connection_of(session))
+    if replaced is not None:
+        asked = Asked(wanted, path, replaced, commands, limit_s, release, _connection_of(session))
         with _one_at_a_time(path):
             replace_node(session, asked, _say, dry_run=dry_run)
         return
