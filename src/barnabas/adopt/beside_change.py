@@ -6,41 +6,17 @@ All that is outside, cluster, directory, operator, clock, is passed in. Nothing 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
-from barnabas.adopt.beside_sight import Sight
+from barnabas.adopt.beside_hand import TwoNodesHand
 from barnabas.adopt.beside_step import BesideAct, BesideStep, beside_step
+from barnabas.adopt.beside_watch import TwoNodes
 from barnabas.adopt.node_change import Pace, Refused, StandsStill
 from barnabas.adopt.program import Program
 
-__all__ = ["BesideChange", "BesideHand", "BesideWatch"]
+__all__ = ["BesideChange"]
 
 _WITHOUT_QUESTION = (BesideAct.START, BesideAct.FORGET)
 """A node that is away is helped by nothing but its start, and one that is gone only lets the cluster look unhealthy."""
-
-
-class BesideWatch(Protocol):
-    """Looks at both nodes and their cluster."""
-
-    def look(self) -> Sight | None:
-        """Return what is seen; None if no broker answers."""
-
-    def refusals(self, *, needs_health: bool) -> tuple[str, ...]:
-        """Return why nothing may be changed now."""
-
-
-class BesideHand(Protocol):
-    """Does one step."""
-
-    def do(self, act: BesideAct) -> None:
-        """Do it, or begin to; whether it is done is for the caller to see.
-
-        Raises:
-            StandsStill: it failed.
-        """
-
-    def failure(self) -> str | None:
-        """Return how the command of the last step failed; None if it has not."""
 
 
 class BesideChange:
@@ -58,8 +34,8 @@ class BesideChange:
     def __init__(
         self,
         wanted: Program,
-        watch: BesideWatch,
-        hand: BesideHand,
+        watch: TwoNodes,
+        hand: TwoNodesHand,
         *,
         say: Callable[[str], None],
         clock: Callable[[], float],
