@@ -35,6 +35,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 # A list that only gets shorter: what needs another machine, another program, or root.
 NOT_RUN = {
     "README.md: barnabas demo --data-dir my-shop                        # the pipeline and its tables are in my-shop",
+    "docs/adopt.md: barnabas adopt next --beside 1 -b kafka-1:9092,kafka-2:9092,kafka-3:9092 --config server.properties --dry-run",
     "docs/adopt.md: barnabas adopt back -b kafka-1:9092,kafka-2:9092,kafka-3:9092 --config server.properties --kafka-release 4.3"
     "      --stop-command 'sudo -n systemctl stop barnabas' --start-command 'sudo -n systemctl start kafka'",
     "docs/adopt.md: barnabas adopt check -b kafka-1:9092 --command-config admin.properties --config server.properties",
