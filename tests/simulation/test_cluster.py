@@ -29,6 +29,13 @@ def test_seeds_run_clean(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("nodes", [5, 7])
+def test_larger_clusters_run_clean(nodes: int) -> None:
+    """A node is killed just when it joins."""
+    assert run(3, nodes=nodes).violations == {}
+
+
+@pytest.mark.slow
 def test_a_seed_replays_exactly() -> None:
     first, second = run(7, nodes=NODES), run(7, nodes=NODES)
     assert first.violations == {}
