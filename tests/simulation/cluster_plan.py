@@ -120,10 +120,11 @@ class ClusterPlan:
         plan = replace(plan, has_lasting_cut=not plan.has_mover and rng.random() < 0.25)
         if rng.random() < 0.4:
             return plan.aimed_at(rng.choice(AIMED), rng)
-        if rng.random() < 0.15:
+        if rng.random() < 0.15 and nodes == LEAST_TO_AIM:
             return plan.with_moving_voters()
         other = rng.random()
-        if other < SPARING_RATE:
+        # The disk that is spared must have a replica of every partition.
+        if other < SPARING_RATE and nodes == plan.replicas:
             return plan.aimed_at(SPARING, rng)
         return plan.with_long_transactions(rng) if other > 1 - LONG_TRANSACTIONS_RATE else plan
 
