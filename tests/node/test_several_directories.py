@@ -2,65 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 import shutil
 from pathlib import Path
 
 import pytest
 
 from barnabas.config.cannot_start import CannotStart
-from barnabas.config.config import BrokerConfig
-from barnabas.directory.storage import format_directory
-from barnabas.log import meta_properties
-from barnabas.log.disk import OsDisk
-from barnabas.log.meta_properties import MetaProperties
-from barnabas.metadata.directory_ids import UNASSIGNED
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
-from barnabas.protocol.primitives import uuid_from_str
-from tests.api.served_node import Serving
+from barnabas.protocol.messages import AlterReplicaLogDirsRequest
 from tests.node.asking import fetched, produce
-
-NAMES = ("a", "b", "c")
-
-
-class Several(Serving):
-    """A node with the directories a, b and c; the metadata log is in b."""
-
-    def __init__(self, folder: Path) -> None:
-        settings = {"log.dirs": ",".join(f"{folder}/{name}" for name in NAMES), "metadata.log.dir": f"{folder}/b"}
-        config = BrokerConfig.from_properties({**settings, "listeners": "PLAINTEXT://127.0.0.1:0"}, embedded=True)
-        for number, name in enumerate(NAMES):
-            if not (folder / name / "meta.properties").exists():
-                dice = random.Random(number + len(list(folder.iterdir())))
-                format_directory(
-                    OsDisk(), f"{folder}/{name}", "abc", config.node_id, config, dice, has_metadata=name == "b"
-                )
-        self.folder = folder
-        super().__init__(folder, **settings)
-
-    def described(self) -> dict[str, list[str]]:
-        """Return the topics that DescribeLogDirs has for each directory, by its name."""
-        answer = self.ask(DescribeLogDirsRequest(topics=None))
-        return {Path(result.log_dir).name: sorted(topic.name for topic in result.topics) for result in answer.results}
-
-    def assigned(self, topic: str) -> str:
-        """Return in which directory the metadata has the one replica of a topic, when the controller knows."""
-        partition = self.server.image.topics.by_name[topic].partitions[0]
-        for _ in range(5_000):
-            partition = self.server.image.topics.by_name[topic].partitions[0]
-            if partition.directories[0] != UNASSIGNED:
-                break
-            self.loop.run_until_complete(asyncio.sleep(0.001))
-        ids = {uuid_from_str(owner_of(self.folder / name).directory_id or ""): name for name in NAMES}
-        return ids[partition.directories[0]]
-
-
-def owner_of(folder: Path) -> MetaProperties:
-    owner = meta_properties.read(OsDisk(), str(folder))
-    assert owner is not None
-    return owner
+from tests.node.several_directories import NAMES, Several
 
 
 def logs_in(folder: Path) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (API key 34, versions 1-2): move replicas to another directory of this broker.
 
 - A replica that is to move to the directory where it is gets no error. A move to another of the broker's directories is
-  UNSUPPORTED_VERSION; a directory that the broker does not have is LOG_DIR_NOT_FOUND.
+  UNSUPPORTED_VERSION; a directory that the broker does not have is LOG_DIR_NOT_FOUND, one that is offline KAFKA_STORAGE_ERROR.
 - Directories are compared as text, in the form that DescribeLogDirs returns.
 - The checks have Kafka's order: a topic name too long for the directory of a moving replica, the directory, the replica. A replica
   on other brokers is REPLICA_NOT_AVAILABLE here, not NOT_LEADER_OR_FOLLOWER.
@@ -15,6 +15,7 @@ Sources: KIP-113; `ReplicaManager.alterReplicaLogDirs`, `AlterReplicaLogDirsRequ
 from __future__ import annotations
 
 from barnabas.api.serving.context import RequestContext
+from barnabas.log.offline_directory import OfflineDirectory
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from barnabas.replication.replica_manager import ReplicaManager
@@ -54,6 +55,8 @@ def _check(replicas: ReplicaManager, topic: str, index: int, path: str) -> Error
     logs = replicas.log_manager
     if all(path != each.root_dir for each in logs.directories):
         return ErrorCode.LOG_DIR_NOT_FOUND
+    if any(path == each.root_dir and isinstance(each, OfflineDirectory) for each in logs.directories):
+        return ErrorCode.KAFKA_STORAGE_ERROR
     try:
         replicas.partition(topic, index)
     except KafkaError as error:

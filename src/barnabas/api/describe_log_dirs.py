@@ -3,6 +3,7 @@
 - Null topics means all replicas of this broker, an empty list none. A partition without a replica here is left out.
 - A partition whose log has not been opened since it was created has size 0. There are no future logs
   (AlterReplicaLogDirs).
+- A directory that is offline has KAFKA_STORAGE_ERROR, no replicas, and no sizes.
 
 Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-827), 5 cordoned directories (KIP-1066), here none.
 """
@@ -10,6 +11,8 @@ Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-8
 from __future__ import annotations
 
 from barnabas.api.serving.context import RequestContext
+from barnabas.log.offline_directory import OfflineDirectory
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from barnabas.turns import READ, RECORD, pace
 
@@ -40,7 +43,7 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
             continue  # There is no replica here, or not any more.
         asked_for = topic.partitions if wanted is None else wanted[name]
         for index, partition in topic.partitions.items():
-            if index in asked_for:
+            if index in asked_for and partition.lost is None:
                 there = found[places[replicas.log_manager.directory_of(name, index).root_dir]]
                 there.setdefault(name, _Topic(name=name)).partitions.append(
                     _Partition(partition_index=index, partition_size=replicas.size_of(partition))
@@ -48,7 +51,11 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
     return DescribeLogDirsResponse(
         results=[
             DescribeLogDirsResponse.DescribeLogDirsResult(
-                log_dir=directory.root_dir, topics=list(topics.values()), total_bytes=total, usable_bytes=usable
+                error_code=ErrorCode.KAFKA_STORAGE_ERROR if isinstance(directory, OfflineDirectory) else ErrorCode.NONE,
+                log_dir=directory.root_dir,
+                topics=list(topics.values()),
+                total_bytes=total,
+                usable_bytes=usable,
             )
             for (directory, total, usable), topics in zip(volumes, found, strict=True)
         ]

@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import partial
 
 from barnabas.api.authorization.operations import TOPIC_OPERATIONS as TOPIC_BITS
+from barnabas.api.offline_replicas import OfflineReplicas
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.serving.context import RequestContext
@@ -54,6 +55,7 @@ async def _page(
 ) -> DescribeTopicPartitionsResponse:
     alive = {broker.id for broker in image.cluster.live_brokers()}
     live = {broker_id for broker_id in alive if advertised_endpoint(context, broker_id) is not None}
+    offline = OfflineReplicas(image, live)
     cursor = request.cursor
     limit = context.services.config.int_value("max.request.partition.size.limit")
     left = max(min(limit, request.response_partition_limit), 1)
@@ -78,7 +80,7 @@ async def _page(
                 return response
             left -= 1
             await pace(ELEMENT)
-            described.partitions.append(_partition(index, partition, live, partition.leader in alive))
+            described.partitions.append(_partition(index, partition, live, offline, partition.leader in alive))
     return response
 
 
@@ -122,7 +124,9 @@ def _topic(topic: TopicImage) -> _Topic:
     )
 
 
-def _partition(index: int, partition: PartitionRegistration, live: set[int], is_alive: bool) -> _Partition:
+def _partition(
+    index: int, partition: PartitionRegistration, live: set[int], offline: OfflineReplicas, is_alive: bool
+) -> _Partition:
     has_leader = partition.leader in live
     code = ErrorCode.LISTENER_NOT_FOUND if is_alive else ErrorCode.LEADER_NOT_AVAILABLE
     return _Partition(
@@ -134,5 +138,5 @@ def _partition(index: int, partition: PartitionRegistration, live: set[int], is_
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=list(partition.elr),
         last_known_elr=list(partition.last_known_elr),
-        offline_replicas=[replica for replica in partition.replicas if replica not in live],
+        offline_replicas=offline.of(partition),
     )

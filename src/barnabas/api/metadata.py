@@ -25,6 +25,7 @@ from collections.abc import Iterable, Set
 from functools import partial
 
 from barnabas.api.authorization.metadata import metadata
+from barnabas.api.offline_replicas import OfflineReplicas
 from barnabas.api.serving.advertised import advertised_endpoint
 from barnabas.api.serving.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.api.serving.context import RequestContext
@@ -163,6 +164,7 @@ class _Topics:
     ) -> None:
         self._image = image
         self._live = live
+        self._offline = OfflineReplicas(image, live)
         self._registered = image.cluster.brokers
         self._creation_codes = creation_codes
         self._gone = gone
@@ -232,5 +234,5 @@ class _Topics:
             leader_epoch=partition.leader_epoch,
             replica_nodes=list(partition.replicas),
             isr_nodes=list(partition.isr),
-            offline_replicas=[replica for replica in partition.replicas if replica not in live],
+            offline_replicas=self._offline.of(partition),
         )

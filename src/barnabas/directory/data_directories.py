@@ -4,19 +4,23 @@
   finds an empty one among them would not know whether its disk was lost. This is Kafka's rule too.
 - Several belong to one node of one cluster, each with an id of its own. The metadata log is in `metadata.log.dir`, or in
   the first of them.
+- A directory that cannot be read is offline, if it is not the one with the metadata log and another can be read; so is one whose recovery
+  fails because of its disk. The node starts without it. This is Kafka's rule too.
 
 Source: Kafka's `KafkaRaftServer.initializeLogDirs`, `MetaPropertiesEnsemble.verify`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import random as random_module
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
-from barnabas.directory.data_directory import DataDirectory
+from barnabas.directory.data_directory import DataDirectory, UnreadableDirectory
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_directories import LogDirectories, Logs
@@ -26,6 +30,8 @@ from barnabas.protocol.primitives import uuid_from_str
 from barnabas.quorum.metadata_log import DIRECTORY
 
 __all__ = ["DataDirectories"]
+
+logger = logging.getLogger(__name__)
 
 
 class DataDirectories:
@@ -39,6 +45,9 @@ class DataDirectories:
             DataDirectory(disk, config, root, has_metadata=os.path.normpath(root) == metadata)
             for root in config.log_dirs
         ]
+        # Those that cannot be read, with the reason; and their managers, to be closed.
+        self._lost: dict[DataDirectory, UnreadableDirectory] = {}
+        self._to_close: list[LogManager] = []
 
     def __repr__(self) -> str:
         return f"<DataDirectories {' '.join(self.roots)}>"
@@ -50,7 +59,11 @@ class DataDirectories:
     @property
     def was_formatted(self) -> bool:
         """Whether all had an identity before this start."""
-        return all(each.was_formatted for each in self._each)
+        return all(each.was_formatted for each in self._online)
+
+    @property
+    def _online(self) -> list[DataDirectory]:
+        return [each for each in self._each if each not in self._lost]
 
     def check(self) -> None:
         """Look at the directories without changing anything.
@@ -66,14 +79,15 @@ class DataDirectories:
         if len(self._each) > 1 and config.value("cordoned.log.dirs"):
             raise CannotStart("cordoned.log.dirs is not supported with several log.dirs (remove it)")
         for each in self._each:
-            each.check()
+            with self._tolerant_of(each):
+                each.check()
         if len(self._each) > 1:
             self._check_together()
 
     def _check_together(self) -> None:
-        first = self._each[0]
+        first = self._online[0]
         known: dict[str, str] = {}
-        for each in self._each:
+        for each in self._online:
             assert first.meta is not None, first
             assert each.meta is not None, each
             if each.meta.cluster_id != first.meta.cluster_id:
@@ -89,27 +103,63 @@ class DataDirectories:
                     f" (set metadata.log.dir={each.root} if that one is the node's)"
                 )
 
+    @contextlib.contextmanager
+    def _tolerant_of(self, directory: DataDirectory) -> Iterator[None]:
+        """Note that a directory cannot be read.
+
+        Raises:
+            UnreadableDirectory: the node cannot start without it.
+        """
+        try:
+            yield
+        except UnreadableDirectory as error:
+            if directory.has_metadata or len(self._online) == 1:
+                raise
+            self._lost[directory] = error
+
     def lock(self, logs: Logs) -> None:
         """Take the lock of each directory; errors as in `DataDirectory.lock`."""
         for each, manager in self._with(logs):
-            each.lock(manager)
+            with self._tolerant_of(each):
+                each.lock(manager)
+        self._take_offline(logs)
 
     def open(self, logs: Logs, random: random_module.Random, now_ms: int) -> MetaProperties:
         """Return the identity of the directory with the metadata log; errors as in `DataDirectory.open`."""
-        owners = [each.open(manager, random, now_ms) for each, manager in self._with(logs)]
+        owners: dict[DataDirectory, MetaProperties] = {}
+        for each, manager in self._with(logs):
+            with self._tolerant_of(each):
+                owners[each] = each.open(manager, random, now_ms)
+        self._take_offline(logs)
         if isinstance(logs, LogDirectories):
             self._check_together()
-            logs.ids = [uuid_from_str(owner.directory_id or "") for owner in owners]
-        return next(owner for each, owner in zip(self._each, owners, strict=True) if each.has_metadata)
+            logs.ids = [uuid_from_str(owner.directory_id or "") for owner in owners.values()]
+        return next(owner for each, owner in owners.items() if each.has_metadata)
+
+    def _take_offline(self, logs: Logs) -> None:
+        """Let the logs know which directories cannot be read."""
+        managers = {each.root_dir: each for each in logs.directories if isinstance(each, LogManager)}
+        for directory, error in self._lost.items():
+            manager = managers.get(directory.root)
+            if manager is not None and isinstance(logs, LogDirectories):
+                offline = logs.take_offline(manager, str(error), are_replicas_known=False)
+                if directory.meta is not None and directory.meta.directory_id is not None:
+                    offline.id = uuid_from_str(directory.meta.directory_id)
+                self._to_close.append(manager)
+                logger.error("The data directory %s is offline until the next start: %s", directory.root, error)
 
     async def recover(self, logs: Logs, monotonic_ns: Callable[[], int]) -> None:
         """Recover the logs of each directory.
 
         Raises:
-            CannotStart: a disk failed, or a log is in two directories.
+            CannotStart: the disk of the only directory, or of one that the node needs, failed, or a log is in two directories.
         """
         for each, manager in self._with(logs):
-            await each.recover(manager, monotonic_ns)
+            with self._tolerant_of(each):
+                await each.recover(manager, monotonic_ns)
+        self._take_offline(logs)
+        for manager in self._to_close:
+            await manager.close(clean=False)
         if isinstance(logs, LogDirectories):
             try:
                 logs.check()
@@ -122,4 +172,6 @@ class DataDirectories:
             each.undo(is_locked=manager.is_locked)
 
     def _with(self, logs: Logs) -> list[tuple[DataDirectory, LogManager]]:
-        return list(zip(self._each, logs.directories, strict=True))
+        """Return the directories that can be read, with their managers."""
+        managers = {each.root_dir: each for each in logs.directories if isinstance(each, LogManager)}
+        return [(each, managers[each.root]) for each in self._online if each.root in managers]

@@ -25,7 +25,7 @@ from barnabas.directory.storage import format_directory
 from barnabas.log import log_files, meta_properties
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import Disk, DiskLocked, parent_dir
-from barnabas.log.errors import KafkaStorageError
+from barnabas.log.errors import KafkaStorageError, is_of_a_bad_disk
 from barnabas.log.log_manager import LOCK_FILE, LogManager
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.log.recovery import Recovery
@@ -33,7 +33,7 @@ from barnabas.metadata.bootstrap import BOOTSTRAP_CHECKPOINT
 from barnabas.quorum.metadata_log import DIRECTORY, QUORUM_STATE
 from barnabas.words.printable import printable
 
-__all__ = ["DataDirectory", "check_is_free"]
+__all__ = ["DataDirectory", "UnreadableDirectory", "check_is_free"]
 
 CLUSTER_PROPERTIES = "cluster.properties"
 """The folder of a cluster on this machine has it."""
@@ -93,6 +93,10 @@ def _listed(names: list[str]) -> str:
     return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"
 
 
+class UnreadableDirectory(CannotStart):
+    """The disk of a directory has failed; a node with several may start without it."""
+
+
 class DataDirectory:
     """One start's view of its directory.
 
@@ -126,7 +130,8 @@ class DataDirectory:
         """Look at the directory without changing anything.
 
         Raises:
-            CannotStart: it is not this node's, must not be formatted, or cannot be read.
+            UnreadableDirectory: the disk failed.
+            CannotStart: it is not this node's, or must not be formatted.
         """
         try:
             self._check()
@@ -186,9 +191,7 @@ class DataDirectory:
         self.lock(log_manager)
         try:
             return self._claim(random, now_ms)
-        except KafkaStorageError as error:
-            raise CannotStart(error.message) from None
-        except OSError as error:
+        except (KafkaStorageError, OSError) as error:
             raise self._refused(error) from None
 
     async def recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
@@ -199,9 +202,7 @@ class DataDirectory:
         """
         try:
             await self._recover(log_manager, monotonic_ns)
-        except KafkaStorageError as error:
-            raise CannotStart(error.message) from None
-        except OSError as error:
+        except (KafkaStorageError, OSError) as error:
             raise self._refused(error) from None
         if not self.was_formatted:
             self._say_start(Recovery(), was_clean=True)
@@ -264,16 +265,21 @@ class DataDirectory:
                 if disk.is_dir(path) and not disk.listdir(path):
                     disk.rmtree(path)
 
-    def _refused(self, error: OSError) -> CannotStart:
+    def _refused(self, error: OSError | KafkaStorageError) -> CannotStart:
+        kind = UnreadableDirectory if is_of_a_bad_disk(error) else CannotStart
+        if isinstance(error, KafkaStorageError):
+            return kind(error.message)
         where = f"{error.filename}: " if error.filename and error.filename != self.root else ""
-        return CannotStart(
-            f"cannot use the data directory {self.root}: {where}{error.strerror or error} ({self._remedy})"
-        )
+        return kind(f"cannot use the data directory {self.root}: {where}{error.strerror or error} ({self._remedy})")
 
     def _read(self) -> None:
         """Read the identity, and compare it with the settings."""
         root, config = self.root, self._config
         try:
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.listdir(
+                    root
+                )  # A disk that is gone shows it here; whether a file is there it answers with no.
             meta = meta_properties.read(self._disk, root)
         except NotADirectoryError:
             meta = None

@@ -34,6 +34,17 @@ def in_words(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+def is_of_a_bad_disk(error: BaseException) -> bool:
+    """Return whether a call failed because of its disk, and not because of room, memory or open files, which may come back."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__
+    return cause is not None and cause.errno not in _PASSING
+
+
 class OffsetOutOfRange(KafkaError):
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int, where: str) -> None:
         super().__init__(

@@ -196,3 +196,4 @@ class Housekeeping:
         except (KafkaStorageError, OSError) as error:
             if not self._failure.is_offline:
                 logger.error("%s: cannot %s: %s", self._root_dir, what, in_words(error))
+            self._failure.noticed(error, f"cannot {what}")

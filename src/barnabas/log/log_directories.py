@@ -8,14 +8,19 @@
 - All directories share one limit of open files.
 - A broker with one directory has none of this: its `LogManager` answers the same calls by itself.
 
-A directory that fails takes the broker with it, as a single one does.
+A directory whose disk fails goes offline for good (`take_offline`): an `OfflineDirectory` takes the manager's place, with the replicas that
+were there. New replicas go into the others. If the disk could not even be read at the start, the metadata says what is in it: each
+replica whose directory the broker does not find. While such a directory is missing, no log is made for a replica whose place the
+metadata has not said (`place`): it may be there, full of records.
 
-Sources: Kafka's `LogManager.nextLogDirs`, `readBrokerEpochFromCleanShutdownFiles`; KIP-858.
+A broker that has lost a directory claims nothing of this run at its next start, even if the disk is back.
+
+Sources: Kafka's `LogManager.nextLogDirs`, `readBrokerEpochFromCleanShutdownFiles`; KIP-112, KIP-858.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from barnabas.log.clean_shutdown_file import UNKNOWN_EPOCH
 from barnabas.log.cleanable_log import CleanerConfig
@@ -23,6 +28,7 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_cleaner import CleanerStats, LogCleaner
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
+from barnabas.log.offline_directory import OfflineDirectory
 from barnabas.log.offset_checkpoints import Key
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
@@ -30,44 +36,83 @@ from barnabas.protocol.primitives import Uuid
 __all__ = ["LogDirectories", "Logs"]
 
 
+Directory = LogManager | OfflineDirectory
+
+
 class LogDirectories:
     """The logs of several directories; each directory must be opened before use.
 
     Attributes:
         directories: in the order of `log.dirs`.
-        ids: of the directories, in the same order; set when their owners are known.
+        ids: of the directories that are online, in the same order; set when their owners are known.
     """
 
     def __init__(self, directories: Sequence[LogManager]) -> None:
-        self.directories = tuple(directories)
+        self.directories: tuple[Directory, ...] = tuple(directories)
         self.ids: Sequence[Uuid] = ()
-        self.cleaner = Cleaners([each.cleaner for each in directories])
-        self.claim = Claims(directories)
-        self._homes: dict[Key, LogManager] = {}
+        self.cleaner = Cleaners(self)
+        self.claim = Claims(self)
+        self._homes: dict[Key, Directory] = {}
         self._counts: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"<LogDirectories {' '.join(each.root_dir for each in self.directories)} replicas={len(self._homes)}>"
 
+    # Those that are offline
+
+    @property
+    def online(self) -> list[LogManager]:
+        return [each for each in self.directories if isinstance(each, LogManager)]
+
+    @property
+    def offline(self) -> list[OfflineDirectory]:
+        return [each for each in self.directories if isinstance(each, OfflineDirectory)]
+
+    def take_offline(self, directory: LogManager, reason: str, *, are_replicas_known: bool = True) -> OfflineDirectory:
+        """Use a directory no longer; the caller closes its manager, without marks of a clean stop.
+
+        Args:
+            reason: in words.
+            are_replicas_known: False for a directory that could not be read.
+        """
+        number = self.online.index(directory)
+        replicas: dict[Key, None] | None = None
+        if are_replicas_known:
+            placed = (key for key, home in self._homes.items() if home is directory)
+            replicas = dict.fromkeys((*directory.names(), *placed))
+        lost = OfflineDirectory(directory.root_dir, reason, replicas, self.ids[number] if self.ids else None)
+        if self.ids:
+            self.ids = (*self.ids[:number], *self.ids[number + 1 :])
+        self.directories = tuple(lost if each is directory else each for each in self.directories)
+        self._homes.update(dict.fromkeys(replicas or (), lost))
+        for each in self.online:
+            each.claim.give_up()
+        return lost
+
+    def offline_home(self, topic: str, index: int) -> OfflineDirectory | None:
+        """Return the directory of a replica if it is offline; None for any other replica, also one without a place."""
+        home = self._homes.get((topic, index))
+        return home if isinstance(home, OfflineDirectory) else None
+
     # All of them together
 
     @property
     def is_locked(self) -> bool:
-        return all(each.is_locked for each in self.directories)
+        return all(each.is_locked for each in self.online)
 
     @property
     def is_recovered(self) -> bool:
-        return all(each.is_recovered for each in self.directories)
+        return all(each.is_recovered for each in self.online)
 
     @property
     def broker_epoch(self) -> int:
-        """The epoch on which all directories agree, else -1."""
-        epochs = {each.broker_epoch for each in self.directories}
-        return epochs.pop() if len(epochs) == 1 else UNKNOWN_EPOCH
+        """The epoch on which all directories agree, else -1; also -1 if one is offline."""
+        epochs = {each.broker_epoch for each in self.online}
+        return epochs.pop() if len(epochs) == 1 and not self.offline else UNKNOWN_EPOCH
 
     @broker_epoch.setter
     def broker_epoch(self, epoch: int) -> None:
-        for each in self.directories:
+        for each in self.online:
             each.broker_epoch = epoch
 
     def check(self) -> None:
@@ -77,7 +122,7 @@ class LogDirectories:
             KafkaStorageError: one is.
         """
         found: dict[Key, LogManager] = {}
-        for directory in self.directories:
+        for directory in self.online:
             for key in directory.names():
                 other = found.setdefault(key, directory)
                 if other is not directory:
@@ -88,22 +133,51 @@ class LogDirectories:
 
     # Where a log is
 
-    def place(self, topic: str, index: int, assigned: bytes) -> Uuid:
-        """Return the id of the directory that has a replica, or will have it.
+    def place(self, topic: str, index: int, assigned: bytes, *, is_new: bool = False) -> bytes:
+        """Return the id of the directory that has a replica, or will have it; `assigned` if that is offline and its id unknown.
 
         Args:
             assigned: the directory that the metadata has for it, which may be none of these.
+            is_new: the metadata has not named a directory yet, so no log can be in one that is offline.
         """
-        wanted = next((d for each, d in zip(self.ids, self.directories, strict=True) if each == assigned), None)
-        return self.ids[self.directories.index(self._home((topic, index), wanted))]
+        wanted = next((d for each, d in zip(self.ids, self.online, strict=True) if each == assigned), None)
+        key = (topic, index)
+        if wanted is None and not is_new and key not in self._homes and not self._has(key):
+            unread = self._unread(assigned)
+            if unread is not None:
+                unread.add(key)
+                self._homes[key] = unread
+        home = self._home(key, wanted or self._fewest())
+        if isinstance(home, OfflineDirectory):
+            return home.id or assigned
+        return self.ids[self.online.index(home)]
 
-    def directory_of(self, topic: str, index: int) -> LogManager:
+    def directory_of(self, topic: str, index: int) -> Directory:
         """Return the directory that has a replica, or will have it."""
         return self._home((topic, index))
 
-    def _home(self, key: Key, wanted: LogManager | None = None) -> LogManager:
-        holder = next((each for each in self.directories if key in each), None)
-        home = holder or self._homes.get(key) or wanted or self._fewest()
+    def _has(self, key: Key) -> bool:
+        return any(key in each for each in self.online)
+
+    def _unread(self, assigned: bytes | None = None) -> OfflineDirectory | None:
+        """Return a directory that may have replicas of which nobody knows; None if there is none.
+
+        Args:
+            assigned: it has this id, or nobody knows its id; None for any.
+        """
+        unread = [each for each in self.offline if not each.knows_its_replicas]
+        if assigned is not None:
+            unread = sorted((each for each in unread if each.id in (None, assigned)), key=lambda each: each.id is None)
+        return unread[0] if unread else None
+
+    def _home(self, key: Key, wanted: LogManager | None = None) -> Directory:
+        """Return where a replica is or will be; in an unread directory until its place is known."""
+        holder: Directory | None = next((each for each in self.online if key in each), None)
+        home = holder or self._homes.get(key) or wanted
+        if home is None:
+            home = self._unread() or self._fewest()
+            if isinstance(home, OfflineDirectory):
+                return home
         if self._homes.get(key) is not home:
             self._left(key)
             if holder is None:
@@ -112,9 +186,9 @@ class LogDirectories:
         return home
 
     def _fewest(self) -> LogManager:
-        return min(self.directories, key=lambda each: self._count(each, 0))
+        return min(self.online, key=lambda each: self._count(each, 0))
 
-    def _count(self, directory: LogManager, more: int) -> int:
+    def _count(self, directory: Directory, more: int) -> int:
         """Change how many logs a directory has, with those that have only a place yet; return it."""
         root = directory.root_dir
         known = self._counts.get(root)
@@ -135,8 +209,17 @@ class LogDirectories:
         return iter([each for directory in self.directories for each in directory])
 
     def get(self, topic: str, partition: int) -> PartitionLog | None:
-        """Return a log, opened if need be; None if it does not exist."""
-        return next((each.get(topic, partition) for each in self.directories if (topic, partition) in each), None)
+        """Return a log, opened if need be; None if it does not exist.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the log is, or may be, in a directory that is offline.
+        """
+        key = (topic, partition)
+        online = next((each for each in self.online if key in each), None)
+        if online is not None:
+            return online.get(topic, partition)
+        home = self._homes.get(key) or self._unread()
+        return home.get(topic, partition) if isinstance(home, OfflineDirectory) else None
 
     def get_or_create(self, topic: str, partition: int, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
         """Return the log of a partition, opened or created in its place; errors as in `LogManager`."""
@@ -150,18 +233,18 @@ class LogDirectories:
 
     async def set_strays_aside(self, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
         """Rename the logs that the metadata does not assign to this broker; return their keys, errors as in `LogManager`."""
-        strays = [key for each in self.directories for key in await each.set_strays_aside(is_assigned)]
+        strays = [key for each in self.online for key in await each.set_strays_aside(is_assigned)]
         self._counts.clear()
         return strays
 
     async def housekeeping(self) -> None:
         """Do the work that is due in each directory."""
-        for each in self.directories:
+        for each in self.online:
             await each.housekeeping()
 
     async def close(self, *, clean: bool = True) -> None:
-        """Close and unlock all directories; see `LogManager.close`."""
-        for each in self.directories:
+        """Close and unlock all directories that are online; see `LogManager.close`."""
+        for each in self.online:
             await each.close(clean=clean)
 
 
@@ -172,11 +255,15 @@ Logs = LogManager | LogDirectories
 class Cleaners:
     """The cleaners of all directories, as one for settings and metrics."""
 
-    def __init__(self, cleaners: Sequence[LogCleaner]) -> None:
-        self._each = cleaners
+    def __init__(self, logs: LogDirectories) -> None:
+        self._logs = logs
 
     def __repr__(self) -> str:
         return f"<Cleaners {len(self._each)}>"
+
+    @property
+    def _each(self) -> list[LogCleaner]:
+        return [each.cleaner for each in self._logs.online]
 
     @property
     def config(self) -> CleanerConfig:
@@ -217,13 +304,13 @@ class Cleaners:
 class Claims:
     """The claims of all directories about the last run."""
 
-    def __init__(self, directories: Iterable[LogManager]) -> None:
-        self._each = [directory.claim for directory in directories]
+    def __init__(self, logs: LogDirectories) -> None:
+        self._logs = logs
 
     def __repr__(self) -> str:
-        return f"<Claims {self._each}>"
+        return f"<Claims of {self._logs!r}>"
 
     async def prepare(self, broker_epoch: int) -> None:
         """Write the file of this run into each directory."""
-        for each in self._each:
-            await each.prepare(broker_epoch)
+        for each in self._logs.online:
+            await each.claim.prepare(broker_epoch)

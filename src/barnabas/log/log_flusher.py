@@ -93,11 +93,11 @@ class LogFlusher:
         recovery_point: int,
         now_ms: int,
         run_blocking: RunBlocking,
-        on_failure: Callable[[], None] = lambda: None,
+        on_failure: Callable[[str], None] = lambda _: None,
     ) -> None:
         """
         Args:
-            on_failure: called when a sync or a truncation has failed.
+            on_failure: called with the reason when a sync or a truncation has failed.
         """
         self._disk = disk
         self._segments = segments
@@ -239,5 +239,5 @@ class LogFlusher:
             f"{what} of {self.directory} failed: {in_words(error)}; the log takes no writes until it is opened again"
         )
         logger.error("%s", self.failure)
-        self._on_failure()
+        self._on_failure(f"{what} of {self.directory} failed: {in_words(error)}")
         return KafkaStorageError(self.failure)

@@ -282,11 +282,15 @@ class LogManager:
             high_watermark=known.high_watermark,
             clean=clean,
             cleaned_to=self.cleaner.cleaned_to(key),
-            on_sync_failure=self.claim.give_up,
+            on_sync_failure=self._sync_failed,
         )
         log.on_truncate = lambda offset: self._truncating(key, offset)
         self._logs[key] = log
         return log
+
+    def _sync_failed(self, reason: str) -> None:
+        self.claim.give_up()
+        self.failure.is_bad(reason)
 
     def _truncating(self, key: Key, offset: int) -> None:
         self.cleaner.truncated(key, offset)
@@ -479,6 +483,7 @@ class LogManager:
         except (KafkaStorageError, OSError) as error:
             if not self.failure.is_offline:
                 logger.error("%s: cannot apply retention to %s-%d: %s", self.root_dir, *key, in_words(error))
+            self.failure.noticed(error, f"cannot apply retention to {key[0]}-{key[1]}")
         return 0
 
     def _cleaned(self, key: Key) -> None:

@@ -101,7 +101,7 @@ class PartitionLog:
         high_watermark: int = 0,
         clean: bool = False,
         cleaned_to: int = 0,
-        on_sync_failure: Callable[[], None] = lambda: None,
+        on_sync_failure: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Open the log in a directory, and recover it unless it was closed cleanly; create missing files.
 

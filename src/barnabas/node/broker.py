@@ -26,7 +26,7 @@ from barnabas.config.config_table import config_schema
 from barnabas.config.runtime import Runtime
 from barnabas.config.timers import Timers
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_directories import Logs
+from barnabas.log.log_directories import LogDirectories, Logs
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
@@ -45,6 +45,7 @@ from barnabas.node.log_cleaning import cleaner_config
 from barnabas.node.share_groups import ShareServices
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.quota.client_quotas import ClientQuotas
+from barnabas.replication.directory_failures import DirectoryFailures
 from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.leaderless_replicas import LeaderlessReplicas
 from barnabas.replication.replica_changes import apply_delta
@@ -247,6 +248,7 @@ class BrokerServer:
             runtime.loop,
             lambda: self._leaderless.logs(),
             placement.ids,
+            self._offline_directories,
         )
         self.quotas = ClientQuotas(quota_windows(config), runtime.now_ms)
         self.replica_manager = ReplicaManager(
@@ -260,6 +262,7 @@ class BrokerServer:
         self._leaderless = LeaderlessReplicas(self.replica_manager)
         self.replica_manager.own_broker_epoch = lambda: self.lifecycle.epoch
         self.replica_manager.on_disk_failure = self._on_fault
+        self._tolerate_lost_directories()
         self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
         self.replica_manager.make_replicated = self._make_replicated
         self._membership.replicate(self.replica_manager, placement, lambda: self.lifecycle.epoch, self._quorum)
@@ -302,6 +305,22 @@ class BrokerServer:
             authorizer=self._authorizer,
             why_not_stores=self.stores.why_not if self.stores else None,
         )
+
+    def _tolerate_lost_directories(self) -> None:
+        """Let this broker go on without a directory that fails, if it has several."""
+        if isinstance(self.log_manager, LogDirectories):
+            self.replica_manager.directory_failures = DirectoryFailures(
+                self.replica_manager,
+                self.log_manager,
+                self.config.metadata_dir,
+                lambda: self.lifecycle.beat_soon(),
+                self.config.int_value("log.dir.failure.timeout.ms"),
+                self._runtime.loop,
+            )
+
+    def _offline_directories(self) -> list[bytes]:
+        failures = self.replica_manager.directory_failures
+        return [] if failures is None else failures.offline_ids
 
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""

@@ -10,6 +10,7 @@
 - Until it has read the metadata up to its registration, and is ready to serve, the broker asks to stay fenced. A heartbeat that does
   not achieve what the broker wants is followed by the next one soon.
 - A heartbeat says what this broker's replicas of partitions without a leader have; the controller elects the longest log.
+- A heartbeat names the data directories that have failed; the controller elects others for the replicas in them.
 - A heartbeat that fails is repeated after a pause that doubles, up to the interval of heartbeats; a registration, up to half a second.
   The first of several equal failures is logged.
 - Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when nobody has answered
@@ -85,6 +86,7 @@ class BrokerLifecycle:
         replica_logs: returns what this broker's replicas of partitions without a leader have; asked once the broker is ready.
         random: the source of the incarnation id, and of the jitter in pauses.
         directory_ids: of the data directories; empty if the one has none.
+        offline_directories: returns the ids of those that have failed.
 
     Attributes:
         epoch: the broker epoch; -1 before the registration.
@@ -101,6 +103,7 @@ class BrokerLifecycle:
         loop: asyncio.AbstractEventLoop,
         replica_logs: Callable[[], list[BrokerHeartbeatRequest.ReplicaLog]] = list,
         directory_ids: Sequence[bytes] = (),
+        offline_directories: Callable[[], list[bytes]] = list,
     ) -> None:
         self.epoch = -1
         self._config = config
@@ -110,6 +113,7 @@ class BrokerLifecycle:
         self._metadata_offset = metadata_offset
         self._replica_logs = replica_logs
         self._directory_ids = directory_ids
+        self._offline_directories = offline_directories
         self._random = random
         self._loop = loop
         self._is_ready = False
@@ -229,6 +233,7 @@ class BrokerLifecycle:
                 current_metadata_offset=self._metadata_offset(),
                 want_fence=not self._is_ready,
                 want_shut_down=want_shut_down,
+                offline_log_dirs=self._offline_directories(),
                 replica_logs=self._replica_logs() if self._is_ready else [],
             ),
         )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.log.log_directories import LogDirectories, Logs
-from barnabas.metadata.directory_ids import MIGRATING
+from barnabas.metadata.directory_ids import MIGRATING, UNASSIGNED
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest
@@ -58,7 +58,7 @@ class OneDirectory:
     def __repr__(self) -> str:
         return f"<OneDirectory {self.ids}>"
 
-    def place(self, topic: str, index: int, assigned: bytes) -> Uuid:
+    def place(self, topic: str, index: int, assigned: bytes, *, is_new: bool = False) -> bytes:
         """Return the id of the directory."""
         return self.ids[0]
 
@@ -129,8 +129,7 @@ class DirectoryAssignments:
             return None
         is_named = len(directories) == len(replicas)
         assigned = directories[replicas.index(self._node_id)] if is_named else MIGRATING
-        # Also where nothing is to be told the replica gets its place, before its log is made.
-        directory = self._placement.place(topic, index, assigned)
+        directory = self._placement.place(topic, index, assigned, is_new=assigned == UNASSIGNED)
         return directory if is_named and directory != assigned else None
 
     async def _send_all(self) -> None:

@@ -74,6 +74,8 @@ class DelayedCommit(DelayedOperation):
         partition = self._partition
         if partition.is_deleted:
             self.fail(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        elif partition.lost is not None:
+            self.fail(partition.lost)
         elif not partition.is_leader:
             self.fail(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         elif partition.log.high_watermark > self._last_offset:

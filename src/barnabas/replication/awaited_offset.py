@@ -3,8 +3,8 @@
     offsets ──► settle ──► all are known: continue
                   └──► `AwaitedOffsets` in a purgatory ◄── notify: a moved watermark, another leader; or the timeout
 
-A partition ends with UNKNOWN_TOPIC_OR_PARTITION if its replica here is deleted, and with NOT_LEADER_OR_FOLLOWER if this broker has lost
-the leadership since, even if it leads again: another leader may have cut off what was awaited. A higher leader epoch of the same leader
+A partition ends with UNKNOWN_TOPIC_OR_PARTITION if its replica here is deleted, with KAFKA_STORAGE_ERROR if its disk has failed, and with
+NOT_LEADER_OR_FOLLOWER if this broker has lost the leadership since, even if it leads again: another leader may have cut off what was awaited. A higher leader epoch of the same leader
 ends nothing, because only a follower truncates its log.
 
 Source: Kafka's `DelayedProduce`, `DelayedDeleteRecords`.
@@ -39,6 +39,8 @@ class AwaitedOffset:
             partition = self.partition
             if partition.is_deleted:
                 self.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif partition.lost is not None:
+                self.error_code = ErrorCode.KAFKA_STORAGE_ERROR
             elif not partition.is_leader or partition.leaderships != self._leaderships:
                 self.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             else:

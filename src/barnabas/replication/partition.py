@@ -101,6 +101,7 @@ class Partition:
         leaderships: how often this replica has become the leader.
         observers: of this partition; None until the first one.
         is_deleted: set when the replica leaves this broker; holders of a reference must then look it up again.
+        lost: why its log is gone, if its directory is offline. It then neither leads nor follows, whatever the metadata says.
     """
 
     __slots__ = (
@@ -117,6 +118,7 @@ class Partition:
         "leader",
         "leader_epoch",
         "leaderships",
+        "lost",
         "observers",
         "replicas",
         "state",
@@ -134,6 +136,7 @@ class Partition:
         self.is_leader = False
         self.leaderships = 0
         self.is_deleted = False
+        self.lost: KafkaStorageError | None = None
         self.observers: dict[PartitionObserver, None] | None = None
         self._node_id = node_id
         self._host = host
@@ -158,7 +161,7 @@ class Partition:
         self.leader = registration.leader
         self.leader_epoch = registration.leader_epoch
         self.replicas = registration.replicas
-        is_leader = registration.leader == self._node_id
+        is_leader = registration.leader == self._node_id and self.lost is None
         self.leaderships += is_leader and not self.is_leader
         self.is_leader = is_leader
         self._min_isr = -1
@@ -180,6 +183,13 @@ class Partition:
             return None
         others = [replica for replica in self.replicas if replica != self._node_id]
         return Followers(self._host, others, self.isr, self._followers)
+
+    def lose_log(self, error: KafkaStorageError) -> None:
+        """Have no log any more, until the end of this run: its directory is offline."""
+        self.lost = error
+        self.is_leader = False
+        self._log = self._followers = self._sync = None
+        self.epoch_start_offset = -1
 
     def config_changed(self) -> None:
         """Pass the topic's changed settings to the log, if it is open."""
@@ -222,6 +232,8 @@ class Partition:
         return self._log
 
     def _open(self) -> PartitionLog:
+        if self.lost is not None:
+            raise self.lost
         try:
             log = self._host.open_log(self)
         except KafkaStorageError as error:
@@ -261,8 +273,10 @@ class Partition:
             current_leader_epoch: from the request, -1 for none.
 
         Raises:
-            KafkaError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER.
+            KafkaError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
         """
+        if self.lost is not None:
+            raise self.lost
         self.check_epoch(current_leader_epoch)
         if not self.is_leader:
             raise StaleMetadataError(

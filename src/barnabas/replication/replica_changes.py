@@ -84,6 +84,7 @@ def _change_partition(
         return
     if partition is None:
         partition = topic.partitions[index] = Partition(topic, index, replicas.node_id, replicas)
+    replicas.place(partition, registration)
     partition.update(registration)
     replicas.replicate(partition)
     replicas.notify_changed(partition)

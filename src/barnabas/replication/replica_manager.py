@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.log.append_checks import Opened, RecordsToOpen
-from barnabas.log.errors import KafkaStorageError
+from barnabas.log.errors import KafkaStorageError, is_of_a_bad_disk
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
@@ -44,11 +44,12 @@ from barnabas.replication.replica_selector import replica_in_rack
 from barnabas.replication.topic_traffic import TopicTraffic
 
 if TYPE_CHECKING:
-    from barnabas.log.log_directories import Logs
-    from barnabas.log.log_manager import LogManager
+    from barnabas.log.log_directories import Directory, Logs
     from barnabas.log.transaction_verification import VerificationGuard
     from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.image import MetadataImage
+    from barnabas.metadata.partition_registration import PartitionRegistration
+    from barnabas.replication.directory_failures import DirectoryFailures
     from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
     from barnabas.replication.replica_fetcher_manager import FetcherId
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
@@ -94,6 +95,7 @@ class ReplicaManager:
         departed_traffic: the traffic of deleted topics.
         is_closed: set by `close`.
         on_disk_failure: stops this broker; None where no other broker could take its place.
+        directory_failures: takes one of several directories offline; None for a broker with one.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class ReplicaManager:
         self.make_replicated: Callable[[ReplicaManager], ReplicatedPartitions] | None = None
         self.own_broker_epoch: Callable[[], int] | None = None
         self.on_disk_failure: Callable[[KafkaStorageError], None] | None = None
+        self.directory_failures: DirectoryFailures | None = None
         self.leader_quota: ReplicaQuota = UNBOUNDED
         self.follower_quota: ReplicaQuota = UNBOUNDED
         self.fetchers_per_leader = 1
@@ -139,10 +142,17 @@ class ReplicaManager:
 
     def replicate(self, partition: Partition) -> None:
         """Lead or follow a partition as its registration now says, if other brokers have replicas."""
+        if partition.lost is not None:
+            return
         if self.replicated_partitions is None and self.make_replicated is not None and len(partition.replicas) > 1:
             self.replicated_partitions = self.make_replicated(self)
         if self.replicated_partitions is not None:
             self.replicated_partitions.changed(partition)
+
+    def place(self, partition: Partition, registration: PartitionRegistration) -> None:
+        """Choose the directory of a replica, before its log is made; the replica is lost if that is offline."""
+        if self.directory_failures is not None and partition.lost is None:
+            self.directory_failures.place(partition, registration)
 
     def notify_changed(self, partition: Partition) -> None:
         """Wake the requests that wait on a partition: its leader, ISR, settings or existence have changed."""
@@ -155,6 +165,8 @@ class ReplicaManager:
         self.is_closed = True
         if self.replicated_partitions is not None:
             self.replicated_partitions.close()
+        if self.directory_failures is not None:
+            self.directory_failures.close()
         self._lines.close()
 
     @property
@@ -220,7 +232,7 @@ class ReplicaManager:
         log = partition.open_log or self.log_manager.get(partition.topic.name, partition.index)
         return 0 if log is None else log.size_in_bytes
 
-    def describe_volumes(self) -> Iterator[tuple[LogManager, int, int]]:
+    def describe_volumes(self) -> Iterator[tuple[Directory, int, int]]:
         """Yield the data directories, each with its volume's total and free bytes, -1 if they are unknown."""
         for directory in self.log_manager.directories:
             try:
@@ -289,12 +301,20 @@ class ReplicaManager:
         raise self._no_replica(wanted.topic, wanted.index)
 
     def disk_failed(self, partition: Partition, error: KafkaStorageError) -> None:
-        """Stop this broker after a failed write to a partition that others lead or can lead.
+        """Give up a directory, or stop this broker, after a failed write to a partition that others lead or can lead.
 
-        Kafka's broker takes the directory offline then, and stops if it has no other. If this broker went on, the partitions that it
-        leads would take no records until someone made room, and producers to the partitions that it follows would wait until it left
-        their ISR. A leader alone in the ISR cannot be replaced, so it continues and serves reads.
+        If this broker went on, the partitions that it leads would take no records until someone made room, and producers to the
+        partitions that it follows would wait until it left their ISR. A leader alone in the ISR cannot be replaced, so it continues and
+        serves reads.
         """
+        failures = self.directory_failures
+        if failures is not None:
+            failures.write_failed(partition, error)
+        else:
+            self.stop_for_disk(error)
+
+    def stop_for_disk(self, error: KafkaStorageError) -> None:
+        """Stop this broker, once."""
         stop, self.on_disk_failure = self.on_disk_failure, None
         if stop is not None:
             stop(error)
@@ -386,6 +406,8 @@ class ReplicaManager:
         except KafkaError as error:
             if error.code not in EXPECTED_APPEND_ERRORS:
                 traffic.failed_produces += 1
+            if self.directory_failures is not None and isinstance(error, KafkaStorageError) and is_of_a_bad_disk(error):
+                self.directory_failures.write_failed(partition, error)
             raise
         except RecordsToOpen:
             traffic.produces -= 1  # The caller appends again.
