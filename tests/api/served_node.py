@@ -29,6 +29,7 @@ class Serving:
         disk: Disk | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
         is_started: bool = True,
+        seed: int = 1,
         **settings: str,
     ) -> None:
         self.loop = loop or asyncio.new_event_loop()
@@ -43,7 +44,7 @@ class Serving:
             loop=self.loop,
             disk=disk or OsDisk(),
             now_ms=lambda: self.now_ms,
-            random=random.Random(1),
+            random=random.Random(seed),
         )
         self.server = self.node.broker
         self.connection = ConnectionInfo("test", "PLAINTEXT", "10.0.0.9", 50000, *DIALLED)

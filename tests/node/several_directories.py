@@ -22,9 +22,13 @@ NAMES = ("a", "b", "c")
 
 
 class Several(Serving):
-    """A node with the directories a, b and c; the metadata log is in b."""
+    """A node with the directories a, b and c; the metadata log is in b.
 
-    def __init__(self, folder: Path, disk: Disk | None = None, **more: str) -> None:
+    Args:
+        seed: another one in each run, so that the controller does not take two runs for one.
+    """
+
+    def __init__(self, folder: Path, disk: Disk | None = None, *, seed: int = 1, **more: str) -> None:
         disk = disk or OsDisk()
         settings = {"log.dirs": ",".join(f"{folder}/{name}" for name in NAMES), "metadata.log.dir": f"{folder}/b"}
         config = BrokerConfig.from_properties({**settings, "listeners": "PLAINTEXT://127.0.0.1:0"}, embedded=True)
@@ -35,7 +39,7 @@ class Several(Serving):
                     disk, f"{folder}/{name}", "abc", config.node_id, config, dice, has_metadata=name == "b"
                 )
         self.folder, self.disk = folder, disk
-        super().__init__(folder, disk=disk, **settings, **more)
+        super().__init__(folder, disk=disk, seed=seed, **settings, **more)
 
     def described(self) -> dict[str, list[str]]:
         """Return the topics that DescribeLogDirs has for each directory, by its name."""

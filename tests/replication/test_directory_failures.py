@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from barnabas.config.cannot_start import CannotStart
+from barnabas.log.errors import KafkaStorageError
 from barnabas.metrics.replica_families import families
 from barnabas.metrics.source import partition_rows
 from barnabas.protocol.errors import ErrorCode
@@ -95,7 +96,7 @@ def test_a_write_that_fails_takes_the_directory_and_not_the_node(
     lines = [each.getMessage() for each in caplog.records if "offline until the next start" in each.getMessage()]
     assert lines == [
         "The data directory /disks/c is offline until the next start, and its 1 replicas with it: "
-        "cannot write /disks/c/t2-0/00000000000000000000.log: broken"
+        "cannot write to /disks/c/t2-0/00000000000000000000.log: broken"
     ]
     metrics = "".join(families(node.server.replica_manager, list(partition_rows(node.server.services))))
     assert "kafka_log_logmanager_offlinelogdirectorycount 1\n" in metrics
@@ -132,6 +133,11 @@ def lose(node: Several, name: str) -> None:
     until(node, lambda: log is not node.server.replica_manager.topics[topic].partitions[0].open_log or failed(node))
 
 
+def said(node: Several) -> str:
+    assert isinstance(node.node.failure, KafkaStorageError)
+    return node.node.failure.message
+
+
 def failed(node: Several) -> bool:
     return node.node.failure is not None
 
@@ -163,7 +169,7 @@ def test_the_metadata_and_the_last_directory_stop_the_node(name: str) -> None:
     lose(node, name)
     assert failed(node)
     words = "which has the metadata log" if name == "b" else "the last data directory"
-    assert str(node.node.failure).startswith(f"/disks/{name}, {words}, has failed: a sync of /disks/{name}/t")
+    assert said(node).startswith(f"/disks/{name}, {words}, has failed: a sync of /disks/{name}/t")
     node.close()
 
 
@@ -175,7 +181,7 @@ def test_the_broker_stops_if_the_controller_does_not_learn_of_it() -> None:
     node.server.lifecycle.close()
     lose(node, "c")
     until(node, lambda: failed(node))
-    assert str(node.node.failure).startswith("the controller does not know after 1 ms that /disks/c has failed: a sync")
+    assert said(node).startswith("the controller does not know after 1 ms that /disks/c has failed: a sync")
     node.close()
 
 
@@ -190,7 +196,7 @@ def test_the_next_start_finds_what_the_lost_directory_had() -> None:
         "/disks/b/.kafka_cleanshutdown",
     ]
     disk.on_call = None
-    again = Several(ROOT, disk)
+    again = Several(ROOT, disk, seed=3)
     assert again.errors() == {"a": OK, "b": OK, "c": OK}
     until(again, lambda: again.server.image.topics.by_name["t2"].partitions[0].leader >= 0)
     assert b"first" in fetched(again, "t2")
@@ -202,7 +208,7 @@ def test_a_start_without_a_directory_that_cannot_be_read(caplog: pytest.LogCaptu
     disk = SimDisk()
     with_topics(disk).close()
     break_directory(disk, ROOT / "c", reads_too=True)
-    node = Several(ROOT, disk)
+    node = Several(ROOT, disk, seed=2)
     assert any("The data directory /disks/c is offline until the next start" in each.message for each in caplog.records)
     assert node.errors() == {"a": OK, "b": OK, "c": STORAGE_ERROR}
     assert node.described() == {"a": ["t0"], "b": ["t1"], "c": []}
@@ -214,7 +220,7 @@ def test_a_start_without_a_directory_that_cannot_be_read(caplog: pytest.LogCaptu
     assert produced(node, "t3") == OK
     node.close()
     disk.on_call = None
-    again = Several(ROOT, disk)
+    again = Several(ROOT, disk, seed=3)
     until(again, lambda: again.server.image.topics.by_name["t2"].partitions[0].leader >= 0)
     assert b"first" in fetched(again, "t2")
     again.close()

@@ -54,7 +54,8 @@ class DataDirectories:
 
     @property
     def roots(self) -> Sequence[str]:
-        return [each.root for each in self._each]
+        """The directories that can be read."""
+        return [each.root for each in self._online]
 
     @property
     def was_formatted(self) -> bool:
@@ -142,11 +143,11 @@ class DataDirectories:
         for directory, error in self._lost.items():
             manager = managers.get(directory.root)
             if manager is not None and isinstance(logs, LogDirectories):
-                offline = logs.take_offline(manager, str(error), are_replicas_known=False)
+                offline = logs.take_offline(manager, error.reason, are_replicas_known=False)
                 if directory.meta is not None and directory.meta.directory_id is not None:
                     offline.id = uuid_from_str(directory.meta.directory_id)
                 self._to_close.append(manager)
-                logger.error("The data directory %s is offline until the next start: %s", directory.root, error)
+                logger.error("The data directory %s is offline until the next start: %s", directory.root, error.reason)
 
     async def recover(self, logs: Logs, monotonic_ns: Callable[[], int]) -> None:
         """Recover the logs of each directory.

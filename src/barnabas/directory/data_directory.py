@@ -25,7 +25,7 @@ from barnabas.directory.storage import format_directory
 from barnabas.log import log_files, meta_properties
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import Disk, DiskLocked, parent_dir
-from barnabas.log.errors import KafkaStorageError, is_of_a_bad_disk
+from barnabas.log.errors import KafkaStorageError, in_words, is_of_a_bad_disk
 from barnabas.log.log_manager import LOCK_FILE, LogManager
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.log.recovery import Recovery
@@ -94,7 +94,15 @@ def _listed(names: list[str]) -> str:
 
 
 class UnreadableDirectory(CannotStart):
-    """The disk of a directory has failed; a node with several may start without it."""
+    """The disk of a directory has failed; a node with several may start without it.
+
+    Attributes:
+        reason: without the remedy.
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class DataDirectory:
@@ -266,11 +274,14 @@ class DataDirectory:
                     disk.rmtree(path)
 
     def _refused(self, error: OSError | KafkaStorageError) -> CannotStart:
-        kind = UnreadableDirectory if is_of_a_bad_disk(error) else CannotStart
-        if isinstance(error, KafkaStorageError):
-            return kind(error.message)
+        message = error.message if isinstance(error, KafkaStorageError) else self._remedied(error)
+        if is_of_a_bad_disk(error):
+            return UnreadableDirectory(message, in_words(error))
+        return CannotStart(message)
+
+    def _remedied(self, error: OSError) -> str:
         where = f"{error.filename}: " if error.filename and error.filename != self.root else ""
-        return kind(f"cannot use the data directory {self.root}: {where}{error.strerror or error} ({self._remedy})")
+        return f"cannot use the data directory {self.root}: {where}{error.strerror or error} ({self._remedy})"
 
     def _read(self) -> None:
         """Read the identity, and compare it with the settings."""

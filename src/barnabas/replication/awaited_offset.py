@@ -4,8 +4,8 @@
                   └──► `AwaitedOffsets` in a purgatory ◄── notify: a moved watermark, another leader; or the timeout
 
 A partition ends with UNKNOWN_TOPIC_OR_PARTITION if its replica here is deleted, with KAFKA_STORAGE_ERROR if its disk has failed, and with
-NOT_LEADER_OR_FOLLOWER if this broker has lost the leadership since, even if it leads again: another leader may have cut off what was awaited. A higher leader epoch of the same leader
-ends nothing, because only a follower truncates its log.
+NOT_LEADER_OR_FOLLOWER if this broker has lost the leadership since, even if it leads again: another leader may have cut off what was
+awaited. A higher leader epoch of the same leader ends nothing, because only a follower truncates its log.
 
 Source: Kafka's `DelayedProduce`, `DelayedDeleteRecords`.
 """
