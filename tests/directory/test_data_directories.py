@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
@@ -10,6 +11,8 @@ from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.directory.data_directories import DataDirectories
 from barnabas.directory.storage import format_directory
+from barnabas.log.log_directories import LogDirectories
+from barnabas.log.log_manager import LogManager
 from barnabas.simulation.disk import SimDisk
 
 
@@ -78,3 +81,42 @@ def test_a_copy_of_a_directory_is_refused() -> None:
     disk = formatted()
     disk.put("/b/meta.properties", disk.contents("/a/meta.properties"))
     assert refused(disk) == "/a and /b have the same directory.id: one is a copy of the other"
+
+
+@pytest.mark.parametrize("broken", ["/a", "/b"])
+def test_a_directory_that_cannot_be_read_is_left_out_unless_it_has_the_metadata(broken: str) -> None:
+    disk = formatted()
+    disk.on_call = lambda call, path: OSError(5, "broken", path) if path.startswith(broken) else None
+    directories = DataDirectories(disk, configured())
+    if broken == "/a":
+        with pytest.raises(CannotStart, match="cannot use the data directory /a: broken"):
+            directories.check()
+        return
+    directories.check()
+    assert (directories.roots, directories.was_formatted) == (["/a"], True)
+
+
+@pytest.mark.parametrize("call", ["lock", "listdir"])
+def test_a_directory_whose_disk_fails_during_the_start_is_offline(call: str) -> None:
+    disk = formatted()
+    directories = DataDirectories(disk, configured())
+    directories.check()
+    logs = LogDirectories([LogManager(disk, root, now_ms=lambda: 1) for root in ("/a", "/b")])
+    if call == "lock":
+        break_calls(disk, "lock")
+    directories.lock(logs)
+    directories.open(logs, random.Random(1), 0)
+    if call == "listdir":
+        break_calls(disk, "listdir")
+    asyncio.run(directories.recover(logs, lambda: 0))
+    assert [(each.root_dir, each.reason) for each in logs.offline] == [("/b", logs.offline[0].reason)]
+    assert "broken" in logs.offline[0].reason
+    assert logs.offline[0].id is not None
+    assert len(logs.ids) == 1
+    assert not any(path.startswith("/b") for path in disk.locks)
+    directories.undo(logs)
+    asyncio.run(logs.close())
+
+
+def break_calls(disk: SimDisk, broken: str) -> None:
+    disk.on_call = lambda call, path: OSError(5, "broken", path) if call == broken and path.startswith("/b") else None

@@ -9,6 +9,17 @@ import pytest
 from barnabas.log.log_dir_failure import LogDirFailure
 
 
+def test_a_bad_disk_is_told_and_a_full_one_is_not() -> None:
+    failure, heard = LogDirFailure("/data"), list[str]()
+    failure.noticed(OSError(errno.EIO, "broken"), "cannot flush t-0")
+    failure.on_bad_disk = heard.append
+    for code in (errno.ENOSPC, errno.EMFILE, errno.EIO):
+        failure.failed("the checkpoints", OSError(code, "broken"))
+    failure.noticed(ValueError("a bug"), "cannot flush t-0")
+    failure.is_bad("a sync failed")
+    assert heard == ["cannot write the checkpoints: broken", "a sync failed"]
+
+
 def test_each_change_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     failure = LogDirFailure("/data")

@@ -104,3 +104,49 @@ def test_the_cleaners_count_as_one() -> None:
     assert (stats.cleanings, stats.max_dirty_percent, stats.cleaner_recopy_percent) == (6, 30, 0)
     assert (logs.cleaner.worker_deaths, logs.cleaner.uncleanable) == (0, frozenset())
     logs.cleaner.close()
+
+
+def test_a_directory_that_fails_keeps_its_replicas_and_gets_no_others() -> None:
+    disk = SimDisk()
+    logs = opened(disk)
+    logs.broker_epoch = 7
+    assert [place(logs, topic) for topic in "tuv"] == ["/a", "/b", "/c"]
+    logs.get_or_create("u", 0, TOPIC, LogConfig())
+    failed = logs.online[1]
+    lost = logs.take_offline(failed, "broken")
+    assert (logs.ids, lost.id, logs.offline, lost.names()) == ([IDS[0], IDS[2]], IDS[1], [lost], [("u", 0)])
+    assert logs.place("u", 0, NOWHERE) == IDS[1]
+    assert (logs.offline_home("u", 0), logs.offline_home("t", 0), logs.directory_of("u", 0)) == (lost, None, lost)
+    for ask in (lambda: logs.get("u", 0), lambda: logs.get_or_create("u", 0, TOPIC, LogConfig())):
+        with pytest.raises(KafkaStorageError, match="/b is offline: broken"):
+            ask()
+    assert [logs.place(topic, 0, IDS[1]) for topic in "wx"] == [IDS[0], IDS[2]]
+    assert (logs.is_locked, logs.is_recovered, logs.broker_epoch) == (True, True, -1)
+    logs.delete("u", 0)
+    assert logs.offline_home("u", 0) is None
+    asyncio.run(failed.close(clean=False))
+    asyncio.run(logs.close())
+    assert [root for root in ROOTS if disk.exists(f"{root}/.kafka_cleanshutdown")] == ["/a", "/c"]
+    assert not disk.exists("/a/.barnabas_running")
+
+
+def test_a_replica_may_be_in_a_directory_that_cannot_be_read() -> None:
+    logs = LogDirectories([LogManager(SimDisk(), root, now_ms=lambda: 1) for root in ROOTS])
+    lost = logs.take_offline(logs.online[1], "broken", are_replicas_known=False)
+    logs.ids = [IDS[0], IDS[2]]
+    for each in logs.online:
+        asyncio.run(each.open())
+    # Nobody knows yet where t is: no log of it is made.
+    with pytest.raises(KafkaStorageError):
+        logs.get_or_create("t", 0, TOPIC, LogConfig())
+    with pytest.raises(KafkaStorageError):
+        logs.get("t", 0)
+    assert logs.place("t", 0, IDS[1]) == IDS[1]
+    assert logs.offline_home("t", 0) is lost
+    assert logs.place("u", 0, IDS[2]) == IDS[2]
+    assert logs.place("v", 0, NOWHERE, is_new=True) == IDS[0]
+    assert logs.offline_home("v", 0) is None
+    # If its id is known, a replica of another lost disk is not in it.
+    lost.id = IDS[1]
+    assert logs.place("w", 0, b"?" * 16) in (IDS[0], IDS[2])
+    assert logs.place("x", 0, IDS[1]) == IDS[1]

@@ -117,8 +117,12 @@ def _summary(node: Node, leads: int, holds: int, found: list[LogDir] | KafkaErro
     columns = ("BROKER", "HOST", "PORT", "RACK", "LEADERS", "REPLICAS", "SIZE", "FREE", "LOG-DIRS")
     size = format_bytes(sum(replica.size_in_bytes for each in dirs for replica in each.replicas))
     free = [format_bytes(each.usable_bytes) for each in dirs if each.usable_bytes >= 0]
-    row = (node.id, node.host, node.port, node.rack, leads, holds, size, free, [each.path for each in dirs])
+    row = (node.id, node.host, node.port, node.rack, leads, holds, size, free, [_named(each) for each in dirs])
     return Table(columns, [row], vertical=True)
+
+
+def _named(directory: LogDir) -> str:
+    return directory.path if directory.error is None else f"{directory.path} (offline)"
 
 
 def _settings(entries: Iterable[ConfigEntry]) -> Table:

@@ -160,10 +160,10 @@ class LogDirectories:
         return any(key in each for each in self.online)
 
     def _unread(self, assigned: bytes | None = None) -> OfflineDirectory | None:
-        """Return a directory that may have replicas of which nobody knows; None if there is none.
+        """Return a directory that may have replicas that are not known; None if there is none.
 
         Args:
-            assigned: it has this id, or nobody knows its id; None for any.
+            assigned: it has this id, or its id is not known; None for any.
         """
         unread = [each for each in self.offline if not each.knows_its_replicas]
         if assigned is not None:

@@ -29,7 +29,7 @@ class OfflineDirectory:
 
     Args:
         reason: why it is offline, in words.
-        names: the replicas in it; None if nobody knows.
+        names: the replicas in it; None if they are not known.
         id: None if it could not be read.
 
     Attributes:

@@ -122,6 +122,7 @@ class BrokerServer:
         self.stores = stores
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
+        self._directory_failures: DirectoryFailures | None = None
         # Done when the metadata of this broker has it as unfenced for the first time.
         self._has_seen_itself: asyncio.Future[None] = runtime.loop.create_future()
 
@@ -309,7 +310,7 @@ class BrokerServer:
     def _tolerate_lost_directories(self) -> None:
         """Let this broker go on without a directory that fails, if it has several."""
         if isinstance(self.log_manager, LogDirectories):
-            self.replica_manager.directory_failures = DirectoryFailures(
+            self.replica_manager.directory_failures = self._directory_failures = DirectoryFailures(
                 self.replica_manager,
                 self.log_manager,
                 self.config.metadata_dir,
@@ -319,8 +320,7 @@ class BrokerServer:
             )
 
     def _offline_directories(self) -> list[bytes]:
-        failures = self.replica_manager.directory_failures
-        return [] if failures is None else failures.offline_ids
+        return [] if self._directory_failures is None else self._directory_failures.offline_ids
 
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""

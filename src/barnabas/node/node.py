@@ -22,8 +22,6 @@ Stop: the broker (its partitions are handed over, listeners, coordinators), the 
 - `CannotStart` carries one line for the user. A fault after the start (`wait_failed`) stops the node: if a committed record cannot
   be replayed, this node's state differs from its log.
 
-Limit: one data directory.
-
 Source: Kafka's `KafkaRaftServer`, `SharedServer`.
 """
 

@@ -4,7 +4,7 @@
                                                                                                        └──► other leaders
 
 - Each request for such a replica gets KAFKA_STORAGE_ERROR, also while the metadata still has it as the leader. It is neither led nor
-  followed, and nobody retries its disk: a directory that works again is used by the next start.
+  followed, and the broker does not try its disk again: a directory that works again is used by the next start.
 - The directory of the metadata log cannot be missed, and neither can the last one: then the broker stops. It stops too if the controller
   does not answer for `log.dir.failure.timeout.ms`: it would keep the leadership of partitions that it cannot serve.
 - A directory counts as failed after each failed write that another broker could take, and after each one that room or memory would not
@@ -104,10 +104,9 @@ class DirectoryFailures:
         if directory not in self._logs.online or self._replicas.is_closed:
             return
         root = directory.root_dir
-        if os.path.normpath(root) == self._metadata_dir:
-            self._replicas.stop_for_disk(KafkaStorageError(f"{root}, which has the metadata log, has failed: {reason}"))
-        elif len(self._logs.online) == 1:
-            self._replicas.stop_for_disk(KafkaStorageError(f"{root}, the last data directory, has failed: {reason}"))
+        if os.path.normpath(root) == self._metadata_dir or len(self._logs.online) == 1:
+            what = f"{root}, without which this node cannot go on, has failed: {reason}"
+            self._replicas.stop_for_disk(KafkaStorageError(what))
         else:
             self._take_offline(directory, reason)
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.append_checks import Opened, RecordsToOpen
 from barnabas.log.errors import KafkaStorageError, is_of_a_bad_disk
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.partition_registration import PartitionRegistration
-    from barnabas.replication.directory_failures import DirectoryFailures
     from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
     from barnabas.replication.replica_fetcher_manager import FetcherId
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
@@ -70,6 +69,20 @@ EXPECTED_APPEND_ERRORS = frozenset(
     }
 )
 """Appends with these errors do not count as failed produce requests, and their responses lack the log start, as in Kafka."""
+
+
+class SeveralDirectories(Protocol):
+    """The `DirectoryFailures`, for the replicas of a broker with several directories."""
+
+    def place(self, partition: Partition, registration: PartitionRegistration) -> None:
+        """Choose the directory of a replica."""
+        ...
+
+    def write_failed(self, partition: Partition, error: KafkaStorageError) -> None:
+        """Take the directory of a replica offline."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class ReplicaManager:
@@ -122,7 +135,7 @@ class ReplicaManager:
         self.make_replicated: Callable[[ReplicaManager], ReplicatedPartitions] | None = None
         self.own_broker_epoch: Callable[[], int] | None = None
         self.on_disk_failure: Callable[[KafkaStorageError], None] | None = None
-        self.directory_failures: DirectoryFailures | None = None
+        self.directory_failures: SeveralDirectories | None = None
         self.leader_quota: ReplicaQuota = UNBOUNDED
         self.follower_quota: ReplicaQuota = UNBOUNDED
         self.fetchers_per_leader = 1
