@@ -104,7 +104,7 @@ def test_a_write_that_fails_takes_the_directory_and_not_the_node(
     # New replicas go into the others, also one whose topic had its replica there.
     node.create_topic("t3")
     assert node.assigned("t3") in ("a", "b")
-    assert "offline=['/disks/c']" in repr(node.server.replica_manager.directory_failures)
+    assert "offline=['/disks/c']" in repr(node.server.directory_failures)
 
 
 def test_a_replica_does_not_move_into_a_directory_that_is_offline(node: Several) -> None:

@@ -82,7 +82,7 @@ class LogDirectories:
             replicas = dict.fromkeys((*directory.names(), *placed))
         lost = OfflineDirectory(directory.root_dir, reason, replicas, self.ids[number] if self.ids else None)
         if self.ids:
-            self.ids = (*self.ids[:number], *self.ids[number + 1 :])
+            self.ids = [*self.ids[:number], *self.ids[number + 1 :]]
         self.directories = tuple(lost if each is directory else each for each in self.directories)
         self._homes.update(dict.fromkeys(replicas or (), lost))
         for each in self.online:

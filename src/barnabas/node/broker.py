@@ -86,6 +86,7 @@ class BrokerServer:
     Attributes:
         image: the metadata as of now.
         client_metrics: the client telemetry; None until a client asks for its subscription.
+        directory_failures: None for a broker with one data directory.
         dispatcher: of the listeners, once this broker answers requests.
         stores: as given.
     """
@@ -122,7 +123,7 @@ class BrokerServer:
         self.stores = stores
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
-        self._directory_failures: DirectoryFailures | None = None
+        self.directory_failures: DirectoryFailures | None = None
         # Done when the metadata of this broker has it as unfenced for the first time.
         self._has_seen_itself: asyncio.Future[None] = runtime.loop.create_future()
 
@@ -310,7 +311,7 @@ class BrokerServer:
     def _tolerate_lost_directories(self) -> None:
         """Let this broker go on without a directory that fails, if it has several."""
         if isinstance(self.log_manager, LogDirectories):
-            self.replica_manager.directory_failures = self._directory_failures = DirectoryFailures(
+            self.directory_failures = DirectoryFailures(
                 self.replica_manager,
                 self.log_manager,
                 self.config.metadata_dir,
@@ -320,7 +321,7 @@ class BrokerServer:
             )
 
     def _offline_directories(self) -> list[bytes]:
-        return [] if self._directory_failures is None else self._directory_failures.offline_ids
+        return [] if self.directory_failures is None else self.directory_failures.offline_ids
 
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""
@@ -450,6 +451,8 @@ class BrokerServer:
         self._share.close()
         self.coordinators.close()
         self.replica_manager.close()
+        if self.directory_failures is not None:
+            self.directory_failures.close()
         self._leave_replication()
 
     def _leave_replication(self) -> None:

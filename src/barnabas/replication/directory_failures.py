@@ -67,6 +67,7 @@ class DirectoryFailures:
         self._loop = loop
         self._closing: dict[asyncio.Future[None], None] = {}
         self._timers: list[asyncio.TimerHandle] = []
+        replicas.place, replicas.on_bad_write = self._place, self._write_failed
         for each in logs.online:
             each.failure.on_bad_disk = partial(self._failed_soon, each)
 
@@ -78,7 +79,7 @@ class DirectoryFailures:
         """The ids of the directories that are offline, as far as they are known."""
         return [each.id for each in self._logs.offline if each.id is not None]
 
-    def place(self, partition: Partition, registration: PartitionRegistration) -> None:
+    def _place(self, partition: Partition, registration: PartitionRegistration) -> None:
         """Choose the directory of a replica; the replica is lost if that is offline."""
         position = registration.replicas.index(self._replicas.node_id)
         is_named = position < len(registration.directories)
@@ -89,7 +90,7 @@ class DirectoryFailures:
         if offline is not None:
             partition.lose_log(offline.error)
 
-    def write_failed(self, partition: Partition, error: KafkaStorageError) -> None:
+    def _write_failed(self, partition: Partition, error: KafkaStorageError) -> None:
         """Take the directory of a replica offline, because it rejected a write."""
         if partition.lost is None:
             directory = self._logs.directory_of(partition.topic.name, partition.index)

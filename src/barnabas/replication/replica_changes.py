@@ -84,7 +84,8 @@ def _change_partition(
         return
     if partition is None:
         partition = topic.partitions[index] = Partition(topic, index, replicas.node_id, replicas)
-    replicas.place(partition, registration)
+    if replicas.place is not None and partition.lost is None:
+        replicas.place(partition, registration)
     partition.update(registration)
     replicas.replicate(partition)
     replicas.notify_changed(partition)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from barnabas.log.append_checks import Opened, RecordsToOpen
 from barnabas.log.errors import KafkaStorageError, is_of_a_bad_disk
@@ -71,20 +71,6 @@ EXPECTED_APPEND_ERRORS = frozenset(
 """Appends with these errors do not count as failed produce requests, and their responses lack the log start, as in Kafka."""
 
 
-class SeveralDirectories(Protocol):
-    """The `DirectoryFailures`, for the replicas of a broker with several directories."""
-
-    def place(self, partition: Partition, registration: PartitionRegistration) -> None:
-        """Choose the directory of a replica."""
-        ...
-
-    def write_failed(self, partition: Partition, error: KafkaStorageError) -> None:
-        """Take the directory of a replica offline."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class ReplicaManager:
     """All replicas of one broker.
 
@@ -108,7 +94,7 @@ class ReplicaManager:
         departed_traffic: the traffic of deleted topics.
         is_closed: set by `close`.
         on_disk_failure: stops this broker; None where no other broker could take its place.
-        directory_failures: takes one of several directories offline; None for a broker with one.
+        place, on_bad_write: choose the directory of a replica, and take it offline; None for a broker with one (`directory_failures`).
     """
 
     def __init__(
@@ -135,7 +121,8 @@ class ReplicaManager:
         self.make_replicated: Callable[[ReplicaManager], ReplicatedPartitions] | None = None
         self.own_broker_epoch: Callable[[], int] | None = None
         self.on_disk_failure: Callable[[KafkaStorageError], None] | None = None
-        self.directory_failures: SeveralDirectories | None = None
+        self.place: Callable[[Partition, PartitionRegistration], None] | None = None
+        self.on_bad_write: Callable[[Partition, KafkaStorageError], None] | None = None
         self.leader_quota: ReplicaQuota = UNBOUNDED
         self.follower_quota: ReplicaQuota = UNBOUNDED
         self.fetchers_per_leader = 1
@@ -162,11 +149,6 @@ class ReplicaManager:
         if self.replicated_partitions is not None:
             self.replicated_partitions.changed(partition)
 
-    def place(self, partition: Partition, registration: PartitionRegistration) -> None:
-        """Choose the directory of a replica, before its log is made; the replica is lost if that is offline."""
-        if self.directory_failures is not None and partition.lost is None:
-            self.directory_failures.place(partition, registration)
-
     def notify_changed(self, partition: Partition) -> None:
         """Wake the requests that wait on a partition: its leader, ISR, settings or existence have changed."""
         self.fetches.wake(partition, -1)
@@ -178,8 +160,6 @@ class ReplicaManager:
         self.is_closed = True
         if self.replicated_partitions is not None:
             self.replicated_partitions.close()
-        if self.directory_failures is not None:
-            self.directory_failures.close()
         self._lines.close()
 
     @property
@@ -320,9 +300,8 @@ class ReplicaManager:
         partitions that it follows would wait until it left their ISR. A leader alone in the ISR cannot be replaced, so it continues and
         serves reads.
         """
-        failures = self.directory_failures
-        if failures is not None:
-            failures.write_failed(partition, error)
+        if self.on_bad_write is not None:
+            self.on_bad_write(partition, error)
         else:
             self.stop_for_disk(error)
 
@@ -419,8 +398,8 @@ class ReplicaManager:
         except KafkaError as error:
             if error.code not in EXPECTED_APPEND_ERRORS:
                 traffic.failed_produces += 1
-            if self.directory_failures is not None and isinstance(error, KafkaStorageError) and is_of_a_bad_disk(error):
-                self.directory_failures.write_failed(partition, error)
+            if self.on_bad_write is not None and isinstance(error, KafkaStorageError) and is_of_a_bad_disk(error):
+                self.on_bad_write(partition, error)
             raise
         except RecordsToOpen:
             traffic.produces -= 1  # The caller appends again.
