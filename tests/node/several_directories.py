@@ -6,6 +6,7 @@ import asyncio
 import errno
 import random
 from pathlib import Path
+from typing import Any
 
 from barnabas.config.config import BrokerConfig
 from barnabas.directory.storage import format_directory
@@ -14,7 +15,7 @@ from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.directory_ids import UNASSIGNED
 from barnabas.protocol.messages import DescribeLogDirsRequest
-from barnabas.protocol.primitives import uuid_from_str
+from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.simulation.disk import MUTATIONS, SimDisk
 from tests.api.served_node import Serving
 
@@ -28,9 +29,12 @@ class Several(Serving):
         seed: another one in each run, so that the controller does not take two runs for one.
     """
 
-    def __init__(self, folder: Path, disk: Disk | None = None, *, seed: int = 1, **more: str) -> None:
+    def __init__(self, folder: Path, disk: Disk | None = None, *, seed: int = 1, **more: Any) -> None:
         disk = disk or OsDisk()
-        settings = {"log.dirs": ",".join(f"{folder}/{name}" for name in NAMES), "metadata.log.dir": f"{folder}/b"}
+        settings: dict[str, Any] = {
+            "log.dirs": ",".join(f"{folder}/{name}" for name in NAMES),
+            "metadata.log.dir": f"{folder}/b",
+        }
         config = BrokerConfig.from_properties({**settings, "listeners": "PLAINTEXT://127.0.0.1:0"}, embedded=True)
         for number, name in enumerate(NAMES):
             if is_there(disk, f"{folder}/{name}") and not disk.exists(f"{folder}/{name}/meta.properties"):
@@ -60,7 +64,7 @@ class Several(Serving):
                 break
             self.loop.run_until_complete(asyncio.sleep(0.001))
         ids = {uuid_from_str(owner_of(self.folder / name, self.disk).directory_id or ""): name for name in NAMES}
-        return ids[partition.directories[0]]
+        return ids[Uuid(partition.directories[0])]
 
 
 def is_there(disk: Disk, root: str) -> bool:
