@@ -29,7 +29,8 @@ class Partition(SimpleNamespace):
 
 def partition(low_watermark: int = 0, *, is_leader: bool = True, is_deleted: bool = False) -> Any:
     return cast(
-        "Any", Partition(low_watermark=low_watermark, is_leader=is_leader, is_deleted=is_deleted, leaderships=1)
+        "Any",
+        Partition(low_watermark=low_watermark, is_leader=is_leader, is_deleted=is_deleted, leaderships=1, lost=None),
     )
 
 
