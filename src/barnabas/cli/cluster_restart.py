@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import click
 
 from barnabas.cli.failure import Failure, Failures
-from barnabas.cli.rolling import Walk, rolling_options, way_of
+from barnabas.cli.rolling import Walk, Way, rolling_options
 from barnabas.cli.session import Session, session_options
 
 
@@ -17,16 +14,7 @@ from barnabas.cli.session import Session, session_options
 @click.option("--rolling", is_flag=True, help="One node after another: the only way, and the default.")
 @rolling_options
 @session_options
-def restart(
-    session: Session,
-    nodes: tuple[int, ...],
-    rolling: bool,
-    dry_run: bool,
-    command: Sequence[str] | None,
-    data_dir: Path | None,
-    within: int,
-    may_interrupt: bool,
-) -> None:
+def restart(session: Session, nodes: tuple[int, ...], rolling: bool, way: Way) -> None:
     """Restart the nodes of a cluster one by one, or only those that are named; the active controller is the last.
 
     Before each restart every partition must be in sync, and keep min.insync.replicas without the node; afterwards the command waits
@@ -35,10 +23,10 @@ def restart(
     \b
     barnabas cluster restart --rolling --command 'ssh {host} ./restart.sh'
     """
-    way = way_of(command, data_dir, dry_run=dry_run)
+    way.require()
     with session.admin() as admin:
-        walk = Walk(admin, nodes, way, within_ms=within, may_interrupt=may_interrupt, name="restart --rolling")
-        if dry_run:
+        walk = Walk(admin, nodes, way, name="restart --rolling")
+        if way.dry_run:
             session.output.show_found(walk.planned())
             if doubts := walk.doubts():
                 raise Failures([Failure(each) for each in doubts])

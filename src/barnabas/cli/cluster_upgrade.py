@@ -10,14 +10,13 @@ probably not been upgraded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.output import Found, Table
-from barnabas.cli.rolling import Walk, rolling_options, way_of
+from barnabas.cli.rolling import Walk, Way, rolling_options
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import Admin
 from barnabas.client.features import BrokerFeatures
@@ -44,17 +43,7 @@ class Feature(NamedTuple):
 @click.option("--feature", "named", multiple=True, metavar="NAME", help="Also raise this one, which is off; repeat.")
 @rolling_options
 @session_options
-def upgrade(
-    session: Session,
-    nodes: tuple[int, ...],
-    finalize: bool,
-    named: tuple[str, ...],
-    dry_run: bool,
-    command: Sequence[str] | None,
-    data_dir: Path | None,
-    within: int,
-    may_interrupt: bool,
-) -> None:
+def upgrade(session: Session, nodes: tuple[int, ...], finalize: bool, named: tuple[str, ...], way: Way) -> None:
     """Upgrade the nodes of a cluster one by one, as `cluster restart` does, then show the features that can be raised.
 
     COMMAND installs the new version and restarts the node. With --finalize metadata.version, and every other feature that is on, is
@@ -64,22 +53,23 @@ def upgrade(
     barnabas cluster upgrade --command 'ssh {host} /opt/upgrade-barnabas.sh'
     barnabas cluster upgrade --finalize
     """
-    walks = not finalize or command is not None or data_dir is not None
-    way = way_of(command, data_dir, dry_run=dry_run) if walks else None
+    walks = not finalize or way.is_named
+    if walks:
+        way.require()
     failures: list[Failure] = []
     with session.admin() as admin:
         result = Found({}, [])
-        if way is not None:
-            walk = Walk(admin, nodes, way, within_ms=within, may_interrupt=may_interrupt, name="upgrade")
-            moved = walk.planned() if dry_run else walk.carry_out()
-            failures += [Failure(each) for each in walk.doubts()] if dry_run else []
+        if walks:
+            walk = Walk(admin, nodes, way, name="upgrade")
+            moved = walk.planned() if way.dry_run else walk.carry_out()
+            failures += [Failure(each) for each in walk.doubts()] if way.dry_run else []
             result = Found({"nodes": moved.data}, moved.tables)
         offered = supported_by(admin)
         for node in odd_ones(offered):
             click.echo(f"node {node} supports other features than most: it may run another version", err=True)
         features = features_of(offered)
         raised = levels_to_raise(features, named)
-        status = _raise(admin, raised, finalize=finalize, dry_run=dry_run)
+        status = _raise(admin, raised, finalize=finalize, dry_run=way.dry_run)
         table = _table(features, raised, status)
         session.output.show_found(Found({**result.data, "features": table.objects()}, [*result.tables, table]))
     if failures:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,10 +40,35 @@ _WITHIN_MS = 600_000
 
 
 class Way(NamedTuple):
-    """How a node is restarted: by a command, or by the supervisor of `barnabas start --nodes`."""
+    """How nodes are restarted one by one: the options that `cluster restart` and `cluster upgrade` share.
+
+    Attributes:
+        command: restarts a node.
+        data_dir: of the supervisor of `barnabas start --nodes`, which restarts a node instead.
+        within_ms: how long a node may take until all is in sync again.
+        may_interrupt: go on where something does without service meanwhile.
+        dry_run: only check, and show the order.
+    """
 
     command: Sequence[str] | None
     data_dir: Path | None
+    within_ms: int = _WITHIN_MS
+    may_interrupt: bool = False
+    dry_run: bool = False
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the options say how a node is restarted."""
+        return self.command is not None or self.data_dir is not None
+
+    def require(self) -> None:
+        """Check that one of the two ways is named; a dry run needs none.
+
+        Raises:
+            UsageError: both are, or neither is.
+        """
+        if (self.command is None) == (self.data_dir is None) and (self.is_named or not self.dry_run):
+            raise click.UsageError("Say how a node is restarted: either --command or --data-dir.")
 
     def typed(self, node: int, hosts: dict[int, str]) -> str | None:
         """Return the restart of one node as people read it; None if neither way is given.
@@ -54,14 +80,14 @@ class Way(NamedTuple):
             return shlex.join(words_for(self.command, node, hosts.get(node)))
         return None if self.data_dir is None else f"restart by the supervisor of {self.data_dir}"
 
-    def restart(self, node: int, hosts: dict[int, str], within_ms: int) -> None:
+    def restart(self, node: int, hosts: dict[int, str]) -> None:
         """Restart a node.
 
         Raises:
             Failure: it cannot be restarted.
         """
         if self.command is not None:
-            run_command(words_for(self.command, node, hosts.get(node)), node, within_ms / 1000)
+            run_command(words_for(self.command, node, hosts.get(node)), node, self.within_ms / 1000)
             return
         assert self.data_dir is not None
         try:
@@ -70,46 +96,44 @@ class Way(NamedTuple):
             raise Failure(str(error), "name the --data-dir of the cluster that runs") from None
 
 
-def rolling_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of the commands that restart nodes one by one."""
-    options = (
-        click.option("-d", "--dry-run", is_flag=True, help="Only check, and show the order."),
-        click.option(
-            "--command",
-            type=NodeCommand(),
-            help="Restarts a node, without a shell; {node} and {host} stand for its id and host.",
-        ),
-        click.option(
-            "--data-dir",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            help="Of a cluster under `barnabas start --nodes`, which restarts the nodes itself.",
-        ),
-        click.option(
-            "--within",
-            type=Duration(),
-            default=_WITHIN_MS,
-            help="How long a node may take until all is in sync again.  [default: 10m]",
-        ),
-        click.option(
-            "--may-interrupt",
-            is_flag=True,
-            help="Go on where partitions or the quorum do without service while a node is away.",
-        ),
+def rolling_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of the commands that restart nodes one by one; the command gets them as `way`."""
+
+    @click.option("-d", "--dry-run", is_flag=True, help="Only check, and show the order.")
+    @click.option(
+        "--command",
+        type=NodeCommand(),
+        help="Restarts a node, without a shell; {node} and {host} stand for its id and host.",
     )
-    for option in reversed(options):
-        command = option(command)
+    @click.option(
+        "--data-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Of a cluster under `barnabas start --nodes`, which restarts the nodes itself.",
+    )
+    @click.option(
+        "--within",
+        "within_ms",
+        type=Duration(),
+        default=_WITHIN_MS,
+        help="How long a node may take until all is in sync again.  [default: 10m]",
+    )
+    @click.option(
+        "--may-interrupt",
+        is_flag=True,
+        help="Go on where partitions or the quorum do without service while a node is away.",
+    )
+    @wraps(function)
+    def command(
+        command: Sequence[str] | None,
+        data_dir: Path | None,
+        within_ms: int,
+        may_interrupt: bool,
+        dry_run: bool,
+        **options: object,
+    ) -> None:
+        function(way=Way(command, data_dir, within_ms, may_interrupt, dry_run), **options)
+
     return command
-
-
-def way_of(command: Sequence[str] | None, data_dir: Path | None, *, dry_run: bool) -> Way:
-    """Return how nodes are restarted.
-
-    Raises:
-        UsageError: both ways are given, or none.
-    """
-    if (command is None) == (data_dir is None) and not (dry_run and command is None):
-        raise click.UsageError("Say how a node is restarted: either --command or --data-dir.")
-    return Way(command, data_dir)
 
 
 class Walk:
@@ -124,12 +148,9 @@ class Walk:
         KafkaError: no broker answers.
     """
 
-    def __init__(
-        self, admin: Admin, wanted: Sequence[int], way: Way, *, within_ms: int, may_interrupt: bool, name: str
-    ) -> None:
+    def __init__(self, admin: Admin, wanted: Sequence[int], way: Way, *, name: str) -> None:
         self._admin = admin
         self._way = way
-        self._within_ms = within_ms
         self._name = name
         self._min_isr: dict[str, int] = {}
         self.first = self._look()
@@ -138,15 +159,14 @@ class Walk:
             if node not in known:
                 raise Failure(f"node {node} is not part of the cluster now", f"its nodes are: {_joined(known)}")
         self.nodes = [each for each in known if each in wanted or not wanted]
-        self.rolling = RollingRestart(self.nodes, within_ms=within_ms, may_interrupt=may_interrupt)
-        self._may_interrupt = may_interrupt
+        self.rolling = RollingRestart(self.nodes, within_ms=way.within_ms, may_interrupt=way.may_interrupt)
 
     def __repr__(self) -> str:
         return f"<Walk {self.rolling!r}>"
 
     def doubts(self) -> list[str]:
         """Return everything that would stop the walk, as far as the cluster shows it now."""
-        risks = [] if self._may_interrupt else [risk_of(self.first, node) for node in self.nodes]
+        risks = [] if self._way.may_interrupt else [risk_of(self.first, node) for node in self.nodes]
         return [each for each in (unrest_in(self.first), *risks) if each is not None]
 
     def planned(self) -> Found:
@@ -212,7 +232,7 @@ class Walk:
         hosts = self._hosts()
         process = NodeProcess(self._admin.cluster, node) if node in self.first.serving else None
         click.echo(f"node {node} ({roles_of(self.first, node)}) is restarted", err=True)
-        self._way.restart(node, hosts, self._within_ms)
+        self._way.restart(node, hosts)
         # An operator may change it between two nodes.
         self._min_isr.clear()
         return process
