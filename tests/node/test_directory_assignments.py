@@ -107,7 +107,7 @@ class Halves:
 
     ids = (OURS, OTHER)
 
-    def place(self, topic: str, index: int, assigned: bytes) -> Uuid:
+    def place(self, topic: str, index: int, assigned: bytes, *, is_new: bool = False) -> Uuid:
         return self.ids[index % 2]
 
 
