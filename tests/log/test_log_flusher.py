@@ -53,7 +53,7 @@ def test_active_segments_indexes_are_not_synced_but_sealed_ones_are() -> None:
     disk.on_call = lambda call, path: synced.append(path.rpartition("/")[2]) if call.startswith("sync") else None  # type: ignore[func-returns-value]
     append(log, 1)
     log.flush()
-    assert synced == ["00000000000000000000.log", "orders-0", "data"]
+    assert synced == ["00000000000000000000.log", "partition.metadata", "orders-0", "data"]
     synced.clear()
     log.flush()
     assert synced == []
@@ -67,6 +67,7 @@ def test_active_segments_indexes_are_not_synced_but_sealed_ones_are() -> None:
             "00000000000000000000.log",
             "00000000000000000000.timeindex",
             f"{base:020d}.snapshot",
+            "partition.metadata",
             "orders-0",
             "data",
         ]
@@ -109,6 +110,7 @@ def test_a_truncation_is_durable_before_anything_is_written_behind_it() -> None:
     assert calls == [
         "sync /data/orders-0/00000000000000000000.log",
         "sync /data/orders-0/leader-epoch-checkpoint",
+        "sync /data/orders-0/partition.metadata",
         "sync_dir /data/orders-0",
         "sync_dir /data",
         "pwrite /data/orders-0/00000000000000000000.log",
@@ -116,7 +118,14 @@ def test_a_truncation_is_durable_before_anything_is_written_behind_it() -> None:
     calls.clear()
     begun()
     append(log, 1, leader_epoch=1)
-    assert [call.split()[0] for call in calls] == ["sync", "sync", "sync_dir", "sync_dir", "pwrite"]
+    assert [call.split()[0] for call in calls] == [
+        "sync",
+        "sync",
+        "sync",
+        "sync_dir",
+        "sync_dir",
+        "pwrite",
+    ]
 
 
 def test_a_truncation_is_durable_before_the_next_segment_begins() -> None:
@@ -130,7 +139,7 @@ def test_a_truncation_is_durable_before_the_next_segment_begins() -> None:
     disk.on_call = lambda call, path: calls.append(call) if call in MUTATIONS else None
     log.append_as_leader(batch(12, 10), 0)
     assert log.segment_count == 2
-    assert calls[:5] == ["sync", "sync", "sync_dir", "sync_dir", "create"]
+    assert calls[:6] == ["sync", "sync", "sync", "sync_dir", "sync_dir", "create"]
 
 
 def test_an_append_does_not_wait_for_a_truncation_whose_sync_has_ended() -> None:

@@ -297,6 +297,27 @@ def test_former_topic_of_the_same_name_is_set_aside() -> None:
     assert manager(disk).get_or_create(TOPIC, 0, OTHER_ID, CONFIG).log_end_offset == 2
 
 
+def test_a_directory_that_lost_its_topic_id_is_set_aside(caplog: pytest.LogCaptureFixture) -> None:
+    """Its topic may be deleted, and another one of the name be there; nothing of it was ever synced."""
+    disk = SimDisk()
+    append(manager(disk).get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 2)
+    disk.kill()
+    disk.remove(f"{ROOT}/orders-0/partition.metadata")
+    assert manager(disk).get_or_create(TOPIC, 0, OTHER_ID, CONFIG).log_end_offset == 0
+    [stray] = [name for name in disk.listdir(ROOT) if name.endswith("-stray")]
+    assert disk.file_size(f"{ROOT}/{stray}/00000000000000000000.log") > 0
+    assert "orders-0 has lost its topic id; it is renamed to a stray directory" in caplog.text
+
+
+def test_what_a_flush_has_synced_keeps_its_topic_id() -> None:
+    disk = SimDisk()
+    log = manager(disk).get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    append(log, 2)
+    log.flush()
+    disk.crash()
+    assert manager(disk).get_or_create(TOPIC, 0, TOPIC_ID, CONFIG).log_end_offset == 4
+
+
 def test_logs_that_are_not_assigned_are_set_aside_and_kept(caplog: pytest.LogCaptureFixture) -> None:
     disk = SimDisk()
     opened = manager(disk)

@@ -36,13 +36,16 @@ class Manager:
             self.topics["a"].partitions[index] = SimpleNamespace(
                 topic=self.topics["a"], index=index, open_log=log, leader=(leaders or {}).get(index, -1), leader_epoch=4
             )
-        self.log_manager = SimpleNamespace(get=self.get)
+        self.log_manager = SimpleNamespace(get=self.get, is_of=lambda *_: self.unopened_is_of_the_topic)
         self.has_bad_disk = False
+        self.unopened: Any = None
+        self.unopened_is_of_the_topic = False
         self.show(*logs)
 
-    def get(self, topic: str, index: int) -> None:
+    def get(self, topic: str, index: int) -> Any:
         if self.has_bad_disk:
             raise KafkaStorageError("bad disk")
+        return self.unopened
 
     def show(self, *indexes: int, topic_id: bytes = A) -> None:
         """Publish an image in which these partitions have no leader."""
@@ -83,6 +86,14 @@ def test_it_says_nothing_of_a_log_that_cannot_be_opened_or_is_of_another_topic()
     assert said(other) == []
     other.show()
     assert said(other) == []
+
+
+def test_a_log_of_an_older_topic_of_this_name_is_an_empty_one() -> None:
+    manager = Manager({0: None})
+    manager.unopened = Log(0, 1, 1, 3)
+    assert said(manager) == [(0, 4, -1, 0)]
+    manager.unopened_is_of_the_topic = True
+    assert said(manager) == [(0, 4, 3, 3)]
 
 
 def test_many_partitions_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,6 +221,10 @@ class LogDirectories:
         home = self._homes.get(key) or self._unread()
         return home.get(topic, partition) if isinstance(home, OfflineDirectory) else None
 
+    def is_of(self, topic: str, partition: int, topic_id: Uuid) -> bool:
+        """Return whether there is a log of a partition, and its directory belongs to the topic with this id."""
+        return any(each.is_of(topic, partition, topic_id) for each in self.online)
+
     def get_or_create(self, topic: str, partition: int, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
         """Return the log of a partition, opened or created in its place; errors as in `LogManager`."""
         return self._home((topic, partition)).get_or_create(topic, partition, topic_id, config)

@@ -1,9 +1,9 @@
 """Makes a log durable, and knows up to where it is.
 
-Everything below the recovery point survives a power cut. A flush syncs the `.log` files from the recovery point on, the indexes of
-the sealed segments among them, and the directory if names in it have changed; then the recovery point moves. A sync opens the file by
-its path, so it can run in another thread while the log is written to. The indexes of the active segment are not synced: after an
-unclean stop recovery always reads the whole active segment.
+Everything below the recovery point survives a power cut. A flush syncs the `.log` files from the recovery point on, the indexes of the
+sealed segments among them, and, if names in the directory have changed, the directory and the topic id in it; then the recovery point
+moves. A sync opens the file by its path, so it can run in another thread while the log is written to. The indexes of the active segment are
+not synced: after an unclean stop recovery always reads the whole active segment.
 
 Invariants:
 
@@ -214,6 +214,8 @@ class LogFlusher:
 
     def _syncing(self, paths: list[str], directory: str | None) -> Work:
         disk = self._disk
+        if directory is not None:
+            paths = [*paths, f"{directory}/{log_files.PARTITION_METADATA}"]
 
         def work() -> None:
             for path in dict.fromkeys(paths):

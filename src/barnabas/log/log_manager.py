@@ -328,10 +328,16 @@ class LogManager:
             log = self._open_listed(key, self._config_for(topic))
         return log
 
+    def is_of(self, topic: str, partition: int, topic_id: Uuid) -> bool:
+        """Return whether there is a log of a partition, and its directory belongs to the topic with this id."""
+        key = (topic, partition)
+        return key in self and self._topic_id_of(key) == topic_id
+
     def get_or_create(self, topic: str, partition: int, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
         """Return the log of a partition, opened or created.
 
-        A directory of the same name with another topic id belongs to a deleted topic: it becomes a stray.
+        A directory of the same name with another topic id belongs to a deleted topic: it becomes a stray. So does one without an id, of
+        which nothing was ever synced: its topic may be deleted too.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -347,13 +353,8 @@ class LogManager:
                     if log.config != config:
                         log.reconfigure(config)
                     return log
-                if known_id is None:
-                    self._write_topic_id(key, log.directory, topic_id)
-                    log.reconfigure(config)
-                    return log
-                logger.warning(
-                    "%s belongs to a deleted topic of the same name; it is renamed to a stray directory", log.directory
-                )
+                why = "has lost its topic id" if known_id is None else "belongs to a deleted topic of the same name"
+                logger.warning("%s %s; it is renamed to a stray directory", log.directory, why)
                 self._move_away(key, log_files.STRAY_DIR_SUFFIX)
             return self._create(key, topic_id, config)
         except OSError as error:

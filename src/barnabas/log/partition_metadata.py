@@ -5,8 +5,9 @@
 
 A topic that is deleted and created again keeps its name and changes its id; the id tells an old directory from a new.
 
-Crash argument: the file is written by rename when the directory is created, and not synced. It may be missing or incomplete: the
-metadata log knows the id, and the file is written again when the partition is next hosted.
+Crash argument: the file is written by rename when the directory is created, and synced with the first flush of the log. A power cut
+before that may leave it missing or incomplete: then nothing in the directory was promised to last, it may be of a topic that was deleted
+since, and it becomes a stray, as in Kafka.
 
 Source: Kafka's `PartitionMetadataFile`.
 """

@@ -1,7 +1,8 @@
 """The logs of this broker's replicas of partitions without a leader, for the controller (`metadata.unclean_recovery`).
 
 - Only of a partition that is without a leader here too: nothing is fetched for it any more, so its log does not change.
-- A log that does not exist is an empty one. Of a log that cannot be opened nothing is said.
+- A log that does not exist is an empty one, and so is one of another topic of this name: it will be set aside. Of a log that cannot be
+  opened nothing is said.
 - One heartbeat says it of a thousand partitions at most. The others follow, in turn.
 """
 
@@ -70,13 +71,17 @@ class LeaderlessReplicas:
                     yield partition
 
     def _log_of(self, partition: Partition) -> ReplicaLog | None:
+        topic, logs = partition.topic, self._replica_manager.log_manager
         try:
-            log = partition.open_log or self._replica_manager.log_manager.get(partition.topic.name, partition.index)
+            log = partition.open_log
+            if log is None:
+                found = logs.get(topic.name, partition.index)
+                log = found if logs.is_of(topic.name, partition.index, topic.topic_id) else None
         except KafkaStorageError:
             return None
         end_offset = 0 if log is None else log.log_end_offset
         return ReplicaLog(
-            topic_id=partition.topic.topic_id,
+            topic_id=topic.topic_id,
             partition=partition.index,
             current_leader_epoch=partition.leader_epoch,
             last_written_leader_epoch=-1 if log is None else last_epoch(log),

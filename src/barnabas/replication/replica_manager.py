@@ -187,7 +187,7 @@ class ReplicaManager:
 
         def is_assigned(topic: str, index: int, topic_id: bytes | None) -> bool:
             hosted = self.topics.get(topic)
-            return hosted is not None and index in hosted.partitions and topic_id in (None, hosted.topic_id)
+            return hosted is not None and index in hosted.partitions and topic_id == hosted.topic_id
 
         return await self.log_manager.set_strays_aside(is_assigned)
 
