@@ -108,12 +108,12 @@ class ClusterPlan:
         plan = replace(plan, members=members.choice((2, 3)) if members.random() < MEMBERS_RATE else 0)
         plan = replace(plan, classic_members=members.choice((2, 3)) if members.random() < CLASSIC_RATE else 0)
         plan = replace(plan, has_trimmer=members.random() < TRIMMER_RATE)
-        second_floor = random.Random(f"second floor {seed}")
-        plan = replace(plan, share_members=second_floor.choice((2, 3)) if second_floor.random() < SHARE_RATE else 0)
+        rare = random.Random(f"second floor {seed}")
+        plan = replace(plan, share_members=rare.choice((2, 3)) if rare.random() < SHARE_RATE else 0)
         registrars = random.Random(f"registrars {seed}")
         plan = replace(plan, registrars=3 if registrars.random() < REGISTRARS_RATE else 0)
-        plan = replace(plan, wide_partitions=second_floor.choice((4, 9)) if second_floor.random() < WIDE_RATE else 0)
-        plan = replace(plan, has_racks=nodes > 1 and second_floor.random() < RACKS_RATE)
+        plan = replace(plan, wide_partitions=rare.choice((4, 9)) if rare.random() < WIDE_RATE else 0)
+        plan = replace(plan, has_racks=nodes > 1 and rare.random() < RACKS_RATE)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.

@@ -19,6 +19,8 @@ from barnabas.log.producer_state import ProducerStateManager
 from barnabas.quorum.metadata_log import MetadataLog
 from barnabas.records import record_batch
 from barnabas.records.record_batch import BatchHeader, read_header
+from barnabas.replication.fetch_reader import Reading
+from barnabas.replication.partition import Partition
 from barnabas.transaction.markers import Ending, Written
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
@@ -40,6 +42,23 @@ def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, original)
+
+
+def showing_all(where: Callable[[Any, Partition], bool]) -> Switch:
+    """Consumers may read all that a replica has, for the readings and partitions for which `where` says so."""
+    original: Any = vars(Reading)["_read"]
+
+    def read(self: Any, wanted: Any, partition: Partition) -> Any:
+        if self._replica_id >= 0 or not where(self, partition):
+            return original(self, wanted, partition)
+        log = partition.log
+        known, log.high_watermark = log.high_watermark, log.log_end_offset
+        try:
+            return original(self, wanted, partition)
+        finally:
+            log.high_watermark = known
+
+    return replaced(Reading, "_read", read)
 
 
 def flush_without_sync() -> Switch:

@@ -37,9 +37,9 @@ from barnabas.transaction.coordinator_survey import CoordinatorSurvey, KnownTran
 from barnabas.transaction.hanging_transactions import HangingTransactions
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 from barnabas.transaction.transaction_state import TransactionState
-from tests.simulation import deliberate_bugs_of_the_second_floor as second_floor
 from tests.simulation.bug import Bug
-from tests.simulation.deliberate_bugs import Switch, replaced
+from tests.simulation.deliberate_bugs import Switch, replaced, showing_all
+from tests.simulation.deliberate_bugs_of_rare_worlds import BUGS as RARE_WORLDS
 
 _READ = Reading._read
 _APPEND_FETCHED: Any = vars(replica_fetcher)["append_fetched"]
@@ -213,18 +213,7 @@ def commit_metadata_alone() -> Switch:
 
 def show_what_is_not_committed() -> Switch:
     """A consumer may read all that the leader has. Caught by the reader, when one leads that does not have it."""
-
-    def read(self: Any, wanted: Any, partition: Partition) -> Any:
-        if self._replica_id >= 0 or self._committed_only:
-            return _READ(self, wanted, partition)
-        log = partition.log
-        known, log.high_watermark = log.high_watermark, log.log_end_offset
-        try:
-            return _READ(self, wanted, partition)
-        finally:
-            log.high_watermark = known
-
-    return replaced(Reading, "_read", read)
+    return showing_all(lambda reading, partition: not reading._committed_only)
 
 
 def fence_after_a_move() -> Switch:
@@ -354,5 +343,5 @@ BUGS: dict[str, Bug] = {
     "abort_without_asking": Bug(abort_without_asking, 6, "kill_leader_in_transactions"),
     "leave_what_hangs": Bug(leave_what_hangs, 12, "black_out"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
-    **second_floor.BUGS,
+    **RARE_WORLDS,
 }

@@ -15,20 +15,17 @@ from barnabas.log.producer_state_entry import BatchMetadata
 from barnabas.metadata.controller_request import ControllerRequest
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.protocol.messages import DeleteTopicsResponse
-from barnabas.replication.fetch_reader import Reading
-from barnabas.replication.partition import Partition
 from barnabas.share.acknowledgement import Change
 from barnabas.share.in_flight import RecordState, Run
 from barnabas.share.share_partition import SharePartition
 from barnabas.share.window import ShareWindow
 from barnabas.steps import in_background
 from tests.simulation.bug import Bug
-from tests.simulation.deliberate_bugs import Switch, replaced
+from tests.simulation.deliberate_bugs import Switch, replaced, showing_all
 
 _PERSIST: Any = vars(SharePartition)["_persist"]
 _FINISH: Any = vars(QuorumController)["_finish"]
 _CHECK = ProducerStateManager.check
-_READ: Any = vars(Reading)["_read"]
 _OFFSET_FOR_TIMESTAMP = PartitionLog.offset_for_timestamp
 _RESTORED = ShareWindow.restored
 
@@ -91,18 +88,7 @@ def accept_a_gap() -> Switch:
 
 def show_all_that_a_follower_has() -> Switch:
     """A follower shows consumers what it does not know to be committed. Caught by steady_reading."""
-
-    def read(self: Any, wanted: Any, partition: Partition) -> Any:
-        if self._replica_id >= 0 or partition.is_leader:
-            return _READ(self, wanted, partition)
-        log = partition.log
-        known, log.high_watermark = log.high_watermark, log.log_end_offset
-        try:
-            return _READ(self, wanted, partition)
-        finally:
-            log.high_watermark = known
-
-    return replaced(Reading, "_read", read)
+    return showing_all(lambda reading, partition: not partition.is_leader)
 
 
 def look_after_the_time() -> Switch:
