@@ -44,12 +44,12 @@ def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
         setattr(owner, name, original)
 
 
-def showing_all(where: Callable[[Any, Partition], bool]) -> Switch:
-    """Consumers may read all that a replica has, for the readings and partitions for which `where` says so."""
+def showing_all(where: Callable[[Partition], bool]) -> Switch:
+    """Consumers may read all that a replica has, of the partitions for which `where` says so."""
     original: Any = vars(Reading)["_read"]
 
     def read(self: Any, wanted: Any, partition: Partition) -> Any:
-        if self._replica_id >= 0 or not where(self, partition):
+        if self._replica_id >= 0 or not where(partition):
             return original(self, wanted, partition)
         log = partition.log
         known, log.high_watermark = log.high_watermark, log.log_end_offset

@@ -213,7 +213,7 @@ def commit_metadata_alone() -> Switch:
 
 def show_what_is_not_committed() -> Switch:
     """A consumer may read all that the leader has. Caught by the reader, when one leads that does not have it."""
-    return showing_all(lambda reading, partition: not reading._committed_only)
+    return showing_all(lambda partition: partition.is_leader)
 
 
 def fence_after_a_move() -> Switch:

@@ -88,7 +88,7 @@ def accept_a_gap() -> Switch:
 
 def show_all_that_a_follower_has() -> Switch:
     """A follower shows consumers what it does not know to be committed. Caught by steady_reading."""
-    return showing_all(lambda reading, partition: not partition.is_leader)
+    return showing_all(lambda partition: not partition.is_leader)
 
 
 def look_after_the_time() -> Switch:
