@@ -23,7 +23,7 @@ FOUND_BEFORE = {
     "commit_before_the_flush": (43,),
     "flush_without_sync": (28,),
     "forget_what_was_decided": (24,),
-    "give_up_when_overtaken": (14,),
+    "give_up_when_overtaken": (108,),
     "recover_without_checksums": (43,),
 }
 """Seeds that found a bug which few seeds find; they are played first."""
