@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
@@ -29,7 +29,8 @@ from tests.simulation.workload import IDENTITY_LOST, LOST, NOT_YET
 
 WIDE_TOPIC = "wide"
 IN_FLIGHT = 4
-"""Requests of a connection without an answer, and batches of a partition: no more than a broker remembers."""
+"""Requests of a connection without an answer. Also how far a partition's batches go from the first without an answer on: a broker remembers
+five, and could not tell a copy of an older one from a gap."""
 WIDTH = 4
 """Partitions of a round at most."""
 CONNECTIONS = 2
@@ -40,11 +41,20 @@ LONGEST_PAUSE_SECONDS = 0.3
 TIMEOUT_SECONDS = 7.0
 
 
+class Pending(NamedTuple):
+    """A batch that is not acknowledged: the how manyth of its partition, its first sequence, and itself."""
+
+    number: int
+    sequence: int
+    batch: Batch
+
+
 class Lane:
     """What goes to one partition.
 
     Attributes:
-        pending: the batches that are not acknowledged, with their first sequences, in order.
+        pending: the batches that are not acknowledged, in order.
+        made: how many batches there were.
         sent: how many of them are sent.
         in_flight: how many requests with a batch of this lane have no answer.
         has_begun: a batch was acknowledged.
@@ -53,19 +63,25 @@ class Lane:
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
-        self.pending: list[tuple[int, Batch]] = []
-        self.sent = self.in_flight = self.sequence = 0
+        self.pending: list[Pending] = []
+        self.made = self.sent = self.in_flight = self.sequence = 0
         self.is_broken = self.has_begun = False
 
     def may_send(self) -> bool:
         if self.is_broken and not self.in_flight:
             self.is_broken, self.sent = False, 0
         most = IN_FLIGHT if self.has_begun else 1
-        return not self.is_broken and (self.sent < len(self.pending) or len(self.pending) < most)
+        is_near = not self.pending or self.made - self.pending[0].number < most
+        return not self.is_broken and (self.sent < len(self.pending) or is_near)
+
+    def add(self, batch: Batch) -> None:
+        self.pending.append(Pending(self.made, self.sequence, batch))
+        self.made += 1
+        self.sequence += len(batch.values)
 
     def acknowledged(self, batch: Batch) -> None:
         self.has_begun = True
-        places = [place for place, (_, each) in enumerate(self.pending) if each is batch]
+        places = [place for place, each in enumerate(self.pending) if each.batch is batch]
         for place in places:
             del self.pending[place]
             self.sent -= place < self.sent
@@ -138,10 +154,8 @@ class WideProducer:
         sent = []
         for lane in lanes:
             if lane.sent == len(lane.pending):
-                batch = self._next_batch(lane.partition)
-                lane.pending.append((lane.sequence, batch))
-                lane.sequence += len(batch.values)
-            sequence, batch = lane.pending[lane.sent]
+                lane.add(self._next_batch(lane.partition))
+            _, sequence, batch = lane.pending[lane.sent]
             sent.append((lane, batch, lane.sent == 0))
             lane.sent += 1
             lane.in_flight += 1
