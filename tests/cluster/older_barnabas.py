@@ -54,7 +54,7 @@ class OlderBarnabasNode(BarnabasNode):
     """A node of the older barnabas.
 
     Attributes:
-        source: the folder that holds its package; whoever starts a node sets it first.
+        source: the folder of its package. A test sets it before it starts a node.
     """
 
     kind = "older-barnabas"

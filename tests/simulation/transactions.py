@@ -51,7 +51,7 @@ EARLIEST = -2
 AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
 _PATIENCE = 500
 _ENDS = 100
-"""How often a transaction that was silent is ended without an answer, before its producer begins anew."""
+"""How many EndTxn requests of a silent transaction may get no answer before its producer sends InitProducerId again."""
 
 
 class Refused(Exception):

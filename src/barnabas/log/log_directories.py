@@ -160,7 +160,7 @@ class LogDirectories:
         return any(key in each for each in self.online)
 
     def _unread(self, assigned: bytes | None = None) -> OfflineDirectory | None:
-        """Return a directory that may have replicas that are not known; None if there is none.
+        """Return an offline directory that may hold replicas the broker has not read, or None.
 
         Args:
             assigned: it has this id, or its id is not known; None for any.

@@ -1,4 +1,4 @@
-"""An offset by time is that of the first record at or after the time; there is none only if no such record was known before.
+"""A leader answers a time with the offset of the first record at or after it. It answers -1 only if it knew no such record before.
 
 Nothing is said of records before the log start that somebody has asked for, nor of records whose timestamp nobody has seen.
 """
