@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import shlex
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli import rolling
 from barnabas.main import command_group
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
 from tests.cluster.records import check_exactly_once
 from tests.cluster.replicas import check_bytes_identical
+from tests.cluster.restarted_nodes import restarted_nodes
 from tests.cluster.topics import create_safe_topic
 from tests.cluster.waiting import wait_for
 
@@ -48,15 +48,7 @@ def done(cluster: Cluster, *words: str) -> str:
 
 
 def test_restart_upgrade_replace_and_bundle(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    restarted: list[int] = []
-
-    def run(words: Sequence[str], node: int, within_s: float) -> None:
-        assert words == ["restart", str(node), "127.0.0.1"]
-        restarted.append(node)
-        cluster[node].stop()
-        cluster[node].start()
-
-    monkeypatch.setattr(rolling, "run_command", run)
+    restarted = restarted_nodes(cluster, monkeypatch)
     create_safe_topic(cluster, TOPIC)
     active = cluster.active_controller().node_id
     with Load(cluster.bootstrap_servers, TOPIC, 3, per_second=500) as load:

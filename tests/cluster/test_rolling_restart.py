@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from barnabas.main import command_group
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
 from tests.cluster.records import read_partition
+from tests.cluster.restarted_nodes import restarted_nodes
 from tests.cluster.topics import create_topic
 from tests.cluster.waiting import wait_for
 
@@ -36,19 +37,12 @@ def test_nothing_is_lost_and_every_preferred_leader_leads_again(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_topic(cluster, TOPIC, [[1, 2, 3], [2, 3, 1], [3, 1, 2]] * (PARTITIONS // 3), {"min.insync.replicas": "2"})
-    restarted: list[int] = []
-
-    def run(words: Sequence[str], node: int, within_s: float) -> None:
-        assert words == ["restart", str(node), "127.0.0.1"]
-        restarted.append(node)
-        cluster[node].stop()
-        cluster[node].start()
+    restarted = restarted_nodes(cluster, monkeypatch)
 
     def command(verb: str, *arguments: str) -> Result:
         words = ["cluster", verb, *arguments, "-b", cluster.bootstrap_servers]
         return CliRunner().invoke(command_group(), words, prog_name="barnabas")
 
-    monkeypatch.setattr(rolling, "run_command", run)
     active = cluster.active_controller().node_id
     with Load(cluster.bootstrap_servers, TOPIC, PARTITIONS) as load:
         wait_for("1,000 records are acknowledged", lambda: len(load.acknowledged) >= 1000)
