@@ -76,23 +76,7 @@ def _with_offsets(
     return metadata, {TopicPartition("t", 0): (0, 1)}, details
 
 
-@pytest.mark.parametrize(
-    ("replicas", "min_isr", "warns"),
-    [(2, "2", True), (3, "2", False), (1, "1", False), (2, "3", True), (2, None, False)],
-)
-def test_a_topic_that_one_broker_less_stops_is_warned_of(
-    monkeypatch: pytest.MonkeyPatch, replicas: int, min_isr: str | None, warns: bool
-) -> None:
-    configs = {} if min_isr is None else {"min.insync.replicas": min_isr}
-    created = CreatedTopic("t", ZERO_UUID, 1, replicas, configs)
-    monkeypatch.setattr(MadeUpAdmin, "create_topics", lambda *_, **__: {"t": created})
-    with pretend():
-        found = CliRunner().invoke(create, ["t"])
-    warning = "warning: topic t has no more replicas than min.insync.replicas: acks=all is rejected while one of the brokers is down\n"
-    assert (found.exit_code, found.stderr) == (0, warning if warns else "")
-
-
-def test_several_topics_are_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_that_one_broker_less_stops_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     made = {name: CreatedTopic(name, ZERO_UUID, 1, 2, {"min.insync.replicas": "2"}) for name in "ab"}
     monkeypatch.setattr(MadeUpAdmin, "create_topics", lambda *_, **__: made)
     with pretend():

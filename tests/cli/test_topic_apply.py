@@ -11,8 +11,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import barnabas
+from barnabas.cli.few_replicas import InSync
 from barnabas.cli.topic import topic
+from barnabas.cli.topic_apply import Plan, planned
+from barnabas.cli.wanted_topics import WantedTopic
 from barnabas.client.admin import Admin, ConfigResource, ConfigSource, NewTopic, ResourceType, TopicMetadata, result
+from tests.cli.made_up_cluster import pretend
 
 FILE = """
 [defaults]
@@ -137,6 +141,19 @@ def test_more_partitions_on_named_brokers(admin: Admin, apply: Applied) -> None:
     found = result(admin.describe_topics(["other"])["other"])
     assert isinstance(found, TopicMetadata)
     assert [each.replicas for each in found.partitions] == [[apply.broker]] * 3
+    plan = planned(admin, [WantedTopic("other"), WantedTopic("new", 1, 1, configs={"min.insync.replicas": "2"})])
+    assert plan.in_sync == [InSync("other", 1, "1"), InSync("new", 1, "2")]
+
+
+def test_topics_that_one_broker_less_stops_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path := tmp_path / "topics.toml").write_text("[topics.orders]\n")
+    plan = Plan({"orders": WantedTopic("orders")}, [], [], 0, [InSync("orders", 2, "2")])
+    monkeypatch.setattr("barnabas.cli.topic_apply.planned", lambda *_: plan)
+    with pretend():
+        found = CliRunner().invoke(topic, ["apply", str(path), "--dry-run"])
+    assert found.stderr.splitlines()[1].startswith(
+        "warning: topic orders has no more replicas than min.insync.replicas"
+    )
 
 
 @pytest.mark.parametrize(

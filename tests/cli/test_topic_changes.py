@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.cli.topic_changes import Action, Change, Found, changes_of, created, obstacles
+from barnabas.cli.few_replicas import InSync
+from barnabas.cli.topic_changes import Action, Change, Found, changes_of, created, in_sync_of, obstacles
 from barnabas.cli.wanted_topics import WantedTopic
 from barnabas.client.admin import ConfigEntry, ConfigSource, PartitionMetadata, TopicMetadata
 from barnabas.client.configs import ConfigSynonym
@@ -32,6 +33,20 @@ def test_a_new_topic() -> None:
         Change("t", Action.CREATE, "replication-factor", None, None),
         Change("t", Action.CREATE, "retention.ms", None, "1"),
     ]
+
+
+def test_how_many_replicas_will_have_to_be_in_sync() -> None:
+    name = "min.insync.replicas"
+    own, brokers = entry(name, "3", below="2"), entry(name, "1", source=DEFAULT)
+    for wanted, entries, min_isr in (
+        ({name: "4"}, (own,), "4"),
+        ({}, (own,), "2"),
+        ({}, (brokers,), "1"),
+        ({}, (), None),
+    ):
+        assert in_sync_of(WantedTopic("t", configs=wanted), topic([1, 2], [1, 2, 3], entries=entries)) == InSync(
+            "t", 2, min_isr
+        )
 
 
 def test_growth_settings_and_what_goes_back() -> None:

@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 import apache_kafka
 
+from barnabas.cli.wording import counted
 from tests.cluster.cluster import Cluster
 from tests.cluster.ending import ended_by_signals
 from tests.cluster.exchange_clients import Member, Transactor, kept_offsets
@@ -362,10 +363,10 @@ def main() -> int:
                 if any(counts) or name not in COUNTED:
                     total.counted[name] = total.counted.get(name, 0) + sum(counts)
     longest = ", ".join(f"{way} {max(each):.2f} s in {len(each)} steps" for way, each in gaps.items())
-    counted = f"{len(wanted)} clusters, {total}: none lost, doubled or torn; longest gap {longest}"
-    print(f"{failed} of {len(wanted)} cells failed" if failed else counted)
+    summary = f"{counted(len(wanted), 'cluster')}, {total}: none lost, doubled or torn; longest gap {longest}"
+    print(f"{failed} of {len(wanted)} cells failed" if failed else summary)
     if not failed:
-        run.ended(counted)
+        run.ended(summary)
     return 1 if failed else 0
 
 

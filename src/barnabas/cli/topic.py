@@ -15,6 +15,7 @@ from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.done import Done
 from barnabas.cli.duration import Duration
 from barnabas.cli.failure import report_failures
+from barnabas.cli.few_replicas import InSync, warning_of_few
 from barnabas.cli.growth_words import growth_of, growth_words
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Found, Table, found_rows
@@ -132,18 +133,9 @@ def created_topics(admin: Admin, wanted: list[NewTopic], *, if_not_exists: bool 
                 failures.append((f"topic {name}", outcome))
     columns = ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS")
     created = [outcome for outcome in outcomes.values() if isinstance(outcome, CreatedTopic)]
-    warning = _warn_of_few(created)
+    warning = warning_of_few(InSync(each.name, each.replication_factor, each.configs.get(MIN_ISR)) for each in created)
     found = found_rows(columns, rows, hidden_first=("REPLICAS", "PARTITIONS"))
     return Done(found, failures, [] if warning is None else [warning])
-
-
-def _warn_of_few(created: list[CreatedTopic]) -> str | None:
-    """Return a warning if topics will reject `acks=all` while one of their brokers is down, although they have several replicas."""
-    names = [each.name for each in created if 1 < each.replication_factor <= int(each.configs.get(MIN_ISR) or 1)]
-    if not names:
-        return None
-    which = f"topic {names[0]} has" if len(names) == 1 else f"topics {listed(names)} have"
-    return f"warning: {which} no more replicas than {MIN_ISR}: acks=all is rejected while one of the brokers is down"
 
 
 @topic.command(name="list")

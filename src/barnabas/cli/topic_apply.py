@@ -14,10 +14,11 @@ from typing import NamedTuple
 import click
 
 from barnabas.cli.failure import Failure, Failures, failure_of
+from barnabas.cli.few_replicas import InSync, warning_of_few
 from barnabas.cli.output import Table
 from barnabas.cli.question import typed_answer
 from barnabas.cli.session import Session, session_options
-from barnabas.cli.topic_changes import Action, Change, Found, changes_of, created, obstacles, partitions_of
+from barnabas.cli.topic_changes import Action, Change, Found, changes_of, created, in_sync_of, obstacles, partitions_of
 from barnabas.cli.topic_grow import KEYS_MOVE
 from barnabas.cli.wanted_topics import BadTopicFile, WantedTopic, read_wanted_topics
 from barnabas.cli.wording import counted
@@ -32,6 +33,7 @@ from barnabas.client.admin import (
     result,
 )
 from barnabas.client.configs import ConfigOperation
+from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.words.printable import printable
 
@@ -44,12 +46,14 @@ class Plan(NamedTuple):
         absent: the names of those that do not exist.
         changes: all changes, topic by topic.
         others: how many topics the cluster has that are not in the file.
+        in_sync: the replicas of each topic after the changes.
     """
 
     wanted: Mapping[str, WantedTopic]
     absent: Sequence[str]
     changes: Sequence[Change]
     others: int
+    in_sync: Sequence[InSync] = ()
 
     def summary(self) -> str:
         """Return the plan in one sentence for people."""
@@ -135,15 +139,18 @@ def planned(admin: Admin, topics: Sequence[WantedTopic]) -> Plan:
     absent = [name for name in wanted if name not in there]
     checked = admin.create_topics([_new(wanted[name]) for name in absent], validate_only=True) if absent else {}
     changes: list[Change] = []
+    in_sync: list[InSync] = []
     for name, each in wanted.items():
         if name in found:
             changes += changes_of(each, found[name])
+            in_sync.append(in_sync_of(each, found[name]))
         elif isinstance(outcome := checked[name], CreatedTopic):
             changes += created(each, outcome.partitions, outcome.replication_factor)
+            in_sync.append(InSync(name, outcome.replication_factor, outcome.configs.get(MIN_ISR)))
         else:
             failures.append(failure_of(outcome, f"topic {name}"))
     others = sum(1 for each in admin.list_topics() if each.name not in wanted)
-    plan = Plan(wanted, absent, changes, others)
+    plan = Plan(wanted, absent, changes, others, in_sync)
     failures += carried_out(admin, plan._replace(absent=()), dry_run=True)
     if failures:
         raise Failures(failures)
@@ -211,6 +218,8 @@ def _show(session: Session, plan: Plan, *, done: bool) -> None:
     if rows or session.output.is_json:
         session.output.show(data, table)
     click.echo(plan.summary(), err=True)
+    if warning := warning_of_few(plan.in_sync):
+        click.echo(warning, err=True)
     if any(each.action is Action.GROW for each in plan.changes):
         click.echo(f"{KEYS_MOVE}; `barnabas topic grow TOPIC -p N --ordered` lets groups read them in order", err=True)
 

@@ -11,10 +11,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.few_replicas import InSync
 from barnabas.cli.wanted_topics import KEPT, WantedTopic
 from barnabas.cli.wording import as_typed, counted, listed
 from barnabas.client.admin import ConfigEntry, ConfigSource, TopicMetadata
 from barnabas.client.reassignments import Reassignment
+from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.ordered_growth import SETTING as ORDERED_GROWTH
 
 _NUMBERS = {"int": int, "short": int, "long": int, "double": float}
@@ -101,9 +103,15 @@ def changes_of(wanted: WantedTopic, found: Found) -> list[Change]:
             changes.append(Change(name, Action.SET, setting, entry.value, value))
     for entry in found.entries:
         if _is_own(entry) and entry.name not in wanted.configs and entry.name not in KEPT:
-            below = next((each.value for each in entry.synonyms if each.source is not entry.source), None)
-            changes.append(Change(name, Action.DEFAULT, entry.name, entry.value, below))
+            changes.append(Change(name, Action.DEFAULT, entry.name, entry.value, _below(entry)))
     return changes
+
+
+def in_sync_of(wanted: WantedTopic, found: Found) -> InSync:
+    """Return the replicas that a topic has, and the `min.insync.replicas` that it will have."""
+    entry = next((each for each in found.entries if each.name == MIN_ISR), None)
+    brokers = None if entry is None else _below(entry) if _is_own(entry) else entry.value
+    return InSync(wanted.name, min(map(len, found.replicas), default=0), wanted.configs.get(MIN_ISR, brokers))
 
 
 def obstacles(wanted: WantedTopic, found: Found) -> Iterator[Failure]:
@@ -157,6 +165,11 @@ def partitions_of(wanted: WantedTopic) -> int | None:
 
 def _grows_in_order(found: Found) -> bool:
     return any(each.name == ORDERED_GROWTH and each.value for each in found.entries)
+
+
+def _below(entry: ConfigEntry) -> str | None:
+    """Return the value that a setting of a topic has without the topic."""
+    return next((each.value for each in entry.synonyms if each.source is not entry.source), None)
 
 
 def _is_own(entry: ConfigEntry) -> bool:
