@@ -109,10 +109,19 @@ def _panel(number: int, panel: Panel, matchers: str) -> dict[str, Any]:
 
 def _options(panel: Panel) -> dict[str, Any]:
     if panel.kind == "timeseries":
-        return {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi", "sort": "desc"}}
-    reduced = {"calcs": ["lastNotNull"]}
-    mode = "name" if panel.is_name else "value"
-    return {"colorMode": "background", "graphMode": "none", "textMode": mode, "reduceOptions": reduced}
+        legend = {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []}
+        return {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}}
+    return {
+        "colorMode": "background",
+        "graphMode": "none",
+        "textMode": "name" if panel.is_name else "value",
+        "reduceOptions": {"calcs": ["lastNotNull"]},
+        "justifyMode": "auto",
+        "orientation": "auto",
+        "wideLayout": True,
+        "showPercentChange": False,
+        "percentChangeColorMode": "standard",
+    }
 
 
 def main() -> None:
