@@ -72,6 +72,8 @@ NOT_RUN = {
     "docs/security.md: barnabas topic list -b kafka.example.org:9093 --command-config client.properties",
     "docs/security.md: barnabas config alter broker 1 --command-config client.properties"
     " --set listener.name.sasl_ssl.ssl.keystore.location=/etc/kafka/node-2027.pem",
+    "docs/kubernetes.md: kubectl create namespace kafka",
+    "docs/kubernetes.md: kubectl apply -k .",
     "docs/upgrade.md: barnabas cluster upgrade --dry-run --command 'ssh {host} /opt/upgrade-barnabas.sh {node}'",
     "docs/systemd.md: for node in 1 2 3; do",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
