@@ -13,6 +13,7 @@ from barnabas.adopt.beside_step import BesideAct
 from barnabas.adopt.next_step import Act
 from barnabas.adopt.node_change import StandsStill
 from barnabas.client.admin import TopicPartition
+from barnabas.client.errors import RequestTimedOut
 from barnabas.client.placement import TooFewBrokers
 from barnabas.protocol.errors import ErrorCode, error_for
 from tests.adopt.test_beside_watch import quorum, replica
@@ -45,8 +46,8 @@ def test_a_controller_of_a_quorum_that_changes_is_no_first_voter():
 class Calls:
     """An admin client that notes what it is asked, and an operator."""
 
-    def __init__(self, outcome: Any = None) -> None:
-        self.outcome = outcome
+    def __init__(self, outcome: Any = None, lost: int = 0) -> None:
+        self.outcome, self.lost = outcome, lost
         self.calls: list[tuple[Any, ...]] = []
 
     def describe_quorum(self) -> Any:
@@ -65,6 +66,9 @@ class Calls:
 
     def remove_voter(self, node: int, directory: Any) -> Any:
         self.calls.append(("remove", node))
+        if self.lost:
+            self.lost -= 1
+            raise RequestTimedOut("four:9092 did not answer in time")
         return self.outcome
 
     def unregister_broker(self, node: int) -> Any:
@@ -82,8 +86,8 @@ class Calls:
         return None
 
 
-def done(act: BesideAct, outcome: Any = None) -> list[tuple[Any, ...]]:
-    calls: Any = Calls(outcome)
+def done(act: BesideAct, outcome: Any = None, lost: int = 0) -> list[tuple[Any, ...]]:
+    calls: Any = Calls(outcome, lost)
     hand = TwoNodesHand(
         calls, calls, coming=4, leaving=2, path="new.properties", is_controller=True, address=("four", 9093),
         say=lambda line: None,
@@ -115,6 +119,12 @@ def test_what_was_done_already_is_no_failure(act, code):
     assert len(done(act, error_for(code))) == 1
     with pytest.raises(StandsStill, match=act.value):
         done(act, error_for(ErrorCode.INVALID_REQUEST))
+
+
+def test_a_lost_answer_is_asked_for_again():
+    assert done(BesideAct.REMOVE_VOTER, error_for(ErrorCode.VOTER_NOT_FOUND), lost=2) == [("remove", 2)] * 3
+    with pytest.raises(StandsStill, match="remove the voter: four:9092 did not answer in time"):
+        done(BesideAct.REMOVE_VOTER, lost=3)
 
 
 def test_a_move_that_does_not_begin():

@@ -39,6 +39,16 @@ def test_a_broker_alone_needs_no_vote_even_in_a_fixed_quorum():
 
 
 @pytest.mark.parametrize(
+    ("asked", "act"), [(BesideAct.FORGET, BesideAct.WAIT), (None, BesideAct.STOP)], ids=["forgotten", "typed again"]
+)
+def test_a_broker_alone_that_was_just_forgotten_looks_like_a_controller(asked, act):
+    new = THERE._replace(roles=("broker",))
+    old = GONE._replace(roles=("controller",), runs=True)
+    assert beside_step(sight(new, old, can_vote=False), OURS, asked).act == act
+    assert beside_step(sight(new, GONE, can_vote=False), OURS, asked).act == BesideAct.DONE
+
+
+@pytest.mark.parametrize(
     ("seen", "asked", "reason"),
     [
         (sight(leader=-1), None, "the quorum has no leader"),

@@ -18,12 +18,14 @@ from barnabas.client import placement
 from barnabas.client.admin import Admin, Quorum, TopicPartition
 from barnabas.client.placement import Plan, TooFewBrokers
 from barnabas.client.reassignments import Stalled
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError
 from barnabas.words.printable import printable
 
 __all__ = ["TwoNodesHand", "format_command", "replacement_plan"]
 
 _AT_ONCE = 20
+_TIMES = 3
+"""A step whose answer is lost may have been done: it is asked again, and then counts as done."""
 _DONE_ALREADY = {
     BesideAct.ADD_VOTER: ErrorCode.DUPLICATE_VOTER,
     BesideAct.REMOVE_VOTER: ErrorCode.VOTER_NOT_FOUND,
@@ -116,10 +118,13 @@ class TwoNodesHand:
             BesideAct.STOP: lambda: self._operator.ask(Act.STOP),
             BesideAct.FORGET: self._forget,
         }
-        try:
-            steps[act]()
-        except KafkaError as error:
-            raise StandsStill(f"{act.value}: {error.message}") from None
+        for left in reversed(range(_TIMES)):
+            try:
+                return steps[act]()
+            except KafkaError as error:
+                if not left or not isinstance(error, RetriableError):
+                    raise StandsStill(f"{act.value}: {error.message}") from None
+                self._say(f"{act.value}: {error.message}; asks again")
 
     def failure(self) -> str | None:
         """Return how the last command of the operator failed."""
@@ -186,4 +191,4 @@ class TwoNodesHand:
     @staticmethod
     def _check(act: BesideAct, error: KafkaError | None) -> None:
         if error is not None and error.code != _DONE_ALREADY[act]:
-            raise StandsStill(f"{act.value}: {error.message}")
+            raise error
