@@ -83,12 +83,53 @@ def test_one_directory_that_was_not_stopped_takes_the_epoch_away() -> None:
     assert opened(disk).broker_epoch == -1
 
 
-def test_a_log_in_two_directories_is_an_error() -> None:
+def in_two(*topic_ids: Uuid) -> LogDirectories:
+    """Return logs of t-0 in a and in c, of topics with these ids."""
     disk = SimDisk()
-    for root in ("/a", "/c"):
-        disk.put(f"{root}/t-0/00000000000000000000.log", b"")
-    with pytest.raises(KafkaStorageError, match="t-0 is in /a and in /c"):
-        opened(disk).check()
+    for root, topic_id in zip(("/a", "/c"), topic_ids, strict=True):
+        made = LogManager(disk, root, now_ms=lambda: 1)
+        asyncio.run(made.open())
+        made.get_or_create("t", 0, topic_id, LogConfig())
+        asyncio.run(made.close())
+    logs = opened(disk)
+    logs.check()
+    return logs
+
+
+def holders(logs: LogDirectories) -> list[str]:
+    return [each.root_dir for each in logs.online if ("t", 0) in each]
+
+
+def test_of_a_log_in_two_directories_the_metadata_names_one(caplog: pytest.LogCaptureFixture) -> None:
+    for assigned, kept in ((IDS[0], "/a"), (IDS[2], "/c")):
+        logs = in_two(TOPIC, TOPIC)
+        logs.settle("t", 0, TOPIC, assigned)
+        logs.settle("t", 0, TOPIC, assigned)
+        assert (holders(logs), logs.place("t", 0, assigned)) == ([kept], assigned)
+    assert "t-0 is in two directories; this one is set aside and kept: /c/t-0." in caplog.text
+
+
+def test_of_a_log_in_two_directories_the_one_of_the_topic_stays() -> None:
+    logs = in_two(Uuid(b"o" * 16), TOPIC)
+    logs.settle("t", 0, TOPIC, IDS[0])
+    assert holders(logs) == ["/c"]
+    logs = in_two(TOPIC, TOPIC)
+    logs.settle("t", 0, Uuid(b"n" * 16), IDS[0])
+    assert holders(logs) == []
+
+
+def test_a_log_in_two_directories_and_in_the_metadata_in_a_third() -> None:
+    logs = in_two(TOPIC, TOPIC)
+    with pytest.raises(KafkaStorageError, match="t-0 is in /a and in /c, and the metadata has it elsewhere"):
+        logs.settle("t", 0, TOPIC, IDS[1])
+    assert holders(logs) == ["/a", "/c"]
+
+
+def test_a_replica_that_is_not_here_yet_may_have_a_preferred_directory() -> None:
+    logs = opened(SimDisk())
+    for topic, assigned, root in (("t", NOWHERE, "/c"), ("u", IDS[1], "/b")):
+        logs.prefer(topic, 0, logs.online[2])
+        assert place(logs, topic, assigned) == root
 
 
 def test_the_cleaners_count_as_one() -> None:

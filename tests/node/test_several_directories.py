@@ -5,9 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
-from barnabas.config.cannot_start import CannotStart
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import AlterReplicaLogDirsRequest
 from tests.node.asking import fetched, produce
@@ -61,16 +58,18 @@ def test_a_replica_does_not_move_between_directories(tmp_path: Path) -> None:
     node.close()
 
 
-def test_a_log_in_two_directories_is_refused(tmp_path: Path) -> None:
+def test_of_a_log_in_two_directories_the_metadata_names_one(tmp_path: Path) -> None:
     node = Several(tmp_path)
     node.create_topic("t1")
     produce(node, "t1", b"once")
     node.close()
     shutil.copytree(tmp_path / "a" / "t1-0", tmp_path / "c" / "t1-0")
-    with pytest.raises(CannotStart, match=r"^t1-0 is in \S+/a and in \S+/c \(move the older one"):
-        Several(tmp_path)
-    shutil.rmtree(tmp_path / "c" / "t1-0")
-    Several(tmp_path).close()
+    again = Several(tmp_path, seed=2)
+    assert b"once" in fetched(again, "t1")
+    assert again.described()["a"] == ["t1"]
+    assert logs_in(tmp_path) == {"a": ["t1-0"], "b": [], "c": []}
+    assert [path.name.rpartition("-")[2] for path in (tmp_path / "c").glob("t1-0.*")] == ["stray"]
+    again.close()
 
 
 def test_a_directory_that_was_not_stopped_takes_the_claim_of_a_clean_stop_away(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ class DataDirectories:
         """Recover the logs of each directory.
 
         Raises:
-            CannotStart: the disk of the only directory, or of one that the node needs, failed, or a log is in two directories.
+            CannotStart: the disk of the only directory, or of one that the node needs, failed.
         """
         for each, manager in self._with(logs):
             with self._tolerant_of(each):

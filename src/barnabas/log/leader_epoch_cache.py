@@ -19,6 +19,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 
+from barnabas.log import log_files
 from barnabas.log.checkpoints import CorruptCheckpoint, decode_lines, encode_lines
 from barnabas.log.disk import Disk
 
@@ -142,3 +143,7 @@ class LeaderEpochCache:
         self.awaits_write = False
         data = encode_lines(f"{epoch} {offset}" for epoch, offset in self.entries())
         self._disk.write_file_atomic(self._path, data, sync=False)
+
+    def directory_renamed(self, directory: str) -> None:
+        """Follow a rename of the log's directory."""
+        self._path = f"{directory}/{log_files.LEADER_EPOCH_CHECKPOINT}"

@@ -193,10 +193,12 @@ class LocalLog:
     # The directory and the end
 
     def directory_renamed(self, directory: str) -> None:
-        """Follow a rename of the directory, so that reads that have begun can finish."""
-        self.directory = self._flusher.directory = directory
+        """Follow a rename of the directory: reads that have begun can finish, and the log can be written to."""
+        self.directory = directory
+        self._flusher.directory_renamed(directory)
         for segment in self.segments:
-            segment.path = f"{directory}/{segment.path.rpartition('/')[2]}"
+            for file in (segment, segment.offset_index, segment.time_index, segment.transaction_index):
+                file.path = f"{directory}/{file.path.rpartition('/')[2]}"
 
     def close(self) -> None:
         """Close all files; the log takes no more writes."""

@@ -41,6 +41,7 @@ from barnabas.log.segment_replacement import SegmentReplacement
 
 if TYPE_CHECKING:
     from barnabas.log.cleaner_worker import CleanerWorker
+    from barnabas.log.log_flusher import RunBlocking
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,18 @@ CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
 RETRY_MS = 300_000
 
 Key = tuple[str, int]
+
+
+def inline_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
+    """Return what makes a worker that cleans in the call."""
+
+    def make(_: RunBlocking) -> CleanerWorker:
+        # Imported late: most brokers have nothing to compact.
+        from barnabas.log.cleaner_worker import InlineWorker
+
+        return InlineWorker(disk)
+
+    return make
 
 
 class CleanerStats:
@@ -134,6 +147,8 @@ class LogCleaner:
         self.config = config or CleanerConfig()
         self._cleaned_to: dict[Key, int] = {}
         self._uncleanable: set[Key] = set()
+        # Logs that move to another directory: their copies must not have other segments than they.
+        self._paused: set[Key] = set()
         # Logs whose cleaning met a failing disk, and until when they are left alone.
         self._resting: dict[Key, int] = {}
         self._cleaning: _Cleaning | None = None
@@ -226,7 +241,7 @@ class LogCleaner:
         dirtiest = 0.0
         delay_ms = 0
         for key, log in self._logs.items():
-            if not log.config.compact or key in self._uncleanable or self._resting.get(key, 0) > now_ms:
+            if not log.config.compact or key in self._uncleanable | self._paused or self._resting.get(key, 0) > now_ms:
                 continue
             if log.segment_count == 1:
                 continue
@@ -352,9 +367,25 @@ class LogCleaner:
         if self._cleaning is not None and self._cleaning.key == key:
             self._cancel(self._cleaning)
         self._uncleanable.discard(key)
+        self._paused.discard(key)
         self._resting.pop(key, None)
         if key in self._cleaned_to:
             self._set_cleaned_to(key, None)
+
+    def pause(self, key: Key) -> None:
+        """Clean a log no more, until `resume`, because it moves to another directory."""
+        self._paused.add(key)
+        if self._cleaning is not None and self._cleaning.key == key:
+            self._cancel(self._cleaning)
+
+    def resume(self, key: Key) -> None:
+        """Clean a log again."""
+        self._paused.discard(key)
+
+    def inherit(self, key: Key, cleaned_to: int) -> None:
+        """Note up to where a log is clean that moves into the directory; 0 if it was never cleaned."""
+        if cleaned_to:
+            self._set_cleaned_to(key, cleaned_to, sync=True)
 
     def close(self) -> None:
         """Cancel the cleaning and end the worker; the next opening finishes an exchange that has begun."""

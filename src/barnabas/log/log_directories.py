@@ -6,12 +6,16 @@
 - Each directory has its lock, its checkpoints, its marker of a clean stop and its cleaner. A broker claims to have all that its last run
   wrote only if all directories say so, of the same run: a new disk among them takes the claim away.
 - All directories share one limit of open files.
+- A log moves from one to another on demand (`moving_logs`).
 - A broker with one directory has none of this: its `LogManager` answers the same calls by itself.
 
 A directory whose disk fails goes offline for good (`take_offline`): an `OfflineDirectory` takes the manager's place, with the replicas that
 were there. New replicas go into the others. If the disk could not even be read at the start, the metadata says what is in it: each
 replica whose directory the broker does not find. While such a directory is missing, no log is made for a replica whose place the
 metadata has not said (`place`): it may be there, full of records.
+
+If two of them have a log of one partition, one is of an older topic of that name, or what a move has left. The metadata names the topic by
+its id, and the directory; the other log becomes a stray (`settle`).
 
 A broker that has lost a directory claims nothing of this run at its next start, even if the disk is back.
 
@@ -20,14 +24,16 @@ Sources: Kafka's `LogManager.nextLogDirs`, `readBrokerEpochFromCleanShutdownFile
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from barnabas.log.clean_shutdown_file import UNKNOWN_EPOCH
 from barnabas.log.cleanable_log import CleanerConfig
-from barnabas.log.errors import KafkaStorageError
+from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_cleaner import CleanerStats, LogCleaner
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
+from barnabas.log.moving_logs import MovingLogs
 from barnabas.log.offline_directory import OfflineDirectory
 from barnabas.log.offset_checkpoints import Key
 from barnabas.log.partition_log import PartitionLog
@@ -35,6 +41,10 @@ from barnabas.protocol.primitives import Uuid
 
 __all__ = ["LogDirectories", "Logs"]
 
+logger = logging.getLogger(__name__)
+
+PREFERENCES_MAX = 10_000
+"""How many replicas that are not here yet may have a preferred directory; the oldest gives way."""
 
 Directory = LogManager | OfflineDirectory
 
@@ -45,6 +55,7 @@ class LogDirectories:
     Attributes:
         directories: in the order of `log.dirs`.
         ids: of the directories that are online, in the same order; set when their owners are known.
+        moving: the logs that move between them.
     """
 
     def __init__(self, directories: Sequence[LogManager]) -> None:
@@ -52,7 +63,11 @@ class LogDirectories:
         self.ids: Sequence[Uuid] = ()
         self.cleaner = Cleaners(self)
         self.claim = Claims(self)
+        self.moving = MovingLogs(lambda: self.online, self._has_unread, self._note_move)
         self._homes: dict[Key, Directory] = {}
+        self._preferred: dict[Key, LogManager] = {}
+        # Logs that are in several directories, until `settle`.
+        self._doubles: dict[Key, list[LogManager]] = {}
         self._counts: dict[str, int] = {}
 
     def __repr__(self) -> str:
@@ -85,6 +100,7 @@ class LogDirectories:
             self.ids = [*self.ids[:number], *self.ids[number + 1 :]]
         self.directories = tuple(lost if each is directory else each for each in self.directories)
         self._homes.update(dict.fromkeys(replicas or (), lost))
+        self.moving.promised = {key: each for key, each in self.moving.promised.items() if each is not directory}
         for each in self.online:
             each.claim.give_up()
         return lost
@@ -116,20 +132,53 @@ class LogDirectories:
             each.broker_epoch = epoch
 
     def check(self) -> None:
-        """Check, once all directories are open, that no log is in two of them.
+        """Note, once all directories are open, which logs are in two of them; and decide about the copies of moves.
 
         Raises:
-            KafkaStorageError: one is.
+            KafkaStorageError: the disk of a copy failed.
         """
         found: dict[Key, LogManager] = {}
         for directory in self.online:
             for key in directory.names():
                 other = found.setdefault(key, directory)
                 if other is not directory:
-                    name = f"{key[0]}-{key[1]}"
-                    raise KafkaStorageError(
-                        f"{name} is in {other.root_dir} and in {directory.root_dir} (move the older one elsewhere)"
-                    )
+                    self._doubles.setdefault(key, [other]).append(directory)
+        self.moving.check()
+
+    def settle(self, topic: str, index: int, topic_id: Uuid, assigned: bytes) -> None:
+        """Make all but one log of a partition strays, if several directories have one.
+
+        Args:
+            assigned: the directory that the metadata has for it.
+
+        Raises:
+            KafkaStorageError: several are of this topic, and the metadata has none of their directories; or the disk failed.
+        """
+        key = (topic, index)
+        holders = [each for each in self._doubles.get(key, ()) if each in self.online]
+        if not holders:
+            return
+        of_topic = [each for each in holders if each.is_of(topic, index, topic_id)]
+        named = [each for each in of_topic if self._id_of(each) == assigned]
+        if len(of_topic) > 1 and not named:
+            roots = " and in ".join(each.root_dir for each in of_topic)
+            raise KafkaStorageError(
+                f"{topic}-{index} is in {roots}, and the metadata has it elsewhere (stop, and move the older one away)"
+            )
+        chosen = next(iter(named or of_topic), None)
+        for each in holders:
+            if each is not chosen:
+                try:
+                    path = each.set_aside(key)
+                except OSError as error:
+                    raise KafkaStorageError(f"cannot set {topic}-{index} aside: {in_words(error)}") from error
+                logger.warning("%s is in two directories; this one is set aside and kept: %s", f"{topic}-{index}", path)
+        del self._doubles[key]
+        self._homes.pop(key, None)
+        self._counts.clear()
+
+    def _id_of(self, directory: LogManager) -> Uuid:
+        return self.ids[self.online.index(directory)]
 
     # Where a log is
 
@@ -142,15 +191,37 @@ class LogDirectories:
         """
         wanted = next((d for each, d in zip(self.ids, self.online, strict=True) if each == assigned), None)
         key = (topic, index)
+        preferred = self._preferred.pop(key, None)
         if wanted is None and not is_new and key not in self._homes and not self._has(key):
             unread = self._unread(assigned)
             if unread is not None:
                 unread.add(key)
                 self._homes[key] = unread
+        if preferred in self.online and (wanted is None or is_new):
+            wanted = preferred
         home = self._home(key, wanted or self._fewest())
         if isinstance(home, OfflineDirectory):
             return home.id or assigned
-        return self.ids[self.online.index(home)]
+        return self._id_of(self.moving.promised.get(key, home))
+
+    def prefer(self, topic: str, index: int, directory: LogManager) -> None:
+        """Remember where a replica shall go that is not here yet, unless the metadata then says otherwise."""
+        self._preferred[topic, index] = directory
+        if len(self._preferred) > PREFERENCES_MAX:
+            del self._preferred[next(iter(self._preferred))]
+
+    def _note_move(self, key: Key, home: LogManager) -> None:
+        """Note that a log is in another directory now."""
+        self._homes[key] = home
+        self._counts.clear()
+
+    def _has_unread(self, key: Key) -> bool:
+        """Return whether a replica without a log here may have it in a directory that cannot be read; note that it is there."""
+        unread = self._unread()
+        if unread is not None:
+            unread.add(key)
+            self._homes[key] = unread
+        return unread is not None
 
     def directory_of(self, topic: str, index: int) -> Directory:
         """Return the directory that has a replica, or will have it."""
@@ -232,6 +303,7 @@ class LogDirectories:
     def delete(self, topic: str, partition: int) -> None:
         """Delete a log and forget its place; errors as in `LogManager`."""
         self._left((topic, partition))
+        self.moving.give_up((topic, partition))
         for each in self.directories:
             each.delete(topic, partition)
 

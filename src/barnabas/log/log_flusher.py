@@ -121,6 +121,12 @@ class LogFlusher:
         """Note that a file was created, renamed or removed."""
         self._name_changes += 1
 
+    def directory_renamed(self, directory: str) -> None:
+        """Follow a rename of the directory. A sync that is under way may miss its files, so it moves no recovery point."""
+        self.directory = directory
+        self._name_changes += 1
+        self._truncations += 1
+
     def truncated(self, log_end_offset: int) -> None:
         """Note that the log is cut, or about to be cut, and ends here."""
         self._truncations += 1

@@ -11,6 +11,7 @@
     <root>/<topic>-<partition>/                 one log each
     <root>/<topic>-<partition>.<id>-delete/     deleted, its files are removed later
     <root>/<topic>-<partition>.<id>-stray/      not assigned to this broker, or of a deleted topic of that name; kept
+    <root>/<topic>-<partition>.<id>-future/     a copy of a log that moves here from another directory (`future_logs`)
 
 Opening. After a clean stop the directories are only listed, and each log is opened on first use. After an unclean stop
 every log is recovered during the start, so that the marker of a later clean stop holds for all of them. The marker is removed,
@@ -37,15 +38,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.log import clean_shutdown_file, log_files, partition_metadata
+from barnabas.log import clean_shutdown_file, log_files, partition_metadata, stray_logs
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
+from barnabas.log.deleted_logs import DeletedLogs
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError, in_words
+from barnabas.log.future_logs import FutureLogs
 from barnabas.log.housekeeping import Housekeeping, Intervals
-from barnabas.log.log_cleaner import LogCleaner
+from barnabas.log.log_cleaner import LogCleaner, inline_worker
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_dir_failure import LogDirFailure
 from barnabas.log.log_flusher import RunBlocking, run_in_future, run_inline
@@ -65,18 +69,6 @@ logger = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-STRAYS_NAMED = 5
-"""How many strays the log's one line about them names."""
-
-
-def _inline_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
-    def make(_: RunBlocking) -> CleanerWorker:
-        # Imported late: most brokers have nothing to compact.
-        from barnabas.log.cleaner_worker import InlineWorker
-
-        return InlineWorker(disk)
-
-    return make
 
 
 class LogManager:
@@ -89,6 +81,7 @@ class LogManager:
         broker_epoch: the epoch that a clean stop writes down. At first the last owner's, if its logs have all that it wrote; else -1.
         claim: whether the logs have all that an owner wrote that was killed.
         failure: whether the disk takes writes.
+        futures: the copies of logs that move here; checkpoints and the end of the run treat them as logs.
     """
 
     def __init__(
@@ -128,8 +121,10 @@ class LogManager:
         # Directories that were listed but not opened yet.
         self._unopened: dict[Key, str] = {}
         self._checkpoints = OffsetCheckpoints(disk, root_dir)
-        # Renamed directories with the time their files may go.
-        self._doomed: list[tuple[int, str]] = []
+        self._deleted = DeletedLogs(disk, now_ms, self._run_blocking)
+        self.futures = FutureLogs(disk, root_dir, self._load_future, self._forget_checkpoints, self._deleted)
+        self._all_logs: Mapping[Key, PartitionLog] = ChainMap(self._logs, self.futures.opened)
+        self._all_unopened: Mapping[Key, str] = ChainMap(self._unopened, self.futures.unopened)
         self._renames = 0
         self._is_closing = False
         self.had_clean_shutdown = False
@@ -142,14 +137,14 @@ class LogManager:
             root_dir,
             self._logs,
             now_ms=now_ms,
-            make_worker=lambda: (make_cleaner_worker or _inline_worker(disk))(self._run_blocking),
+            make_worker=lambda: (make_cleaner_worker or inline_worker(disk))(self._run_blocking),
             config=cleaner_config,
             on_cleaned=self._cleaned,
         )
         self._housekeeping = Housekeeping(
             root_dir,
-            self._logs,
-            self._unopened,
+            self._all_logs,
+            self._all_unopened,
             self._checkpoints,
             self.failure,
             self._apply_retention_to,
@@ -229,7 +224,9 @@ class LogManager:
             await pace(REPLICA)
             path = f"{self.root_dir}/{name}"
             if name.endswith(log_files.DELETE_DIR_SUFFIX):
-                self._doomed.append((self._now_ms(), path))
+                self._deleted.add(path)
+                continue
+            if self.futures.found(name):
                 continue
             if name.endswith(".tmp") and not self._disk.is_dir(path):
                 self._disk.remove(path)
@@ -250,7 +247,9 @@ class LogManager:
     async def _recover(self, recovery: Recovery, on_recovery: Callable[[Recovery], None] | None) -> None:
         # A topic's settings are the same for all of its partitions, and finding them takes as long as opening a log.
         configs = {topic: self._config_for(topic) for topic in {topic for topic, _ in self._unopened}}
-        recovery.damaged += self.claim.missing(self._checkpoints.with_records(), self._unopened, self._doomed)
+        recovery.damaged += self.claim.missing(
+            self._checkpoints.with_records(), self._all_unopened, self._deleted.entries
+        )
         for key in list(self._unopened):
             log = self._open_listed(key, configs[key[0]])
             recovery.add(log.recovered)
@@ -259,6 +258,9 @@ class LogManager:
             if on_recovery is not None:
                 on_recovery(recovery)
             # It may have taken long: a signal may end the start between two logs.
+            await next_turn()
+        for key in self.futures.names():
+            self.futures.get(key)
             await next_turn()
 
     def _open_listed(self, key: Key, config: LogConfig) -> PartitionLog:
@@ -269,6 +271,13 @@ class LogManager:
         return log
 
     def _open_log(self, key: Key, path: str, config: LogConfig, *, clean: bool) -> PartitionLog:
+        log = self._logs[key] = self._load(key, path, config, clean=clean)
+        return log
+
+    def _load_future(self, key: Key, path: str) -> PartitionLog:
+        return self._load(key, path, self._config_for(key[0]), clean=self.had_clean_shutdown)
+
+    def _load(self, key: Key, path: str, config: LogConfig, *, clean: bool) -> PartitionLog:
         known = self._checkpoints.of(key)
         log = PartitionLog(
             self._disk,
@@ -285,7 +294,6 @@ class LogManager:
             on_sync_failure=self._sync_failed,
         )
         log.on_truncate = lambda offset: self._truncating(key, offset)
-        self._logs[key] = log
         return log
 
     def _sync_failed(self, reason: str) -> None:
@@ -355,7 +363,7 @@ class LogManager:
                     return log
                 why = "has lost its topic id" if known_id is None else "belongs to a deleted topic of the same name"
                 logger.warning("%s %s; it is renamed to a stray directory", log.directory, why)
-                self._move_away(key, log_files.STRAY_DIR_SUFFIX)
+                self.set_aside(key)
             return self._create(key, topic_id, config)
         except OSError as error:
             raise KafkaStorageError(f"cannot create {topic}-{partition}: {error.strerror or error}") from error
@@ -379,8 +387,11 @@ class LogManager:
         self.cleaner.removed(key)
         self._checkpoints.forget(key)
 
-    def delete(self, topic: str, partition: int) -> None:
+    def delete(self, topic: str, partition: int, then: Callable[[], None] = lambda: None) -> None:
         """Delete a log: its directory is renamed now and removed after file.delete.delay.ms.
+
+        Args:
+            then: the next step; if it fails, the log stays.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -391,18 +402,38 @@ class LogManager:
         log = self._logs.get(key)
         delay_ms = log.config.file_delete_delay_ms if log is not None else 0
         try:
-            target = self._move_away(key, log_files.DELETE_DIR_SUFFIX)
+            target = self._move_away(key, log_files.DELETE_DIR_SUFFIX, then)
         except OSError as error:
             raise KafkaStorageError(f"cannot delete {topic}-{partition}: {error.strerror or error}") from error
-        self._doomed.append((self._now_ms() + delay_ms, target))
+        self._deleted.add(target, delay_ms)
 
-    def _move_away(self, key: Key, suffix: str) -> str:
-        """Rename a log's directory, and return its new path; reads that have begun can still finish."""
-        self.cleaner.removed(key)
+    def take_in(self, key: Key) -> PartitionLog:
+        """Return a future log, which is the directory's log of this partition from now on.
+
+        Raises:
+            OSError, KafkaStorageError: the disk failed; nothing has changed.
+        """
+        moved = self.futures.move_in(key)
+        self._topic_ids[key] = moved.topic_id
+        self._logs[key] = moved.log
+        return moved.log
+
+    def new_id(self) -> str:
+        """Return what makes the name of a directory another one than all others."""
         self._renames += 1
-        unique = f"{self._now_ms():016x}{self._renames:016x}"
-        target = f"{self.root_dir}/{log_files.moved_dir_name(*key, unique, suffix)}"
-        self._disk.rename(f"{self.root_dir}/{log_files.partition_dir_name(*key)}", target)
+        return f"{self._now_ms():016x}{self._renames:016x}"
+
+    def _move_away(self, key: Key, suffix: str, then: Callable[[], None] = lambda: None) -> str:
+        """Rename a log's directory, and return its new path; reads that have begun can still finish. If `then` fails, rename it back."""
+        target = f"{self.root_dir}/{log_files.moved_dir_name(*key, self.new_id(), suffix)}"
+        path = f"{self.root_dir}/{log_files.partition_dir_name(*key)}"
+        self._disk.rename(path, target)
+        try:
+            then()
+        except (KafkaStorageError, OSError):
+            self._disk.rename(target, path)
+            raise
+        self.cleaner.removed(key)
         log = self._logs.pop(key, None)
         if log is not None:
             log.directory_renamed(target)
@@ -411,31 +442,22 @@ class LogManager:
         self._topic_ids.pop(key, None)
         return target
 
+    def set_aside(self, key: Key) -> str:
+        """Make a log a stray; return its new path. OSError if the disk failed."""
+        return self._move_away(key, log_files.STRAY_DIR_SUFFIX)
+
     async def set_strays_aside(self, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
         """Rename the logs that the metadata does not assign to this broker, after a restart; return their keys.
-
-        They are kept, because the metadata may lag behind, or be lost.
 
         Raises:
             KafkaStorageError: the disk failed.
         """
-        strays: list[Key] = []
-        targets: list[str] = []
-        try:
-            for key in self.names():
-                await pace(REPLICA)
-                # In between a log may have been deleted, or opened.
-                if key in self and not is_assigned(*key, self._topic_id_of(key)):
-                    strays.append(key)
-                    targets.append(self._move_away(key, log_files.STRAY_DIR_SUFFIX))
-        except OSError as error:
-            raise KafkaStorageError(f"cannot set a stray log aside: {in_words(error)}") from error
-        if targets:
-            named = ", ".join(target.rpartition("/")[2] for target in targets[:STRAYS_NAMED])
-            more = f" and {len(targets) - STRAYS_NAMED} more" if len(targets) > STRAYS_NAMED else ""
-            what = "%s: these logs belong to no partition of this broker; they are set aside and kept: %s%s"
-            logger.warning(what, self.root_dir, named, more)
-        return strays
+
+        def is_stray(key: Key) -> bool:
+            # In between a log may have been deleted, or opened.
+            return key in self and not is_assigned(*key, self._topic_id_of(key))
+
+        return await stray_logs.set_aside(self.root_dir, self.names(), is_stray, self.set_aside)
 
     def _topic_id_of(self, key: Key) -> Uuid | None:
         """Return the topic id in a log's directory, without opening the log."""
@@ -455,21 +477,9 @@ class LogManager:
         """
         await self._housekeeping.do(lambda: self._is_closing)
         if not self._is_closing:
-            await self._remove_deleted_logs()
+            await self._deleted.remove_due(lambda: self._is_closing)
         if not self._is_closing:
             self.cleaner.poll()
-
-    async def _remove_deleted_logs(self) -> None:
-        """Remove the files of deleted logs whose delay has passed."""
-        now_ms = self._now_ms()
-        due = [path for when, path in self._doomed if when <= now_ms]
-        if due:
-            self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
-            for path in due:
-                await pace(REPLICA)
-                if self._is_closing:
-                    return  # The next start lists the rest.
-                self._remove_tree(path)
 
     def apply_retention(self) -> int:
         """Apply retention to every log in one go; return how many segments were deleted."""
@@ -491,13 +501,6 @@ class LogManager:
         if key in self._logs:
             self._apply_retention_to(key)
 
-    def _remove_tree(self, path: str) -> None:
-        def done(error: BaseException | None) -> None:
-            if error is not None and not isinstance(error, FileNotFoundError):
-                logger.error("%s: cannot remove it: %s", path, in_words(error))
-
-        self._run_blocking(lambda: self._disk.rmtree(path), done)
-
     async def checkpoint(self, *, sync: bool = False) -> bool:
         """Write recovery points, log starts and high watermarks; unchanged files are not written.
 
@@ -509,7 +512,7 @@ class LogManager:
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
         """
-        return await self._checkpoints.write(self._logs, self._unopened, sync=sync)
+        return await self._checkpoints.write(self._all_logs, self._all_unopened, sync=sync)
 
     # The end
 
@@ -529,8 +532,8 @@ class LogManager:
                 self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", marker)
         except (KafkaStorageError, OSError) as error:
             logger.error("%s: closed, but not marked as clean: %s", self.root_dir, in_words(error))
-        self._logs.clear()
-        self._unopened.clear()
+        for logs in (self._logs, self._unopened, self.futures.opened, self.futures.unopened):
+            logs.clear()
         self._release()
 
     async def _close_logs(self, clean: bool) -> bool:
@@ -540,8 +543,8 @@ class LogManager:
         """
         closed: list[PartitionLog] = []
         is_written = False
-        while not is_written or closed != list(self._logs.values()):
-            closed = list(self._logs.values())
+        while not is_written or closed != list(self._all_logs.values()):
+            closed = list(self._all_logs.values())
             for log in closed:
                 await pace(READ)
                 clean &= _closes(log, clean)

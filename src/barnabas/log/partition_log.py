@@ -114,7 +114,7 @@ class PartitionLog:
         Raises:
             KafkaStorageError: the disk failed.
         """
-        self.name = directory.rpartition("/")[2]
+        self.name = log_files.partition_name(directory)
         self.config = config
         self._disk = disk
         self._now_ms = now_ms
@@ -124,14 +124,7 @@ class PartitionLog:
         opened_ms = now_ms()
         open_files = open_files if open_files is not None else OpenFiles()
         loader = LogLoader(
-            disk,
-            open_files,
-            directory,
-            config,
-            self._epochs,
-            self._producers,
-            now_ms=opened_ms,
-            cleaned_to=cleaned_to,
+            disk, open_files, directory, config, self._epochs, self._producers, now_ms=opened_ms, cleaned_to=cleaned_to
         )
         try:
             if not disk.exists(directory):
@@ -226,6 +219,10 @@ class PartitionLog:
     def forget_verifications(self) -> None:
         """Discard the verifications of a replica that no longer leads."""
         self._producers.verifications.clear()
+
+    def take_verifications(self, other: PartitionLog) -> None:
+        """Continue the verifications that have begun for another log of this partition."""
+        self._producers.verifications = other._producers.verifications
 
     def roll(self) -> None:
         """Begin a new segment, unless the active one is empty."""
@@ -515,8 +512,10 @@ class PartitionLog:
     # Settings and the end
 
     def directory_renamed(self, directory: str) -> None:
-        """Follow a rename of the directory, so that reads that have begun can finish."""
+        """Follow a rename of the directory: reads that have begun can finish, and the log can be written to."""
         self._local.directory_renamed(directory)
+        self._epochs.directory_renamed(directory)
+        self._producers.directory_renamed(directory)
 
     def reconfigure(self, config: LogConfig) -> None:
         """Take new settings; they hold from the next append, roll and retention run on."""

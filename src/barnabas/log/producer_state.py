@@ -298,7 +298,7 @@ class ProducerStateManager:
 
     @property
     def _where(self) -> str:
-        return self._directory.rpartition("/")[2]
+        return log_files.partition_name(self._directory)
 
     def update(
         self,
@@ -399,6 +399,10 @@ class ProducerStateManager:
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     # Snapshots
+
+    def directory_renamed(self, directory: str) -> None:
+        """Follow a rename of the log's directory."""
+        self._directory = directory
 
     def _path(self, offset: int) -> str:
         return f"{self._directory}/{log_files.file_name(offset, log_files.SNAPSHOT)}"

@@ -85,6 +85,12 @@ class DirectoryFailures:
         is_named = position < len(registration.directories)
         assigned = registration.directories[position] if is_named else MIGRATING
         topic, index = partition.topic.name, partition.index
+        try:
+            self._logs.settle(topic, index, partition.topic.topic_id, assigned)
+        except KafkaStorageError as error:
+            logger.error("%s is offline until the next start: %s", partition.name, error.message)
+            partition.lose_log(error)
+            return
         self._logs.place(topic, index, assigned, is_new=assigned == UNASSIGNED)
         offline = self._logs.offline_home(topic, index)
         if offline is not None:

@@ -1,0 +1,175 @@
+"""Logs that move between directories: the exchange, and what a start does after a crash at each call of the disk."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_directories import LogDirectories
+from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
+from barnabas.protocol.primitives import Uuid
+from barnabas.simulation.disk import SimDisk
+from tests.log.small_log import Clock, plain
+
+KEY, TOPIC = ("t", 0), Uuid(b"t" * 16)
+IDS = [Uuid(bytes([number]) * 16) for number in (1, 2)]
+
+
+class Died(Exception):
+    """The process ends here."""
+
+
+def opened(disk: SimDisk, *, lost: bool = False) -> LogDirectories:
+    logs = LogDirectories([LogManager(disk, root, now_ms=Clock()) for root in ("/a", "/b")])
+    logs.ids = IDS
+    if lost:
+        logs.take_offline(logs.online[0], "broken", are_replicas_known=False)
+    for each in logs.online:
+        asyncio.run(each.open())
+    logs.check()
+    return logs
+
+
+def begun(disk: SimDisk, records: int = 5) -> tuple[LogDirectories, PartitionLog, PartitionLog]:
+    """Return logs with t-0 in a, and its copy in b that has all of its records."""
+    logs = opened(disk)
+    logs.place(*KEY, IDS[0])
+    log = logs.get_or_create(*KEY, TOPIC, LogConfig())
+    for _ in range(records):
+        log.append_as_leader(plain(1), 3)
+    log.flush()
+    future = logs.moving.begin(KEY, logs.online[1], TOPIC)
+    copy(log, future)
+    future.flush()
+    return logs, log, future
+
+
+def copy(log: PartitionLog, future: PartitionLog) -> None:
+    while future.log_end_offset < log.log_end_offset:
+        end = log.log_end_offset
+        future.append_as_follower(log.read(future.log_end_offset, 1 << 20, max_offset=end).read(), log.latest_epoch)
+
+
+def values(logs: LogDirectories) -> int:
+    found = logs.get(*KEY)
+    assert found is not None
+    return found.log_end_offset
+
+
+def test_the_copy_takes_the_place_of_the_log() -> None:
+    disk = SimDisk()
+    logs, log, future = begun(disk)
+    a, b = logs.online
+    logs.moving.promised[KEY] = b
+    assert logs.place(*KEY, IDS[0]) == IDS[1]
+    a.cleaner.inherit(KEY, 2)
+    assert logs.moving.exchange(KEY, a, b) is future
+    assert (logs.directory_of(*KEY), logs.get(*KEY), future.directory) == (b, future, "/b/t-0")
+    assert (a.cleaner.cleaned_to(KEY), b.cleaner.cleaned_to(KEY), logs.moving.found()) == (0, 2, [])
+    assert log.directory.endswith("-delete")
+    assert logs.place(*KEY, IDS[0]) == IDS[1]
+    asyncio.run(logs.close())
+    again = opened(disk)
+    assert (values(again), again.directory_of(*KEY).root_dir) == (5, "/b")
+
+
+def test_a_move_that_is_given_up() -> None:
+    disk = SimDisk()
+    logs, log, _ = begun(disk)
+    logs.moving.give_up(KEY)
+    logs.moving.give_up(KEY)
+    assert (logs.moving.found(), logs.get(*KEY)) == ([], log)
+    logs.moving.begin(KEY, logs.online[1], TOPIC)
+    logs.delete(*KEY)
+    assert logs.moving.found() == []
+    assert repr(logs.moving) == "<MovingLogs []>"
+
+
+@pytest.mark.parametrize("power", [True, False])
+def test_a_crash_at_each_call_of_the_exchange_loses_nothing(power: bool) -> None:
+    calls = ended = 0
+    while not ended:
+        calls += 1
+        disk = SimDisk(calls)
+        logs, _, _ = begun(disk)
+        asyncio.run(logs.online[1].checkpoint())
+        left = [calls]
+
+        def dies(call: str, path: str, left: list[int] = left) -> OSError | None:
+            left[0] -= 1
+            if not left[0]:
+                raise Died
+            return None
+
+        disk.on_call = dies
+        try:
+            logs.moving.exchange(KEY, *logs.online).append_as_leader(plain(1), 3)
+            ended = 1
+        except Died:
+            pass
+        disk.on_call = None
+        disk.crash() if power else disk.kill()
+        again = opened(disk)
+        again.settle(*KEY, TOPIC, IDS[1])
+        assert values(again) >= 5, calls
+        holders = [each.root_dir for each in again.online if KEY in each]
+        assert len(holders) == 1, calls
+    assert calls > 3
+
+
+def test_a_rename_that_fails_leaves_the_log_where_it_was() -> None:
+    disk = SimDisk()
+    logs, log, _ = begun(disk)
+    a, b = logs.online
+    for failing in ("/a", "/b"):
+        disk.on_call = lambda call, path, at=failing: (
+            OSError(5, "broken") if call == "rename" and path.startswith(at) and "t-0" in path else None
+        )
+        with pytest.raises(KafkaStorageError):
+            logs.moving.exchange(KEY, a, b)
+        disk.on_call = None
+        assert (logs.get(*KEY), KEY in b.futures) == (log, True)
+        log.append_as_leader(plain(1), 3)
+
+
+def test_a_start_cuts_the_copy_back_to_the_log() -> None:
+    disk = SimDisk()
+    logs, log, future = begun(disk)
+    log.append_as_leader(plain(3), 3)
+    copy(log, future)
+    log.truncate_to(6)
+    asyncio.run(logs.close())
+    again = opened(disk)
+    found = again.online[1].futures.get(KEY)
+    assert found is not None
+    assert (found.log_end_offset, values(again)) == (5, 5)
+
+
+def test_only_the_copy_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    disk = SimDisk()
+    logs, _, _ = begun(disk)
+    asyncio.run(logs.close())
+    waiting = opened(disk, lost=True)
+    with pytest.raises(KafkaStorageError, match="/a is offline"):
+        waiting.get(*KEY)
+    assert KEY in waiting.online[0].futures
+    asyncio.run(waiting.close())
+    disk.rmtree("/a/t-0")
+    again = opened(disk)
+    assert (values(again), again.directory_of(*KEY).root_dir, again.broker_epoch) == (5, "/b", -1)
+    assert "the copy takes its place, and ends at offset 5" in caplog.text
+
+
+def test_a_copy_in_the_directory_of_its_log_goes() -> None:
+    disk = SimDisk()
+    logs, _, _ = begun(disk)
+    asyncio.run(logs.close())
+    for path in disk.paths():
+        if path.startswith("/b/t-0"):
+            disk.put(path.replace("/b/", "/a/"), disk.contents(path))
+    again = opened(disk)
+    assert [each.root_dir for _, each in again.moving.found()] == ["/b"]
