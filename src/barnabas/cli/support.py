@@ -6,6 +6,7 @@
         configs.json        settings that were changed, of brokers and topics
         node.properties     with --config: a node's own settings
         log-1.txt, …        with --log: the last lines of these files
+        metrics-1.txt, …    the metrics of broker 1, and metrics-url-1.txt with --metrics (`support_metrics`)
         missing.txt         the parts that the command could not read, and why
 
 `support_secrets` leaves the secrets out. Records, and the contents of the data directory, are never read.
@@ -32,9 +33,11 @@ from barnabas.cli.changed_settings import changed
 from barnabas.cli.cluster_status import status_of
 from barnabas.cli.failure import Failure
 from barnabas.cli.session import Session, session_options
+from barnabas.cli.support_metrics import MetricsFetch, metrics_url, places
 from barnabas.cli.support_secrets import Secrets
 from barnabas.client.admin import Admin, ConfigResource, ResourceType
 from barnabas.client.properties import read_properties
+from barnabas.http_access import BadTokenFile, read_token
 from barnabas.protocol.errors import KafkaError
 from barnabas.version import VERSION
 
@@ -44,6 +47,13 @@ _LINE_BYTES = 400
 _OWNER_ONLY = 0o600
 
 Part = tuple[str, Callable[[], str]]
+
+
+def _checked_urls(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(metrics_url(each) for each in given)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, option) from None
 
 
 @click.group()
@@ -62,8 +72,24 @@ def support() -> None:
     "--config", "config", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
     help="Add a node's server.properties.",
 )  # fmt: skip
+@click.option(
+    "--metrics", "urls", multiple=True, metavar="URL", callback=_checked_urls,
+    help="Add the metrics of a node that the brokers' settings do not name; repeat.",
+)  # fmt: skip
+@click.option(
+    "--metrics-token", "token_file", type=click.Path(dir_okay=False), metavar="FILE",
+    help="The token that the nodes ask for before they show their metrics.",
+)  # fmt: skip
 @session_options
-def bundle(session: Session, file: Path | None, logs: tuple[Path, ...], lines: int, config: Path | None) -> None:
+def bundle(
+    session: Session,
+    file: Path | None,
+    logs: tuple[Path, ...],
+    lines: int,
+    config: Path | None,
+    urls: tuple[str, ...],
+    token_file: str | None,
+) -> None:
     """Write an archive about a cluster for a person who helps, without its secrets.
 
     It says what it could not get, also if no broker runs. It has names of topics, groups, hosts and users: look at it before you
@@ -78,6 +104,7 @@ def bundle(session: Session, file: Path | None, logs: tuple[Path, ...], lines: i
     missing: list[tuple[str, str]] = []
     secrets = Secrets()
     secrets.add_settings(session.properties)
+    fetch = MetricsFetch(session.properties, _token(token_file, secrets))
     own: list[Part] = []
     if config is not None:
         try:
@@ -95,10 +122,14 @@ def bundle(session: Session, file: Path | None, logs: tuple[Path, ...], lines: i
         "platform": platform.platform(),
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
         "logs": [str(log) for log in logs],
+        "metrics": list(urls),
     }
     files = {"about.json": json.dumps(about, indent=2)}
     files |= _got(own, missing)
-    files |= _of_cluster(session, missing)
+    files |= _of_cluster(session, missing, fetch, secrets)
+    files |= _got(
+        [(f"metrics-url-{n}.txt", partial(_metrics, fetch, url, secrets)) for n, url in enumerate(urls, 1)], missing
+    )
     files["missing.txt"] = "".join(f"{name}: {why}\n" for name, why in missing)
     # Everything passes here: a secret that is known by its value is in no file, whatever that is about.
     written = {name: secrets.without(text).encode() for name, text in files.items()}
@@ -109,12 +140,15 @@ def bundle(session: Session, file: Path | None, logs: tuple[Path, ...], lines: i
     click.echo(f"written to {path}; it names topics, groups, hosts and users: look at it before you send it", err=True)
 
 
-def _of_cluster(session: Session, missing: list[tuple[str, str]]) -> dict[str, str]:
+def _of_cluster(
+    session: Session, missing: list[tuple[str, str]], fetch: MetricsFetch, secrets: Secrets
+) -> dict[str, str]:
     """Return the files about the cluster; none if no broker answers."""
     try:
         with session.admin() as admin:
             first = _json(admin.describe_cluster())
-            return {"cluster.json": first} | _got(_parts(admin), missing)
+            found = {"cluster.json": first} | _got(_parts(admin), missing)
+            return found | _got(_metrics_parts(admin, fetch, secrets, missing), missing)
     except (KafkaError, Failure) as error:
         missing.append(("everything about the cluster", _cause(error)))
         return {}
@@ -128,6 +162,33 @@ def _parts(admin: Admin) -> Iterator[Part]:
     yield "topics.json", lambda: _json(admin.describe_partitions())
     yield "groups.json", lambda: _json(admin.describe_groups([each.group_id for each in admin.list_groups()]))
     yield "configs.json", lambda: _json(_configs(admin))
+
+
+def _metrics_parts(admin: Admin, fetch: MetricsFetch, secrets: Secrets, missing: list[tuple[str, str]]) -> list[Part]:
+    """Return the parts of the brokers that can be asked; note each of the others."""
+    try:
+        found = places(admin)
+    except KafkaError as error:
+        missing.append(("metrics of the brokers", _cause(error)))
+        return []
+    missing += [(each.name, each.why) for each in found if not each.url]
+    return [(each.name, partial(_metrics, fetch, each.url, secrets)) for each in found if each.url]
+
+
+def _metrics(fetch: MetricsFetch, url: str, secrets: Secrets) -> str:
+    # Labels have what clients call themselves.
+    return secrets.of_log(fetch.text(url))
+
+
+def _token(file: str | None, secrets: Secrets) -> str:
+    if file is None:
+        return ""
+    try:
+        token = read_token(file).decode()
+    except BadTokenFile as error:
+        raise Failure(str(error)) from None
+    secrets.add_settings({"token": token})
+    return token
 
 
 def _configs(admin: Admin) -> dict[str, Any]:
