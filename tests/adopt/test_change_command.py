@@ -101,6 +101,11 @@ def test_the_plan(config: Path) -> None:
     ]
 
 
+def test_the_plan_of_what_is_done(config: Path) -> None:
+    found = run(World(program=OURS), config, "next", "--dry-run")
+    assert (found.exit_code, found.stdout, found.stderr) == (0, "", "nothing to do: node 2 is barnabas already\n")
+
+
 def test_a_plan_that_is_refused(config: Path) -> None:
     world = World(program=STOPPED, is_held=False, refused={True: ("of another cluster",)})
     found = run(world, config, "next", "-d")

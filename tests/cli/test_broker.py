@@ -33,6 +33,12 @@ def test_sizes_are_bytes_in_json_and_may_be_of_one_topic() -> None:
     assert (other["broker"], other["replicas"], other["size_bytes"]) == (2, [], 0)
 
 
+def test_a_fenced_broker_is_not_called_absent() -> None:
+    with pretend():
+        found = CliRunner().invoke(command_group(), ["broker", "logdirs", "3"], prog_name="barnabas")
+    assert (found.exit_code, found.stderr) == (1, "error: broker 3 does not serve (start it, then ask again)\n")
+
+
 def test_sizes_of_a_mistyped_topic_are_an_error_with_the_nearest_name() -> None:
     with pretend():
         found = CliRunner().invoke(command_group(), ["broker", "logdirs", "--topic", "ordes"], prog_name="barnabas")

@@ -193,7 +193,7 @@ def test_a_move_that_cannot_be(arguments: tuple[str, ...], error: str) -> None:
     [
         (("move", "t:0"), "name partitions and --to"),
         (("move", "--to", "1"), "name partitions and --to"),
-        (("move", "t:0", "--to", "a"), "'a' is not 2,3,1"),
+        (("move", "t:0", "--to", "a"), "'a' is not a list of brokers: write their ids, as 2,3,1"),
         (("move", "t:a", "--to", "1"), "'t:a' is not TOPIC or TOPIC:0,1"),
         (("move", "t:0", "--to", "1", "--throttle", "fast"), "'fast' is not a valid size"),
         (("cancel",), "name partitions, or --all"),

@@ -52,6 +52,8 @@ def test_the_features_are_raised_only_when_asked_for() -> None:
         "raise them with `barnabas cluster upgrade --finalize`, when you no longer want to go back\n"
     )
     assert cluster.asked == [({"metadata.version": 29}, True)]
+    named = run(Upgraded(), "upgrade", *COMMAND, "--feature", "share.version", "--dry-run")
+    assert "`barnabas cluster upgrade --finalize --feature share.version`" in named.stderr
     result = run(cluster, "upgrade", "--finalize", "--feature", "share.version")
     assert (result.exit_code, result.stderr, len(cluster.restarted)) == (0, "", 3)
     assert cluster.asked[1:] == [({"metadata.version": 29, "share.version": 1}, False)]

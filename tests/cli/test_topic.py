@@ -43,7 +43,7 @@ def test_json_always_has_them() -> None:
 
 def test_partitions_without_a_leader_are_explained_in_one_line_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     _, details = topic(LED, *([LOST] * 7), LOST._replace(elr=[]))
-    _explain_leaderless(details)
+    _explain_leaderless(details, [1])
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("no leader: t-1, t-2, t-3, t-4, t-5 and 2 more: eligible leader replica 2 is offline, and ")
     assert second.startswith(

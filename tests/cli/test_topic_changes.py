@@ -92,10 +92,10 @@ def test_what_a_topic_cannot_become() -> None:
         " name and send it the records: `barnabas replay t --from start --to TOPIC`)"
     ]
     assert said(WantedTopic("t", None, 3), there) == [
-        "topic t has 2 replicas, and the file wants 3 (`barnabas cluster move t --to BROKER,…` gives its partitions others)"
+        "topic t has 2 replicas, and the file wants 3 (`barnabas cluster move t:0 --to BROKER,…` does it, for each partition)"
     ]
     assert said(WantedTopic("t", None, 2), topic([1, 2], [1]))[0].startswith(
-        "topic t has 1 replica of partitions 1, and the file wants 2"
+        "topic t has 1 replica of partition 1, and the file wants 2"
     )
     assert said(WantedTopic("t", replicas=((1, 2), (1, 2), (3, 1))), there) == [
         "partition t-1 is on brokers 2,1, and the file wants brokers 1,2 (`barnabas cluster move t:1 --to 1,2` moves it)"

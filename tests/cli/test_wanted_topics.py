@@ -63,6 +63,7 @@ def test_a_topic_takes_from_the_defaults_what_it_does_not_say(tmp_path: Path) ->
         ("a = ", ": it is not TOML: Invalid value (at end of document)"),
         ("[topic.a]", ", line 1: unknown table topic; did you mean topics?; a file has [defaults] and [topics.NAME]"),
         ("# partitons = 1\n[topics.a]\npartitons = 3", ", line 3: topic a: unknown key partitons; did you mean partitions?"),
+        ("[topics.a.config]", ", line 1: topic a: unknown key config; did you mean configs?"),
         ("[defaults]\n[topics.a]\n[defaults.config]", ", line 3: defaults: unknown key config; did you mean configs?"),
         (
             "[topics.a]\nretention_time = 3",

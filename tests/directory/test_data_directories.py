@@ -42,11 +42,11 @@ def test_directories_of_one_node_are_accepted() -> None:
 
 def test_several_directories_are_formatted_before_the_start() -> None:
     assert refused(SimDisk()).startswith(
-        "/a is not formatted: `barnabas storage format -c FILE` formats several log.dirs"
+        "/a is not formatted: mount its disk if it has one; else `barnabas storage format"
     )
     disk = formatted()
     disk.remove("/b/meta.properties")
-    assert refused(disk).endswith("with --ignore-formatted a new one among them")
+    assert refused(disk).endswith("with --ignore-formatted a new one beside those that are formatted")
 
 
 @pytest.mark.parametrize(

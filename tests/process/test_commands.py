@@ -173,7 +173,7 @@ def test_a_wrong_command_line_prints_its_usage(
         (["--set", "num.partitions=lots"], "num.partitions=lots: must be a whole number"),
         (
             ["--set", "log.dirs=data,more"],
-            "data is not formatted: `barnabas storage format -c FILE` formats several log.dirs",
+            "data is not formatted: mount its disk if it has one; else `barnabas storage format -t CLUSTER-ID -c FILE`",
         ),
         (["--set", "barnabas.metrics.listen=9"], "barnabas.metrics.listen 9: must be HOST:PORT"),
         (["--nodes", "3", "--metrics-listen", "9"], "--metrics-listen 9: must be HOST:PORT"),

@@ -42,6 +42,25 @@ UNCLEAN = "`barnabas cluster accept-loss` elects another replica, which may lose
             {"isr": [], "last_known": [1]},
             f"replica 3 is offline, and may have more records than the last known leader 1; start broker 3, or wait; {UNCLEAN}",
         ),
+        (
+            [2],
+            [2],
+            {"isr": [], "last_known": [2], "serving": [2]},
+            "last known leader 2 is on an offline disk; mend the disk of broker 2 and restart it",
+        ),
+        (
+            [2, 3],
+            [2, 3],
+            {"isr": [], "elr": [2, 3], "serving": [3]},
+            "eligible leader replicas 2 and 3 are offline; start broker 2, or mend the disk of broker 3 and restart it",
+        ),
+        (
+            [1, 2, 3],
+            [2, 3],
+            {"isr": [], "elr": [2, 3], "serving": [1, 2, 3]},
+            "eligible leader replicas 2 and 3 are on offline disks, and replica 1 may lack records; mend the disks of brokers 2 and 3"
+            f" and restart them, or {UNCLEAN}",
+        ),
         ([1, 2], [], {"isr": [], "last_known": [2]}, "its election is not over; ask again in a few seconds"),
         ([1, 2], [2], {"isr": [1, 2]}, "its election is not over; ask again in a few seconds"),
     ],

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import click
+
 from barnabas.adopt.beside_change import BesideChange
 from barnabas.adopt.beside_hand import TwoNodesHand, format_command
 from barnabas.adopt.beside_sight import Sight
@@ -156,6 +158,12 @@ def _show_plan(session: Session, asked: Asked, file: GivenFile, watch: TwoNodes,
             refused = watch.refusals(needs_health=step.act not in (BesideAct.START, BesideAct.FORGET))
     planned = planned_beside(asked, file, watch.cluster_id or "CLUSTER-ID", sight, ways)
     steps = Table(("STEP", "WHAT", "COMMAND"), [(number, *each) for number, each in enumerate(planned, 1)])
+    if following is BesideAct.DONE:
+        click.echo(
+            f"nothing to do: node {file.node_id} is {asked.wanted.value}, and node {asked.leaving} is not in the cluster",
+            err=True,
+        )
+        steps = Table(("STEP", "WHAT", "COMMAND"), [])
     table = Table(("REFUSED-BECAUSE",), [(each,) for each in refused])
     data = {
         "node": file.node_id,
@@ -164,6 +172,7 @@ def _show_plan(session: Session, asked: Asked, file: GivenFile, watch: TwoNodes,
         "refused": list(refused),
         "steps": steps.objects(),
     }
-    session.output.show_found(Found(data, [steps, *([table] if refused else [])]))
+    tables = [] if following is BesideAct.DONE else [steps, *([table] if refused else [])]
+    session.output.show_found(Found(data, tables))
     if refused:
         raise Quiet

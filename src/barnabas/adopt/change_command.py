@@ -197,8 +197,13 @@ def _show_plan(session: Session, files: OwnFiles, wanted: Program, watch: NodeWa
         refused = watch.refusals(is_away=step.act == Act.START)
     planned = planned_steps(files, wanted, ways, _connection_of(session))
     steps = Table(("STEP", "WHAT", "COMMAND"), [(number, *each) for number, each in enumerate(planned, 1)])
+    if step.act is Act.DONE:
+        # A run would only look.
+        click.echo(f"nothing to do: node {files.node_id} is {wanted.value} already", err=True)
+        steps = Table(("STEP", "WHAT", "COMMAND"), [])
     table = Table(("REFUSED-BECAUSE",), [(each,) for each in refused])
     data = {"node": files.node_id, "next": step.act.value, "refused": list(refused), "steps": steps.objects()}
-    session.output.show_found(Found(data, [steps, *([table] if refused else [])]))
+    tables = [] if step.act is Act.DONE else [steps, *([table] if refused else [])]
+    session.output.show_found(Found(data, tables))
     if refused:
         raise Quiet

@@ -24,6 +24,7 @@ __all__ = ["obstacles_of_way_back"]
 _KRAFT = "kraft.version"
 _ELR = "eligible.leader.replicas.version"
 _ELR_SINCE = release_level("4.0") or 0
+_RELEASES = ", ".join(dict.fromkeys(name.partition("-")[0] for level, name in NAMES.items() if level >= _ELR_SINCE))
 
 
 def obstacles_of_way_back(seen: Seen, release: str | None) -> Iterator[str]:
@@ -46,7 +47,7 @@ def obstacles_of_way_back(seen: Seen, release: str | None) -> Iterator[str]:
     else:
         level = release_level(release)
         if level is None:
-            yield f"Apache Kafka {release} is not a release that barnabas knows"
+            yield f"Apache Kafka {release} is not a release that barnabas knows; it knows {_RELEASES}"
             return
         known = _known_by(level)
         who = f"Apache Kafka {release}"

@@ -73,9 +73,12 @@ def _nodes(admin: Admin, ids: Iterable[int]) -> list[Node]:
     Raises:
         Failure: one of them does not serve.
     """
-    there = {node.id: node for node in admin.describe_cluster().brokers}
+    found = admin.describe_cluster()
+    there = {node.id: node for node in found.brokers}
     wanted = list(dict.fromkeys(ids)) or sorted(there)
     for each in wanted:
+        if each in [node.id for node in found.fenced]:
+            raise Failure(f"broker {each} does not serve", "start it, then ask again")
         if each not in there:
             raise Failure(
                 f"broker {each} is not part of the cluster now",

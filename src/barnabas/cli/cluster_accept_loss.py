@@ -79,7 +79,7 @@ def accepted(admin: Admin, partitions: Partitions, *, execute: bool) -> Done:
     after = admin.describe_partitions(sorted({at.topic for at in partitions})) if execute else {}
     rows = []
     for at, each in partitions.items():
-        why = each.why_leaderless
+        why = each.why_leaderless_among(serving)
         leader = after[at].leader if at in after and after[at].leader >= 0 else None
         cause = "" if why is None else why.reason
         rows.append((*at, cause, _ends(each, ends[at]), leader, _status(leader, execute)))

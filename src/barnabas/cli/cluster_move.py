@@ -112,7 +112,9 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(each) for each in text.split(",")]
     except ValueError:
-        raise click.BadParameter(f"'{printable(text)}' is not 2,3,1", param_hint="--to") from None
+        raise click.BadParameter(
+            f"'{printable(text)}' is not a list of brokers: write their ids, as 2,3,1", param_hint="--to"
+        ) from None
 
 
 def _read(path: str) -> dict[TopicPartition, list[int]]:

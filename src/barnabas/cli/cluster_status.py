@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import click
@@ -92,7 +92,7 @@ def status_of(admin: Admin, described: Mapping[TopicPartition, PartitionDescript
         *_of_controllers(found, quorum),
         *_of_brokers(found),
         *_of_log_dirs(log_dirs),
-        *_of_partitions(partitions),
+        *_of_partitions(partitions, [each.id for each in found.brokers]),
         *([] if moving else _of_throttle(admin, found)),
     ]
     columns = (
@@ -189,13 +189,15 @@ def _of_log_dirs(outcomes: dict[int, list[LogDir] | KafkaError]) -> Iterator[Pro
             continue
         failed = [f"broker {broker}: {each.path}" for each in outcome if each.error is not None]
         if failed:
-            yield Problem("offline log directory", failed, "see the broker's log, and mend the disk")
+            yield Problem(
+                "offline log directory", failed, "see the broker's log, mend the disk, and restart the broker"
+            )
 
 
-def _of_partitions(partitions: _Partitions) -> Iterator[Problem]:
+def _of_partitions(partitions: _Partitions, serving: Sequence[int]) -> Iterator[Problem]:
     leaderless: dict[tuple[str, str], list[str]] = {}
     for at, partition in partitions.offline.items():
-        if (why := partition.why_leaderless) is not None:
+        if (why := partition.why_leaderless_among(serving)) is not None:
             leaderless.setdefault((why.reason, why.remedy), []).append(str(at))
     for (reason, remedy), where in leaderless.items():
         yield Problem(f"partition without a leader: {reason}", where, remedy)

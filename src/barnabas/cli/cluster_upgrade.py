@@ -75,8 +75,10 @@ def upgrade(session: Session, nodes: tuple[int, ...], finalize: bool, named: tup
     if failures:
         raise Failures(failures)
     if raised and not finalize:
+        options = "".join(f" --feature {name}" for name in named)
         click.echo(
-            "raise them with `barnabas cluster upgrade --finalize`, when you no longer want to go back", err=True
+            f"raise them with `barnabas cluster upgrade --finalize{options}`, when you no longer want to go back",
+            err=True,
         )
 
 

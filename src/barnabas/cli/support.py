@@ -40,6 +40,7 @@ from barnabas.client.properties import read_properties
 from barnabas.http_access import BadTokenFile, read_token
 from barnabas.protocol.errors import KafkaError
 from barnabas.version import VERSION
+from barnabas.words.printable import printable
 
 _FOLDER = "barnabas-support"
 _LINE_BYTES = 400
@@ -228,7 +229,8 @@ def _tail(log: Path, lines: int, secrets: Secrets) -> str:
 def _cause(error: Exception) -> str:
     if isinstance(error, KafkaError | Failure):
         return str(error.message)
-    return f"{getattr(error, 'strerror', None) or error}"
+    named = getattr(error, "filename", None)
+    return f"{f'{printable(str(named))}: ' if named else ''}{(getattr(error, 'strerror', None) or str(error)).lower()}"
 
 
 def _json(value: object) -> str:

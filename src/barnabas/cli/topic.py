@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 
 import click
 
@@ -249,6 +250,8 @@ def describe(
         partitions = (
             topic_partitions(admin, found, details, everything=session.output.is_json) if chosen["partitions"] else {}
         )
+        has_leaderless = any(each.leader < 0 for each in details.values())
+        serving = [each.id for each in admin.describe_cluster().brokers] if has_leaderless else []
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
@@ -269,7 +272,7 @@ def describe(
         )
     if data:
         session.output.show(data, *tables)
-    _explain_leaderless(details)
+    _explain_leaderless(details, serving)
     report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items())
 
 
@@ -336,14 +339,14 @@ def _partition_table(
     return Table(shown, rows, hidden_first=tuple(each for each in hidden_first if each in shown))
 
 
-def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> None:
+def _explain_leaderless(details: dict[TopicPartition, PartitionDescription], serving: Sequence[int]) -> None:
     """Say on standard error why partitions have no leader: one line a reason."""
     concerned: dict[str, list[TopicPartition]] = {}
     for at, partition in details.items():
-        if partition.why_leaderless is not None:
-            concerned.setdefault(str(partition.why_leaderless), []).append(at)
-    for why, partitions in concerned.items():
-        click.echo(f"no leader: {listed(partitions)}: {why}", err=True)
+        if (why := partition.why_leaderless_among(serving)) is not None:
+            concerned.setdefault(str(why), []).append(at)
+    for text, partitions in concerned.items():
+        click.echo(f"no leader: {listed(partitions)}: {text}", err=True)
 
 
 @topic.command()

@@ -146,11 +146,13 @@ def _other_replicas(wanted: WantedTopic, replicas: list[list[int]]) -> Iterator[
         wrong = [partition for partition, now in enumerate(replicas) if len(now) != wanted.replication_factor]
         if wrong:
             has = sorted({len(replicas[each]) for each in wrong})
-            which = "" if len(wrong) == len(replicas) else f" of partitions {listed(wrong)}"
+            which = (
+                "" if len(wrong) == len(replicas) else f" of partition{'' if len(wrong) == 1 else 's'} {listed(wrong)}"
+            )
             yield Failure(
                 f"topic {name} has {' or '.join(map(str, has))} replica{'' if has == [1] else 's'}{which}, and the file wants"
                 f" {wanted.replication_factor}",
-                f"`barnabas cluster move {as_typed(name)} --to BROKER,…` gives its partitions others",
+                f"`barnabas cluster move {as_typed(f'{name}:{wrong[0]}')} --to BROKER,…` does it, for each partition",
             )
 
 

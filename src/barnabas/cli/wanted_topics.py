@@ -133,10 +133,10 @@ class _Reader:
 
     def _unknown(self, where: tuple[str, ...], key: str, value: Any, keys: tuple[str, ...]) -> str:
         wrong = f"unknown key {printable(key)}"
-        if isinstance(value, dict) and where[0] == "topics":
+        meant = did_you_mean(key, keys)
+        if isinstance(value, dict) and where[0] == "topics" and not meant:
             whole = _as_key(f"{where[1]}.{key}")
             return f"{wrong}; a name with a dot stands in quotes: [topics.{whole}]"
-        meant = did_you_mean(key, keys)
         return wrong + (meant or f"; there are {', '.join(keys)}, and settings stand under configs")
 
     def _replicas(self, where: tuple[str, ...], found: Any) -> tuple[tuple[int, ...], ...]:

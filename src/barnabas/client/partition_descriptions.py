@@ -6,7 +6,7 @@ Source: DescribeTopicPartitions (75), KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
@@ -39,9 +39,15 @@ class PartitionDescription(NamedTuple):
     @property
     def why_leaderless(self) -> Leaderless | None:
         """The reason why it has no leader, and what helps; None if it has one."""
+        return self.why_leaderless_among(())
+
+    def why_leaderless_among(self, serving: Collection[int]) -> Leaderless | None:
+        """Return the same, where it is known which brokers serve: one that does needs no start, but its directory back."""
         if self.leader >= 0:
             return None
-        return why_leaderless(self.replicas, self.offline, isr=self.isr, elr=self.elr, last_known=self.last_known_elr)
+        return why_leaderless(
+            self.replicas, self.offline, isr=self.isr, elr=self.elr, last_known=self.last_known_elr, serving=serving
+        )
 
 
 class TopicDescription(NamedTuple):

@@ -161,8 +161,8 @@ class DataDirectory:
         command = "`barnabas storage format -t CLUSTER-ID -c FILE`"
         if len(config.log_dirs) > 1:
             raise CannotStart(
-                f"{self.root} is not formatted: `barnabas storage format -c FILE` formats several log.dirs,"
-                " with --ignore-formatted a new one among them"
+                f"{self.root} is not formatted: mount its disk if it has one; else `barnabas storage format -t CLUSTER-ID -c FILE`"
+                " formats several log.dirs, with --ignore-formatted a new one beside those that are formatted"
             )
         if config.is_controller and not config.is_alone and not config.quorum_voters:
             raise CannotStart(

@@ -62,7 +62,12 @@ def why(image: MetadataImage, partition: PartitionRegistration) -> Leaderless:
         or not has_directory_online(brokers[replica], partition, replica)
     ]
     return why_leaderless(
-        partition.replicas, offline, isr=partition.isr, elr=partition.elr, last_known=partition.last_known_elr
+        partition.replicas,
+        offline,
+        isr=partition.isr,
+        elr=partition.elr,
+        last_known=partition.last_known_elr,
+        serving=[replica for replica in offline if replica in brokers and is_active(brokers[replica])],
     )
 
 

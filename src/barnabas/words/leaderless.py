@@ -31,6 +31,7 @@ def why_leaderless(
     isr: Sequence[int],
     elr: Sequence[int] = (),
     last_known: Sequence[int] = (),
+    serving: Collection[int] = (),
 ) -> Leaderless:
     """Explain why a partition has no leader.
 
@@ -38,6 +39,7 @@ def why_leaderless(
         replicas: the brokers that have a replica.
         offline: those of them that cannot lead.
         isr, elr, last_known: the in-sync replicas, the eligible leader replicas and the last known leader.
+        serving: the brokers that serve, as far as they are known; a replica that is offline there has lost its log directory.
     """
     waited_for: Sequence[int] = ()
     for kind, candidates in (
@@ -60,7 +62,16 @@ def why_leaderless(
             f"start {_counted('broker', away)}, or wait; {ACCEPT_LOSS}",
         )
     others = [replica for replica in replicas if replica not in offline]
-    remedies = [f"start {_counted('broker', waited_for)}"] if waited_for else []
+    failed = [replica for replica in waited_for if replica in serving]
+    down = [replica for replica in waited_for if replica not in serving]
+    if failed and not down:
+        # The disk failed, and the broker goes on with its other directories.
+        where = "is on an offline disk" if len(failed) == 1 else "are on offline disks"
+        reason = reason.replace(f"{_be(failed)} offline", where)
+    remedies = [f"start {_counted('broker', down)}"] if down else []
+    if failed:
+        disk, it = ("disk", "it") if len(failed) == 1 else ("disks", "them")
+        remedies.append(f"mend the {disk} of {_counted('broker', failed)} and restart {it}")
     if others:
         reason += f", and {_counted('replica', others)} may lack records"
         remedies.append(ACCEPT_LOSS)
