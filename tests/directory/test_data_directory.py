@@ -250,3 +250,14 @@ def test_nothing_is_undone_without_the_lock() -> None:
         late.lock(other)
     late.undo(is_locked=other.is_locked)
     assert disk.paths() == before
+
+
+def test_a_clock_set_back_is_named_and_the_node_starts(caplog: pytest.LogCaptureFixture) -> None:
+    disk = disk_with("meta.properties", ".barnabas_running")
+    disk.set_modified_ms("/disk/data/.barnabas_running", 3_600_000)
+    open_directory(DataDirectory(disk, config()), manager_of(disk))
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert (
+        "it says 1970-01-01T00:00:00.000Z, and the last run wrote to /disk/data at 1970-01-01T01:00:00" in warnings[0]
+    )

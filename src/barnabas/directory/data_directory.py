@@ -20,7 +20,8 @@ from collections.abc import Callable
 
 from barnabas.config.cannot_start import CannotStart, remedies
 from barnabas.config.config import BrokerConfig
-from barnabas.directory.start_report import RecoveryReport, say_start, say_what_is_left
+from barnabas.directory.clock_check import last_written_ms, set_back
+from barnabas.directory.start_report import RecoveryReport, say_start, say_what_is_left, warn_of_the_clock
 from barnabas.directory.storage import format_directory
 from barnabas.log import log_files, meta_properties
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
@@ -128,6 +129,7 @@ class DataDirectory:
         self._disk = disk
         self._config = config
         self._remedy = remedies(config.embedded).other_directory
+        self._clock_doubt = ""
         # The directories that this start makes, innermost first.
         self._missing: list[str] = []
 
@@ -198,6 +200,9 @@ class DataDirectory:
         """
         self.lock(log_manager)
         try:
+            if self.has_metadata:  # One directory of a node is enough, and this one is written to all the time.
+                # Now, because a node of a cluster joins its quorum before its logs are recovered.
+                self._clock_doubt = set_back(self.root, last_written_ms(self._disk, self.root), now_ms)
             return self._claim(random, now_ms)
         except (KafkaStorageError, OSError) as error:
             raise self._refused(error) from None
@@ -233,6 +238,7 @@ class DataDirectory:
         assert self.meta is not None, self
         was_formatted, was_used = self.was_formatted, self.was_used
         say_start(self.meta, self.root, recovery, was_formatted=was_formatted, was_used=was_used, was_clean=was_clean)
+        warn_of_the_clock(self._clock_doubt)
 
     def _claim(self, random: random_module.Random, now_ms: int) -> MetaProperties:
         self._read()

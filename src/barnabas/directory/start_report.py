@@ -24,7 +24,7 @@ from barnabas.words.byte_sizes import format_bytes
 if TYPE_CHECKING:
     from barnabas.log.meta_properties import MetaProperties
 
-__all__ = ["RecoveryReport", "say_start", "say_what_is_left", "warn_of_readers"]
+__all__ = ["RecoveryReport", "say_start", "say_what_is_left", "warn_of_readers", "warn_of_the_clock"]
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +103,16 @@ def say_what_is_left(doubt: str) -> None:
         logger.info("What the last run wrote at last may be lost: %s", doubt)
     else:
         logger.info("Nothing is lost that the last run wrote: the machine has not started again since")
+
+
+def warn_of_the_clock(doubt: str) -> None:
+    """Warn that the clock is earlier than the last run, in one line.
+
+    Args:
+        doubt: of `clock_check.set_back`; empty if it is not.
+    """
+    if doubt:
+        logger.warning("%s", doubt)
 
 
 def warn_of_readers(disk: Disk, root: str, names: Sequence[str], what: str) -> None:
