@@ -88,6 +88,14 @@ def test_the_plan(config: Path) -> None:
     ]
 
 
+def test_the_plan_stops_a_leader_before_it_loses_its_vote(config: Path) -> None:
+    world = World()
+    world.seen = world.seen._replace(leader=2)
+    found = run(world, config, "next", "--dry-run", "-o", "json")
+    late = [each["command"] for each in json.loads(found.stdout)["steps"]][5:7]
+    assert late == ["as the service manager of its machine stops it", "barnabas cluster voter remove 2 -b one:9092"]
+
+
 def test_a_plan_that_is_refused(config: Path) -> None:
     world = World()
     world.seen = world.seen._replace(can_vote=False)

@@ -29,7 +29,19 @@ STOPPED = READS._replace(serves=False, runs=False)
     ],
 )
 def test_the_steps(seen, act):
-    assert beside_step(seen, OURS) == BesideStep(act)
+    step = beside_step(seen, OURS)
+    assert (step.act, step.reasons) == (act, ())
+
+
+def test_a_leader_is_stopped_before_it_loses_its_vote():
+    leads = sight(VOTES, EMPTY, leader=2)
+    assert beside_step(leads, OURS).act == BesideAct.STOP
+    assert beside_step(leads, OURS, BesideAct.STOP) == BesideStep(BesideAct.WAIT, ("node 2 still runs",))
+    away = EMPTY._replace(serves=False, runs=False)
+    late = beside_step(sight(VOTES, away, leader=2), OURS, BesideAct.STOP)
+    assert late == BesideStep(BesideAct.WAIT, ("the quorum still counts node 2 as its leader",))
+    assert beside_step(sight(VOTES, away), OURS) == BesideStep(BesideAct.REMOVE_VOTER, needs_health=False)
+    assert beside_step(sight(VOTES, STOPPED), OURS) == BesideStep(BesideAct.FORGET, needs_health=False)
 
 
 def test_a_broker_alone_needs_no_vote_even_in_a_fixed_quorum():

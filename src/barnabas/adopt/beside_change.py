@@ -15,9 +15,6 @@ from barnabas.adopt.program import Program
 
 __all__ = ["BesideChange"]
 
-_WITHOUT_QUESTION = (BesideAct.START, BesideAct.FORGET)
-"""A node that is away is helped by nothing but its start, and one that is gone only lets the cluster look unhealthy."""
-
 
 class BesideChange:
     """The replacement of one node.
@@ -80,14 +77,14 @@ class BesideChange:
         if step.act == BesideAct.WAIT:
             self._wait(step, now)
         else:
-            self._act(step.act)
+            self._act(step)
         return False
 
-    def _act(self, act: BesideAct) -> None:
-        if not self.done and (refused := self._watch.refusals(needs_health=act not in _WITHOUT_QUESTION)):
+    def _act(self, step: BesideStep) -> None:
+        if not self.done and (refused := self._watch.refusals(needs_health=step.needs_health)):
             raise Refused(refused)
-        self.done.append(act)
-        self._hand.do(act)
+        self.done.append(step.act)
+        self._hand.do(step.act)
         self._step_since = self._clock()
 
     def _wait(self, step: BesideStep, now: float) -> None:

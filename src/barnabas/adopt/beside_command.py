@@ -119,7 +119,10 @@ def planned_beside(
     can_vote = sight is not None and sight.can_vote and "controller" in file.roles
     host, port = file.controller_address or ("HOST", "PORT")
     votes = [Planned(f"let node {coming} vote", f"barnabas cluster voter add {coming} --at {host}:{port} {place}")]
+    stop = Planned(ways[Act.STOP].what, ways[Act.STOP].command or ways[Act.STOP].typed)
     leaves = [Planned(f"node {leaving} votes no more", f"barnabas cluster voter remove {leaving} {place}")]
+    # A node that leads the quorum is stopped first.
+    farewell = [stop, *leaves] if sight is not None and sight.leader == leaving else [*leaves, stop]
     formatted = " ".join(["barnabas", *format_command(cluster_id, path, joins_voters=can_vote)])
     return [
         Planned(f"format the directory of node {coming}", formatted),
@@ -127,8 +130,7 @@ def planned_beside(
         Planned(f"wait until node {coming} serves, and has read the metadata log", f"barnabas adopt status {place}"),
         *(votes if can_vote else []),
         Planned(f"node {coming} gets the replicas of node {leaving}", f"barnabas cluster drain {leaving} {place}"),
-        *(leaves if can_vote else []),
-        Planned(ways[Act.STOP].what, ways[Act.STOP].command or ways[Act.STOP].typed),
+        *(farewell if can_vote else [stop]),
         *(
             [Planned(f"forget node {leaving}", f"barnabas cluster forget {leaving} {place}")]
             if "broker" in file.roles
@@ -155,7 +157,7 @@ def _show_plan(session: Session, asked: Asked, file: GivenFile, watch: TwoNodes,
         following = step.act
         refused = step.reasons if step.act == BesideAct.REFUSE else ()
         if step.act not in (BesideAct.REFUSE, BesideAct.WAIT, BesideAct.DONE):
-            refused = watch.refusals(needs_health=step.act not in (BesideAct.START, BesideAct.FORGET))
+            refused = watch.refusals(needs_health=step.needs_health)
     planned = planned_beside(asked, file, watch.cluster_id or "CLUSTER-ID", sight, ways)
     steps = Table(("STEP", "WHAT", "COMMAND"), [(number, *each) for number, each in enumerate(planned, 1)])
     if following is BesideAct.DONE:

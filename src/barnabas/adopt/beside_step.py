@@ -5,6 +5,8 @@
 
 - Nothing is taken from the old node before the new one has it: a replica is copied first, and a voter is added first.
 - A run that was killed left no trace but in the cluster and in the directory, so the next run looks and goes on from the same place.
+- A node that leads the quorum is stopped before it loses its vote. Apache Kafka's node then asks only its bootstrap servers for the new
+  leader; if these have all left, it waits for one until it is killed.
 - The way back is the same with the two nodes exchanged, from any step on.
 """
 
@@ -44,10 +46,13 @@ class BesideStep(NamedTuple):
 
     Attributes:
         reasons: why it is refused, or what is waited for.
+        needs_health: whether a run may begin with it only in a healthy cluster. A node that is away is helped by
+            nothing but its start, and one that is gone only lets the cluster look unhealthy.
     """
 
     act: BesideAct
     reasons: tuple[str, ...] = ()
+    needs_health: bool = True
 
 
 def beside_step(sight: Sight, wanted: Program, asked: BesideAct | None = None) -> BesideStep:
@@ -67,7 +72,7 @@ def beside_step(sight: Sight, wanted: Program, asked: BesideAct | None = None) -
     if not coming.is_held:
         if asked == BesideAct.START:
             return _wait(f"node {coming.id} is not there yet")
-        return BesideStep(BesideAct.START)
+        return BesideStep(BesideAct.START, needs_health=False)
     if left := tuple(_not_there(coming)):
         return _wait(*left)
     if leaving.is_voter and not coming.is_voter:
@@ -78,19 +83,22 @@ def beside_step(sight: Sight, wanted: Program, asked: BesideAct | None = None) -
         return BesideStep(BesideAct.MOVE)
     if sight.behind:
         return _wait(f"{counted(sight.behind, 'replica')} not in sync")
-    return _farewell(leaving, asked)
+    return _farewell(leaving, sight.leader, asked)
 
 
-def _farewell(leaving: Leaving, asked: BesideAct | None) -> BesideStep:
+def _farewell(leaving: Leaving, leader: int, asked: BesideAct | None) -> BesideStep:
     """Return what is left to do with a node that holds nothing."""
-    if leaving.is_voter:
-        return BesideStep(BesideAct.REMOVE_VOTER)
+    leads = leaving.id == leader
+    if leaving.is_voter and not leads:
+        return BesideStep(BesideAct.REMOVE_VOTER, needs_health=leaving.runs)
     if leaving.runs:
         is_asked = asked in (BesideAct.STOP, BesideAct.FORGET)
         return _wait(f"node {leaving.id} still runs") if is_asked else BesideStep(BesideAct.STOP)
+    if leads:
+        return _wait(f"the quorum still counts node {leaving.id} as its leader")
     if leaving.serves:
         return _wait(f"the cluster still counts node {leaving.id} as serving")
-    return BesideStep(BesideAct.FORGET if leaving.is_registered else BesideAct.DONE)
+    return BesideStep(BesideAct.FORGET, needs_health=False) if leaving.is_registered else BesideStep(BesideAct.DONE)
 
 
 def impossible(sight: Sight, wanted: Program) -> Iterator[str]:
