@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.adopt.beside_sight import Coming, Leaving, Sight
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 
 BOTH = ("broker", "controller")
 NEW = Coming(4, BOTH, Program.SILENT, is_formatted=False, is_held=False, serves=False, is_voter=False, lag=None)

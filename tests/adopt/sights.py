@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.adopt.observation import OwnNode, Seen, SeenNode
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 
 KAFKA, OURS, STOPPED, SILENT, UNKNOWN = (
     Program.KAFKA,

@@ -11,7 +11,7 @@ from barnabas.adopt.beside_change import BesideChange
 from barnabas.adopt.beside_sight import Sight
 from barnabas.adopt.beside_step import BesideAct
 from barnabas.adopt.node_change import Pace, Refused, StandsStill
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 from tests.adopt.beside_sights import NEW, OLD, sight
 
 PACE = Pace(look_every_s=0.5, hold_s=3.0, limit_s=60.0)

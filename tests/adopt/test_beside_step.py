@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.adopt.beside_step import BesideAct, BesideStep, beside_step
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 from tests.adopt.beside_sights import GONE, NEW, OLD, THERE, sight
 
 OURS, KAFKA = Program.BARNABAS, Program.KAFKA

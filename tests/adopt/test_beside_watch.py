@@ -10,8 +10,8 @@ from barnabas.adopt.beside_watch import TwoNodes, refusals_beside, sight_of
 from barnabas.adopt.cluster_state import Problem
 from barnabas.adopt.given_directory import read_directory
 from barnabas.adopt.given_file import GivenFile
-from barnabas.adopt.program import Program
 from barnabas.client.admin import Admin, Quorum, QuorumReplica
+from barnabas.client.program import Program
 from barnabas.protocol.primitives import Uuid
 from tests.adopt.sights import KAFKA, OURS, node, seen
 from tests.adopt.states import HEALTHY

@@ -10,7 +10,7 @@ import pytest
 from barnabas.adopt.next_step import Act
 from barnabas.adopt.node_change import NodeChange, Pace, Refused, StandsStill
 from barnabas.adopt.observation import OwnNode, Seen
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 from tests.adopt.sights import KAFKA, OURS, STOPPED, node, seen
 
 PACE = Pace(look_every_s=0.5, hold_s=3.0, doubt_s=15.0, limit_s=60.0)

@@ -13,11 +13,11 @@ from barnabas.adopt.given_file import GivenFile
 from barnabas.adopt.node_watch import NodeWatch, refusals_of
 from barnabas.adopt.observation import OwnNode, Seen
 from barnabas.adopt.own_files import OwnFiles
-from barnabas.adopt.program import Program
 from barnabas.adopt.window import HIGHEST
 from barnabas.client.admin import Admin
 from barnabas.client.errors import OtherSecurity
 from barnabas.client.features import METADATA_VERSION, BrokerFeatures
+from barnabas.client.program import Program
 from barnabas.log.meta_properties import MetaProperties
 from tests.adopt.sights import KAFKA, OURS, seen
 from tests.adopt.states import CLUSTER_ID, HEALTHY

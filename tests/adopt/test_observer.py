@@ -8,9 +8,9 @@ import pytest
 
 import barnabas
 from barnabas.adopt.observer import Observer, _of_voter
-from barnabas.adopt.program import Program
 from barnabas.client.admin import Admin, Quorum, QuorumReplica
 from barnabas.client.errors import ConnectionRefused
+from barnabas.client.program import Program
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 

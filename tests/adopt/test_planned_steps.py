@@ -6,7 +6,7 @@ from barnabas.adopt.given_file import GivenFile
 from barnabas.adopt.next_step import Act
 from barnabas.adopt.own_files import OwnFiles
 from barnabas.adopt.planned_steps import planned_steps, ways_of
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 
 FILES = OwnFiles(GivenFile("my server.properties", 2), 2, "/data", "c")
 

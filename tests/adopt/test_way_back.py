@@ -7,7 +7,8 @@ import pytest
 from barnabas.adopt.observation import Seen
 from barnabas.adopt.way_back import obstacles_of_way_back
 from barnabas.client.features import METADATA_VERSION, BrokerFeatures
-from barnabas.metadata.metadata_version import LATEST_PRODUCTION, NAMES, release_level
+from barnabas.metadata.metadata_version import LATEST_PRODUCTION, release_level
+from barnabas.protocol.metadata_versions import NAMES
 from tests.adopt.sights import KAFKA, OURS, seen
 
 AT_4_3 = release_level("4.3")

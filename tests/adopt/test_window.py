@@ -9,7 +9,7 @@ import pytest
 from barnabas.adopt.finding import Verdict
 from barnabas.adopt.window import HIGHEST, LOWEST, LOWEST_BESIDE, OLDEST_BROKERS, findings_of_versions, window
 from barnabas.client.features import BrokerFeatures
-from barnabas.metadata.metadata_version import NAMES
+from barnabas.protocol.metadata_versions import NAMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "adopt.md"
 

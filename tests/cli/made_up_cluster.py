@@ -49,6 +49,7 @@ from barnabas.client.group_offsets import ShareOffset
 from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
+from barnabas.client.program import Program, SeenProgram
 from barnabas.client.scram_users import ScramUser
 from barnabas.client.share_states import ShareState
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -243,6 +244,10 @@ class MadeUpAdmin:
         ]
         addresses = {1: "localhost:9093", 101: "controller-101.warehouse.example.com:9093", 102: "10.0.0.102:9093"}
         return Quorum(1, 7, 48_211, replicas, addresses)
+
+    def describe_programs(self, controllers: Mapping[int, Any] | None = None) -> dict[int, SeenProgram]:
+        kafka = SeenProgram(Program.KAFKA, supports=30)
+        return {1: SeenProgram(Program.BARNABAS, supports=33), 2: kafka, **dict.fromkeys(controllers or (), kafka)}
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
         return {}

@@ -31,6 +31,13 @@ def test_brokers_and_controllers_are_one_list() -> None:
         102: (["controller"], "silent", "follower"),
     }
     assert (found[1]["controller_address"], found[2]["controller_address"]) == ("localhost:9093", None)
+    assert {each: (node["program"], node["supports"]) for each, node in found.items()} == {
+        1: ("barnabas", "4.4-IV2"),
+        2: ("Apache Kafka", "4.3-IV0"),
+        3: (None, None),
+        101: ("Apache Kafka", "4.3-IV0"),
+        102: (None, None),
+    }, "nothing is asked that is fenced or silent"
     assert (found[1]["leaders"], found[3]["replicas"], found[101]["leaders"]) == (17, 19, None)
 
 
@@ -58,3 +65,4 @@ def test_a_node_alone_is_both(barnabas: barnabas.Broker) -> None:
     (node,) = run("-b", barnabas.bootstrap_servers).values()
     assert (node["roles"], node["state"], node["quorum"]) == (["broker", "controller"], "serving", "leader")
     assert node["address"] == barnabas.bootstrap_servers
+    assert (node["program"], node["supports"]) == ("barnabas", "4.4-IV2")

@@ -7,12 +7,6 @@ import pytest
 from barnabas.metadata import metadata_version
 
 
-def test_levels_have_names() -> None:
-    assert metadata_version.NAMES[metadata_version.LATEST_PRODUCTION] == "4.4-IV2"
-    assert metadata_version.NAMES[30] == "4.3-IV0"
-    assert metadata_version.NAMES[metadata_version.MINIMUM] == "3.3-IV3"
-
-
 @pytest.mark.parametrize(
     ("record", "level", "version"),
     [

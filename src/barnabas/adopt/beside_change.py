@@ -11,7 +11,7 @@ from barnabas.adopt.beside_hand import TwoNodesHand
 from barnabas.adopt.beside_step import BesideAct, BesideStep, beside_step
 from barnabas.adopt.beside_watch import TwoNodes
 from barnabas.adopt.node_change import Pace, Refused, StandsStill
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 
 __all__ = ["BesideChange"]
 

@@ -19,11 +19,11 @@ from barnabas.adopt.given_file import GivenFile, read_file
 from barnabas.adopt.next_step import Act
 from barnabas.adopt.node_change import Pace, Refused, StandsStill
 from barnabas.adopt.planned_steps import Planned
-from barnabas.adopt.program import Program
 from barnabas.adopt.stop_and_start import Operator, Way
 from barnabas.cli.failure import Failure, Failures, Quiet
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session
+from barnabas.client.program import Program
 
 __all__ = ["Asked", "planned_beside", "replace_node"]
 

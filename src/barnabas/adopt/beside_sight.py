@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from barnabas.adopt.program import Program
+from barnabas.client.program import Program
 
 __all__ = ["Coming", "Leaving", "Sight"]
 

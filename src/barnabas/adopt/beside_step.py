@@ -17,8 +17,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.adopt.beside_sight import Coming, Leaving, Sight
-from barnabas.adopt.program import Program, other_program
 from barnabas.cli.wording import counted, listed
+from barnabas.client.program import Program, other_program
 
 __all__ = ["BesideAct", "BesideStep", "beside_step", "impossible"]
 

@@ -17,13 +17,13 @@ from barnabas.adopt.given_file import GivenFile
 from barnabas.adopt.groups import findings_of_groups
 from barnabas.adopt.observation import Seen
 from barnabas.adopt.observer import Observer
-from barnabas.adopt.program import Program
 from barnabas.adopt.settings import findings_of_settings
 from barnabas.adopt.way_back import obstacles_of_way_back
 from barnabas.adopt.window import findings_of_versions
 from barnabas.cli.cluster_nodes import SILENT_MS
 from barnabas.cli.wording import counted, listed
 from barnabas.client.admin import Admin, PartitionDescription, Quorum, QuorumReplica
+from barnabas.client.program import Program
 from barnabas.log import meta_properties
 from barnabas.log.disk import OsDisk
 from barnabas.protocol.errors import KafkaError, RetriableError

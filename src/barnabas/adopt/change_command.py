@@ -20,11 +20,11 @@ from barnabas.adopt.node_change import NodeChange, Pace, Refused, StandsStill
 from barnabas.adopt.node_watch import NodeWatch
 from barnabas.adopt.own_files import OwnFiles, own_files
 from barnabas.adopt.planned_steps import planned_steps, ways_of
-from barnabas.adopt.program import Program, other_program
 from barnabas.adopt.stop_and_start import Operator, Way
 from barnabas.cli.failure import Failure, Failures, Quiet
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
+from barnabas.client.program import Program, other_program
 from barnabas.words.printable import printable
 
 __all__ = ["back", "next_"]

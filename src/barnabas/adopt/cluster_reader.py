@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from barnabas.adopt.cluster_state import ClusterState, Problem, Unseen
-from barnabas.adopt.program import SIGN, is_ours
 from barnabas.cli.cluster_status import status_of
 from barnabas.client.admin import Admin, ConfigEntry, ConfigResource, PartitionDescription, ResourceType, TopicPartition
 from barnabas.client.configs import OWN_SOURCES
+from barnabas.client.program import Program
 from barnabas.client.topics import MIN_ISR
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.security.acls import AclBinding, AclFilter
@@ -53,7 +53,7 @@ def read_cluster(admin: Admin, now_ms: int) -> ClusterState:
         cluster_id=found.cluster_id,
         brokers=brokers,
         fenced=tuple(node.id for node in found.fenced),
-        barnabas=_barnabas(admin, brokers),
+        barnabas=_barnabas(admin),
         voters=() if quorum is None else tuple(each.id for each in quorum.voters),
         problems=None if status is None else [Problem(**each) for each in status["problems"]],
         moving=0 if status is None else status["moving"],
@@ -128,15 +128,8 @@ def _named_settings(admin: Admin, asked: _Asked, kind: ResourceType) -> dict[str
     return _settings(admin, asked, kind, names)
 
 
-def _barnabas(admin: Admin, brokers: Sequence[int]) -> frozenset[int]:
-    """Return the brokers that describe a setting in our words; Apache Kafka has others for each."""
-    resources = [ConfigResource(ResourceType.BROKER, str(each)) for each in brokers]
-    found = admin.describe_configs(resources, names=[SIGN], documentation=True)
-    return frozenset(
-        int(resource.name)
-        for resource, entries in found.items()
-        if not isinstance(entries, KafkaError) and any(is_ours(each.documentation) for each in entries)
-    )
+def _barnabas(admin: Admin) -> frozenset[int]:
+    return frozenset(node for node, each in admin.describe_programs().items() if each.program == Program.BARNABAS)
 
 
 def _acls(admin: Admin) -> Sequence[AclBinding] | None:

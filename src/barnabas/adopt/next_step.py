@@ -16,8 +16,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.adopt.observation import OwnNode, Seen, SeenNode
-from barnabas.adopt.program import Program, other_program
 from barnabas.cli.wording import counted, listed
+from barnabas.client.program import Program, other_program
 
 __all__ = ["Act", "Step", "doubts", "gate", "next_step", "order"]
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from barnabas.adopt.next_step import Act, Step, doubts, next_step
 from barnabas.adopt.node_watch import NodeWatch
 from barnabas.adopt.observation import OwnNode, Seen
-from barnabas.adopt.program import Program
 from barnabas.adopt.stop_and_start import Operator
+from barnabas.client.program import Program
 
 __all__ = ["NodeChange", "Pace", "Refused", "StandsStill"]
 

@@ -14,12 +14,12 @@ from barnabas.adopt.next_step import gate
 from barnabas.adopt.observation import OwnNode, Seen
 from barnabas.adopt.observer import Observer
 from barnabas.adopt.own_files import OwnFiles
-from barnabas.adopt.program import Program
 from barnabas.adopt.settings import findings_of_settings
 from barnabas.adopt.way_back import obstacles_of_way_back
 from barnabas.adopt.window import findings_of_versions
 from barnabas.cli.wording import listed
 from barnabas.client.admin import Admin
+from barnabas.client.program import Program
 from barnabas.protocol.errors import KafkaError, RetriableError
 
 __all__ = ["NodeWatch", "refusals_of"]

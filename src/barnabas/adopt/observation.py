@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.adopt.cluster_state import Problem
-from barnabas.adopt.program import Program
 from barnabas.client.features import BrokerFeatures
+from barnabas.client.program import Program
 
 __all__ = ["OwnNode", "Seen", "SeenNode"]
 

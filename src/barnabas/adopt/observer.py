@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.adopt.observation import Seen, SeenNode
-from barnabas.adopt.program import Program, SeenProgram, program_at
 from barnabas.cli.cluster_nodes import SILENT_MS
 from barnabas.client.admin import Admin, PartitionDescription, Quorum, QuorumReplica
+from barnabas.client.program import Program, SeenProgram, program_at
 from barnabas.client.quorum import quorum_at
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import KafkaError

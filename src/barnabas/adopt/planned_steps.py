@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from barnabas.adopt.next_step import Act
 from barnabas.adopt.own_files import OwnFiles
-from barnabas.adopt.program import Program, other_program
 from barnabas.adopt.stop_and_start import Way
+from barnabas.client.program import Program, other_program
 
 __all__ = ["Planned", "planned_steps", "ways_of"]
 

@@ -7,9 +7,9 @@ import click
 from barnabas.adopt.next_step import order
 from barnabas.adopt.observation import Seen, SeenNode
 from barnabas.adopt.observer import Observer
-from barnabas.adopt.program import Program
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
+from barnabas.client.program import Program
 
 __all__ = ["status", "table_of"]
 

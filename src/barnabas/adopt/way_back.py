@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from barnabas.adopt.observation import Seen
-from barnabas.adopt.program import Program
 from barnabas.client.features import METADATA_VERSION, BrokerFeatures
+from barnabas.client.program import Program
 from barnabas.metadata.metadata_version import (
     FEATURES,
     KRAFT_VERSION,
-    NAMES,
     FeatureRange,
     default_level,
     release_level,
 )
+from barnabas.protocol.metadata_versions import NAMES
 
 __all__ = ["obstacles_of_way_back"]
 

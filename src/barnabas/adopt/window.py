@@ -18,12 +18,11 @@ from barnabas.adopt.finding import Finding, blocks, differs, works
 from barnabas.client.features import METADATA_VERSION, BrokerFeatures
 from barnabas.metadata.metadata_version import (
     LATEST_PRODUCTION,
-    MINIMUM,
-    NAMES,
     OLDEST_FORMAT,
     release_level,
     supported_features,
 )
+from barnabas.protocol.metadata_versions import MINIMUM, NAMES, name_of
 from barnabas.words.printable import printable
 
 __all__ = ["HIGHEST", "LOWEST", "LOWEST_BESIDE", "OLDEST_BROKERS", "Row", "findings_of_versions", "window"]
@@ -89,7 +88,7 @@ def _of_broker(broker: int, found: BrokerFeatures) -> Iterator[Finding]:
         )
         return
     highest = found.supported[METADATA_VERSION][1]
-    name = NAMES.get(highest, f"level {highest}")
+    name = name_of(highest)
     if highest < OLDEST_BROKERS:
         what = f"it supports metadata.version up to {name}: it is older than Apache Kafka 4.0"
         yield blocks(where, what, "update it to Apache Kafka 4.0 or newer first")

@@ -33,6 +33,7 @@ from barnabas.client import (
     offsets,
     owners,
     partition_descriptions,
+    program,
     quorum,
     quotas,
     reassignments,
@@ -177,6 +178,7 @@ class Admin(Closeable):
     remove_voter = _method(quorum.remove_voter)
     describe_features = _method(features.describe_features)
     raise_features = _method(features.raise_features)
+    describe_programs = _method(program.describe_programs)
 
     list_reassignments = _method(reassignments.list_reassignments)
     reassign = _method(reassignments.reassign)

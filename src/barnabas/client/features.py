@@ -15,7 +15,7 @@ from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError, error_for
 
-__all__ = ["METADATA_VERSION", "BrokerFeatures", "describe_features", "raise_features"]
+__all__ = ["METADATA_VERSION", "BrokerFeatures", "describe_features", "features_at", "raise_features"]
 
 METADATA_VERSION = "metadata.version"
 
@@ -36,19 +36,20 @@ class BrokerFeatures(NamedTuple):
 
 def describe_features(cluster: Cluster) -> dict[int, BrokerFeatures | KafkaError]:
     """Return the features of each broker that serves."""
+    return cluster.ask_nodes(lambda connection, node_id: features_at(connection))
 
-    def ask(connection: BlockingConnection, node_id: int) -> BrokerFeatures | KafkaError:
-        version = connection.version_for(messages.ApiVersionsRequest)
-        response = connection.request(Exchange.versions_request(version), version=version)
-        if response.error_code:
-            return error_for(response.error_code, None)
-        return BrokerFeatures(
-            {each.name: (each.min_version, each.max_version) for each in response.supported_features},
-            {each.name: each.max_version_level for each in response.finalized_features},
-            response.finalized_features_epoch,
-        )
 
-    return cluster.ask_nodes(ask)
+def features_at(connection: BlockingConnection) -> BrokerFeatures | KafkaError:
+    """Return the features of the node behind a connection."""
+    version = connection.version_for(messages.ApiVersionsRequest)
+    response = connection.request(Exchange.versions_request(version), version=version)
+    if response.error_code:
+        return error_for(response.error_code, None)
+    return BrokerFeatures(
+        {each.name: (each.min_version, each.max_version) for each in response.supported_features},
+        {each.name: each.max_version_level for each in response.finalized_features},
+        response.finalized_features_epoch,
+    )
 
 
 def raise_features(cluster: Cluster, levels: Mapping[str, int], *, validate_only: bool = False) -> KafkaError | None:

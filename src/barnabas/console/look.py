@@ -89,7 +89,7 @@ def look(admin: Admin, at_s: float, time_ms: int, bites: Bites | None = None, to
     health = _tried(lambda: status_of(admin, partitions))
     if isinstance(health, ClientError):
         return Look(at_s, time_ms, health, health, health, health, health)
-    nodes = _tried(lambda: nodes_of(admin, partitions.values()))
+    nodes = _tried(lambda: nodes_of(admin, partitions.values(), dials_controllers=False))
     places = _tried(lambda: _places(admin, partitions, bites))
     return Look(
         at_s,

@@ -21,10 +21,11 @@ from barnabas.metadata.controller_view import (
     ControllerResult,
     ControllerView,
 )
-from barnabas.metadata.metadata_version import CIDR_ACLS_SINCE, NAMES
+from barnabas.metadata.metadata_version import CIDR_ACLS_SINCE
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.metadata_versions import NAMES
 from barnabas.security.acls import (
     CLUSTER_NAME,
     AclBinding,

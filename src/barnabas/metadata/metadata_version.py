@@ -10,15 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MINIMUM = 7
-LATEST_PRODUCTION = 33
+from barnabas.protocol.metadata_versions import MINIMUM, NAMES
 
-# Level to name, from the lowest level a 4.x node can run with.
-_NAMES = """
-3.3-IV3 3.4-IV0 3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2 3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4 3.8-IV0 3.9-IV0
-4.0-IV0 4.0-IV1 4.0-IV2 4.0-IV3 4.1-IV0 4.1-IV1 4.2-IV0 4.2-IV1 4.3-IV0 4.4-IV0 4.4-IV1 4.4-IV2
-"""
-NAMES = dict(enumerate(_NAMES.split(), start=MINIMUM))
+LATEST_PRODUCTION = 33
 
 # From which level on a record is written in which version; absent records have only version 0.
 _RECORD_VERSIONS: dict[str, tuple[tuple[int, int], ...]] = {

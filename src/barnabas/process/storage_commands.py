@@ -39,13 +39,13 @@ from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties,
 from barnabas.metadata.metadata_version import (
     FEATURES,
     LATEST_PRODUCTION,
-    NAMES,
     OLDEST_FORMAT,
     FeatureRange,
     release_level,
 )
 from barnabas.process.arguments import Parser, print_error
 from barnabas.protocol.messages import UserScramCredentialRecord
+from barnabas.protocol.metadata_versions import NAMES
 from barnabas.raft.voters import VoterSet
 from barnabas.security.sasl.scram_argument import parse_scram_argument
 from barnabas.words.hidden_values import hide_values

@@ -1,8 +1,11 @@
 """The cluster."""
 
+import pytest
 from starlette.testclient import TestClient
 
 import barnabas
+from barnabas.client.admin import Admin
+from barnabas.client.program import Program, SeenProgram
 from tests.console.reading import html, printed, twin
 
 
@@ -15,6 +18,20 @@ def test_the_twin_is_what_the_commands_print(broker: barnabas.Broker, browser: T
     (printed_directory,) = printed(broker.bootstrap_servers, "broker", "logdirs")
     assert directory.keys() == printed_directory.keys()
     assert directory["directory"] == printed_directory["directory"]
+
+
+def test_the_program_of_each_node(browser: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def programs(_: Admin, controllers: object = None) -> dict[int, SeenProgram]:
+        asked.append(controllers)
+        return {1: SeenProgram(Program.KAFKA, supports=30)}
+
+    monkeypatch.setattr(Admin, "describe_programs", programs)
+    assert "Apache Kafka" in html(browser, "cluster")
+    (node,) = twin(browser, "cluster")["nodes"]
+    assert (node["program"], node["supports"]) == ("Apache Kafka", "4.3-IV0")
+    assert asked == [{}, {}], "there is no controller alone"
 
 
 def test_the_plan_of_a_rebalance(broker: barnabas.Broker, browser: TestClient) -> None:
