@@ -39,7 +39,7 @@ CADENCE = {
     r"(those|everybody|for|of) who": 4,
 }
 """Phrases that hide the actor or the thing, and how often the source may still have them. Write the noun: "no leader", "the last one"."""
-PROTOCOLS = 52
+PROTOCOLS = 54
 ANY_IN_THE_API = 20
 PROSE_WIDTH = 120
 MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")

@@ -10,9 +10,11 @@ from unittest import mock
 import pytest
 from click.testing import CliRunner, Result
 
+from barnabas.adopt.directory_lock import OneAtATime
 from barnabas.cli.session import Session
 from barnabas.main import command_group
-from tests.adopt.test_beside_change import ALL, World
+from tests.adopt.test_change import ALL
+from tests.adopt.worlds import Beside
 from tests.cli.made_up_cluster import MadeUpAdmin
 
 NEW = """\
@@ -31,36 +33,33 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def run(world: World, config: Path, *words: str) -> Result:
-    clock = SimpleNamespace(
-        monotonic=lambda: world.now, sleep=world.pause, strftime=lambda _: "12:00:00", time_ns=lambda: 0
-    )
-    world.cluster_id = "4L6g3nShT-eMCtK--X86sw"  # type: ignore[attr-defined]
+def run(world: Beside, config: Path, *words: str) -> Result:
+    clock = SimpleNamespace(monotonic=lambda: world.now, sleep=world.pause, strftime=lambda _: "12:00:00")
     with (
         mock.patch.object(Session, "admin", return_value=MadeUpAdmin()),
         mock.patch("barnabas.adopt.beside_command.TwoNodes", return_value=world),
         mock.patch("barnabas.adopt.beside_command.TwoNodesHand", return_value=world),
-        mock.patch("barnabas.adopt.beside_command.time", clock),
+        mock.patch("barnabas.adopt.change_run.time", clock),
     ):
         given = ["adopt", words[0], "--beside", "2", "--config", str(config), "-b", "one:9092", *words[1:]]
         return CliRunner().invoke(command_group(), given, prog_name="barnabas")
 
 
 def test_a_node_takes_the_place_of_another_one(config: Path) -> None:
-    world = World()
+    world = Beside()
     found = run(world, config, "next", "-o", "json")
-    assert (found.exit_code, world.asked) == (0, ALL)
+    assert (found.exit_code, world.acts) == (0, ALL)
     (row,) = json.loads(found.stdout)
     assert (row["node"], row["program"], row["replaces"], row["changed"]) == (4, "barnabas", 2, True)
 
 
 def test_each_refusal_is_a_line(config: Path) -> None:
-    found = run(World(refused={True: ("node 3 is down", "it moves")}), config, "next")
+    found = run(Beside(refused={True: ("node 3 is down", "it moves")}), config, "next")
     assert (found.exit_code, found.stderr) == (1, "error: node 3 is down\nerror: it moves\n")
 
 
 def test_a_change_that_stands_still(config: Path) -> None:
-    world = World(obeys=False)
+    world = Beside(obeys=False)
     world.coming(is_formatted=True)
     found = run(world, config, "next", "--limit", "9")
     assert found.exit_code == 1
@@ -70,8 +69,15 @@ def test_a_change_that_stands_still(config: Path) -> None:
     )
 
 
+def test_two_at_the_same_time(config: Path) -> None:
+    with OneAtATime(str(config)):
+        found = run(Beside(), config, "next")
+    assert found.exit_code == 1
+    assert found.stderr.startswith("error: another `adopt` command changes the node of ")
+
+
 def test_the_plan(config: Path) -> None:
-    world = World()
+    world = Beside()
     found = run(world, config, "next", "--dry-run", "-o", "json", "--start-command", "systemctl start barnabas")
     data = json.loads(found.stdout)
     assert (found.exit_code, world.asked, data["next"], data["refused"]) == (0, [], "format", [])
@@ -89,7 +95,7 @@ def test_the_plan(config: Path) -> None:
 
 
 def test_the_plan_stops_a_leader_before_it_loses_its_vote(config: Path) -> None:
-    world = World()
+    world = Beside()
     world.seen = world.seen._replace(leader=2)
     found = run(world, config, "next", "--dry-run", "-o", "json")
     late = [each["command"] for each in json.loads(found.stdout)["steps"]][5:7]
@@ -97,7 +103,7 @@ def test_the_plan_stops_a_leader_before_it_loses_its_vote(config: Path) -> None:
 
 
 def test_a_plan_that_is_refused(config: Path) -> None:
-    world = World()
+    world = Beside()
     world.seen = world.seen._replace(can_vote=False)
     found = run(world, config, "next", "--dry-run")
     assert found.exit_code == 1

@@ -9,9 +9,7 @@ from unittest import mock
 import pytest
 
 from barnabas.adopt.beside_hand import TwoNodesHand, format_command, replacement_plan
-from barnabas.adopt.beside_step import BesideAct
-from barnabas.adopt.next_step import Act
-from barnabas.adopt.node_change import StandsStill
+from barnabas.adopt.change import Act, StandsStill
 from barnabas.client.admin import TopicPartition
 from barnabas.client.errors import RequestTimedOut
 from barnabas.client.placement import TooFewBrokers
@@ -79,14 +77,14 @@ class Calls:
         self.calls.append(("move", plan))
         return dict.fromkeys(plan, self.outcome)
 
-    def ask(self, act: Act) -> None:
-        self.calls.append(("ask", act))
+    def do(self, act: Act) -> None:
+        self.calls.append(("do", act))
 
     def failure(self) -> str | None:
         return None
 
 
-def done(act: BesideAct, outcome: Any = None, lost: int = 0) -> list[tuple[Any, ...]]:
+def done(act: Act, outcome: Any = None, lost: int = 0) -> list[tuple[Any, ...]]:
     calls: Any = Calls(outcome, lost)
     hand = TwoNodesHand(
         calls, calls, coming=4, leaving=2, path="new.properties", is_controller=True, address=("four", 9093),
@@ -99,20 +97,20 @@ def done(act: BesideAct, outcome: Any = None, lost: int = 0) -> list[tuple[Any, 
 
 
 def test_each_step_is_one_call():
-    assert done(BesideAct.START) == [("ask", Act.START)]
-    assert done(BesideAct.ADD_VOTER) == [("add", 4, "CONTROLLER", "four", 9093)]
-    assert done(BesideAct.MOVE) == [("move", {A: [4, 3]})]
-    assert done(BesideAct.REMOVE_VOTER) == [("remove", 2)]
-    assert done(BesideAct.STOP) == [("ask", Act.STOP)]
-    assert done(BesideAct.FORGET) == [("forget", 2)]
+    assert done(Act.START) == [("do", Act.START)]
+    assert done(Act.ADD_VOTER) == [("add", 4, "CONTROLLER", "four", 9093)]
+    assert done(Act.MOVE) == [("move", {A: [4, 3]})]
+    assert done(Act.REMOVE_VOTER) == [("remove", 2)]
+    assert done(Act.STOP) == [("do", Act.STOP)]
+    assert done(Act.FORGET) == [("forget", 2)]
 
 
 @pytest.mark.parametrize(
     ("act", "code"),
     [
-        (BesideAct.ADD_VOTER, ErrorCode.DUPLICATE_VOTER),
-        (BesideAct.REMOVE_VOTER, ErrorCode.VOTER_NOT_FOUND),
-        (BesideAct.FORGET, ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (Act.ADD_VOTER, ErrorCode.DUPLICATE_VOTER),
+        (Act.REMOVE_VOTER, ErrorCode.VOTER_NOT_FOUND),
+        (Act.FORGET, ErrorCode.BROKER_ID_NOT_REGISTERED),
     ],
 )
 def test_what_was_done_already_is_no_failure(act, code):
@@ -122,14 +120,14 @@ def test_what_was_done_already_is_no_failure(act, code):
 
 
 def test_a_lost_answer_is_asked_for_again():
-    assert done(BesideAct.REMOVE_VOTER, error_for(ErrorCode.VOTER_NOT_FOUND), lost=2) == [("remove", 2)] * 3
+    assert done(Act.REMOVE_VOTER, error_for(ErrorCode.VOTER_NOT_FOUND), lost=2) == [("remove", 2)] * 3
     with pytest.raises(StandsStill, match="remove the voter: four:9092 did not answer in time"):
-        done(BesideAct.REMOVE_VOTER, lost=3)
+        done(Act.REMOVE_VOTER, lost=3)
 
 
 def test_a_move_that_does_not_begin():
     with pytest.raises(StandsStill, match="the replica of orders"):
-        done(BesideAct.MOVE, error_for(ErrorCode.INVALID_REPLICA_ASSIGNMENT))
+        done(Act.MOVE, error_for(ErrorCode.INVALID_REPLICA_ASSIGNMENT))
 
 
 def test_a_format_that_fails_says_its_last_line():
@@ -137,5 +135,5 @@ def test_a_format_that_fails_says_its_last_line():
         mock.patch("subprocess.run", return_value=SimpleNamespace(returncode=1, stderr="one\ntwo\n", stdout="")) as ran,
         pytest.raises(StandsStill, match="the directory of node 4 is not formatted: two"),
     ):
-        done(BesideAct.FORMAT)
+        done(Act.FORMAT)
     assert ran.call_args.args[0][3:5] == ["storage", "format"]

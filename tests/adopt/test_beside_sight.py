@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.adopt.beside_sights import sight
+from tests.adopt.sights import sight
 
 
 def test_a_sight() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.adopt.beside_step import BesideAct, BesideStep, beside_step
+from barnabas.adopt.beside_step import beside_step
+from barnabas.adopt.change import Act, Step
 from barnabas.client.program import Program
-from tests.adopt.beside_sights import GONE, NEW, OLD, THERE, sight
+from tests.adopt.sights import GONE, NEW, OLD, THERE, sight
 
 OURS, KAFKA = Program.BARNABAS, Program.KAFKA
 VOTES = THERE._replace(is_voter=True)
@@ -18,14 +19,14 @@ STOPPED = READS._replace(serves=False, runs=False)
 @pytest.mark.parametrize(
     ("seen", "act"),
     [
-        (sight(), BesideAct.FORMAT),
-        (sight(NEW._replace(is_formatted=True)), BesideAct.START),
-        (sight(THERE), BesideAct.ADD_VOTER),
-        (sight(VOTES), BesideAct.MOVE),
-        (sight(VOTES, EMPTY), BesideAct.REMOVE_VOTER),
-        (sight(VOTES, READS), BesideAct.STOP),
-        (sight(VOTES, STOPPED), BesideAct.FORGET),
-        (sight(VOTES, GONE), BesideAct.DONE),
+        (sight(), Act.FORMAT),
+        (sight(NEW._replace(is_formatted=True)), Act.START),
+        (sight(THERE), Act.ADD_VOTER),
+        (sight(VOTES), Act.MOVE),
+        (sight(VOTES, EMPTY), Act.REMOVE_VOTER),
+        (sight(VOTES, READS), Act.STOP),
+        (sight(VOTES, STOPPED), Act.FORGET),
+        (sight(VOTES, GONE), Act.DONE),
     ],
 )
 def test_the_steps(seen, act):
@@ -35,48 +36,46 @@ def test_the_steps(seen, act):
 
 def test_a_leader_is_stopped_before_it_loses_its_vote():
     leads = sight(VOTES, EMPTY, leader=2)
-    assert beside_step(leads, OURS).act == BesideAct.STOP
-    assert beside_step(leads, OURS, BesideAct.STOP) == BesideStep(BesideAct.WAIT, ("node 2 still runs",))
+    assert beside_step(leads, OURS).act == Act.STOP
+    assert beside_step(leads, OURS, Act.STOP) == Step(Act.WAIT, ("node 2 still runs",))
     away = EMPTY._replace(serves=False, runs=False)
-    late = beside_step(sight(VOTES, away, leader=2), OURS, BesideAct.STOP)
-    assert late == BesideStep(BesideAct.WAIT, ("the quorum still counts node 2 as its leader",))
-    assert beside_step(sight(VOTES, away), OURS) == BesideStep(BesideAct.REMOVE_VOTER, needs_health=False)
-    assert beside_step(sight(VOTES, STOPPED), OURS) == BesideStep(BesideAct.FORGET, needs_health=False)
+    late = beside_step(sight(VOTES, away, leader=2), OURS, Act.STOP)
+    assert late == Step(Act.WAIT, ("the quorum still counts node 2 as its leader",))
+    assert beside_step(sight(VOTES, away), OURS) == Step(Act.REMOVE_VOTER, needs_health=False)
+    assert beside_step(sight(VOTES, STOPPED), OURS) == Step(Act.FORGET, needs_health=False)
 
 
 def test_a_broker_alone_needs_no_vote_even_in_a_fixed_quorum():
     old = READS._replace(roles=("broker",), replicas=3)
     new = THERE._replace(roles=("broker",))
-    assert beside_step(sight(new, old, can_vote=False), OURS).act == BesideAct.MOVE
+    assert beside_step(sight(new, old, can_vote=False), OURS).act == Act.MOVE
 
 
-@pytest.mark.parametrize(
-    ("asked", "act"), [(BesideAct.FORGET, BesideAct.WAIT), (None, BesideAct.STOP)], ids=["forgotten", "typed again"]
-)
+@pytest.mark.parametrize(("asked", "act"), [(Act.FORGET, Act.WAIT), (None, Act.STOP)], ids=["forgotten", "typed again"])
 def test_a_broker_alone_that_was_just_forgotten_looks_like_a_controller(asked, act):
     new = THERE._replace(roles=("broker",))
     old = GONE._replace(roles=("controller",), runs=True)
     assert beside_step(sight(new, old, can_vote=False), OURS, asked).act == act
-    assert beside_step(sight(new, GONE, can_vote=False), OURS, asked).act == BesideAct.DONE
+    assert beside_step(sight(new, GONE, can_vote=False), OURS, asked).act == Act.DONE
 
 
 @pytest.mark.parametrize(
     ("seen", "asked", "reason"),
     [
         (sight(leader=-1), None, "the quorum has no leader"),
-        (sight(NEW._replace(is_formatted=True)), BesideAct.START, "node 4 is not there yet"),
+        (sight(NEW._replace(is_formatted=True)), Act.START, "node 4 is not there yet"),
         (sight(THERE._replace(serves=False)), None, "the cluster does not count node 4 as serving yet"),
         (sight(THERE._replace(program=Program.SILENT)), None, "which program node 4 runs cannot be seen yet"),
         (sight(THERE._replace(lag=11)), None, "the metadata log of node 4 is not complete yet"),
         (sight(THERE._replace(lag=None)), None, "the metadata log of node 4 is not complete yet"),
         (sight(VOTES, moving=2), None, "the replicas of 2 partitions move"),
         (sight(VOTES, EMPTY, behind=1), None, "1 replica not in sync"),
-        (sight(VOTES, READS), BesideAct.STOP, "node 2 still runs"),
-        (sight(VOTES, STOPPED._replace(serves=True)), BesideAct.STOP, "the cluster still counts node 2 as serving"),
+        (sight(VOTES, READS), Act.STOP, "node 2 still runs"),
+        (sight(VOTES, STOPPED._replace(serves=True)), Act.STOP, "the cluster still counts node 2 as serving"),
     ],
 )
 def test_what_is_waited_for(seen, asked, reason):
-    assert beside_step(seen, OURS, asked) == BesideStep(BesideAct.WAIT, (reason,))
+    assert beside_step(seen, OURS, asked) == Step(Act.WAIT, (reason,))
 
 
 @pytest.mark.parametrize(
@@ -94,11 +93,11 @@ def test_what_is_waited_for(seen, asked, reason):
 )
 def test_what_is_refused(seen, begin):
     step = beside_step(seen, OURS)
-    assert step.act == BesideAct.REFUSE
+    assert step.act == Act.REFUSE
     assert step.reasons[0].startswith(begin)
 
 
 def test_the_way_back_is_the_same_with_the_nodes_exchanged():
     old = THERE._replace(id=2, program=KAFKA)
     new = OLD._replace(id=4)
-    assert beside_step(sight(old, new), KAFKA).act == BesideAct.ADD_VOTER
+    assert beside_step(sight(old, new), KAFKA).act == Act.ADD_VOTER

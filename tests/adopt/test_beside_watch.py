@@ -8,15 +8,20 @@ from unittest import mock
 
 from barnabas.adopt.beside_watch import TwoNodes, refusals_beside, sight_of
 from barnabas.adopt.cluster_state import Problem
-from barnabas.adopt.given_directory import read_directory
+from barnabas.adopt.given_directory import GivenDirectory, read_directory
 from barnabas.adopt.given_file import GivenFile
+from barnabas.adopt.observation import Seen
+from barnabas.adopt.window import HIGHEST
 from barnabas.client.admin import Admin, Quorum, QuorumReplica
+from barnabas.client.features import METADATA_VERSION, BrokerFeatures
 from barnabas.client.program import Program
+from barnabas.log.meta_properties import MetaProperties
 from barnabas.protocol.primitives import Uuid
-from tests.adopt.sights import KAFKA, OURS, node, seen
-from tests.adopt.states import HEALTHY
+from tests.adopt.sights import KAFKA, OURS, STOPPED, node, seen
+from tests.adopt.states import CLUSTER_ID, HEALTHY
 
 FILE = GivenFile("server.properties", 4, ("broker", "controller"))
+BEFORE = seen(KAFKA, KAFKA, KAFKA)
 DIRECTORY_ID = Uuid(bytes(range(16)))
 
 
@@ -63,10 +68,15 @@ def test_a_fixed_quorum():
 
 
 def refused(
-    file: GivenFile = FILE, *, wanted: Program = OURS, needs_health: bool = True, **fields: object
+    file: GivenFile = FILE,
+    *,
+    found: Seen = BEFORE,
+    wanted: Program = OURS,
+    needs_health: bool = True,
+    **fields: object,
 ) -> list[str]:
     given = replace(HEALTHY, **fields)  # type: ignore[arg-type]
-    return list(refusals_beside(given, seen(KAFKA, KAFKA, KAFKA), file, wanted, "4.3", needs_health=needs_health))
+    return list(refusals_beside(given, found, file, 2, wanted, "4.3", needs_health=needs_health))
 
 
 def test_a_healthy_cluster_is_not_refused():
@@ -77,6 +87,27 @@ def test_a_cluster_that_is_not_healthy():
     problem = Problem("broker is fenced", ["broker 3"], "start it")
     assert refused(problems=(problem,)) == ["the cluster is not healthy: broker is fenced: broker 3 (start it)"]
     assert refused(problems=(problem,), needs_health=False) == []
+
+
+def test_another_node_is_down():
+    found = BEFORE._replace(nodes={**BEFORE.nodes, 3: node(3, STOPPED)})
+    (reason,) = refused(found=found, problems=())
+    assert reason.startswith("node 3 is down: start it first")
+    assert refused(found=found, problems=(), needs_health=False) == []
+    leaves = BEFORE._replace(nodes={**BEFORE.nodes, 2: node(2, STOPPED)})
+    assert refused(found=leaves, problems=()) == [], "the node that leaves may be away"
+
+
+def test_a_version_outside_the_window():
+    too_new = {1: BrokerFeatures({METADATA_VERSION: (1, HIGHEST + 1)}, {METADATA_VERSION: HIGHEST + 1}, 9)}
+    (reason,) = refused(problems=(), features=too_new)
+    assert reason.startswith(f"cluster: metadata.version has level {HIGHEST + 1}; barnabas supports")
+
+
+def test_a_directory_of_another_cluster():
+    directory = GivenDirectory("/data", meta=MetaProperties("QwvTT5vyS0-Cb4-Yq9sNmQ", 4))
+    (reason,) = refused(replace(FILE, directories=(directory,)), problems=())
+    assert reason == f"/data is a directory of another cluster: QwvTT5vyS0-Cb4-Yq9sNmQ, not {CLUSTER_ID}"
 
 
 def test_a_directory_that_is_not_formatted_yet_is_no_mistake_and_others_are(tmp_path: Path):

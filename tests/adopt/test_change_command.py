@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +15,9 @@ from click.testing import CliRunner, Result
 from barnabas.adopt.directory_lock import OneAtATime
 from barnabas.cli.session import Session
 from barnabas.main import command_group
-from tests.adopt.sights import OURS, STOPPED
-from tests.adopt.test_node_change import World
+from tests.adopt.sights import KAFKA, OURS, STOPPED
 from tests.adopt.test_own_files import FILE, formatted
+from tests.adopt.worlds import InPlace
 from tests.cli.made_up_cluster import MadeUpAdmin
 
 
@@ -30,27 +29,25 @@ def config(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def in_world(world: World) -> Iterator[None]:
-    clock = SimpleNamespace(
-        monotonic=lambda: world.now, sleep=world.pause, strftime=lambda _: "12:00:00", time_ns=time.time_ns
-    )
+def in_world(world: InPlace) -> Iterator[None]:
+    clock = SimpleNamespace(monotonic=lambda: world.now, sleep=world.pause, strftime=lambda _: "12:00:00")
     with (
         mock.patch.object(Session, "admin", return_value=MadeUpAdmin()),
         mock.patch("barnabas.adopt.change_command.NodeWatch", return_value=world),
         mock.patch("barnabas.adopt.change_command.Operator", return_value=world),
-        mock.patch("barnabas.adopt.change_command.time", clock),
+        mock.patch("barnabas.adopt.change_run.time", clock),
     ):
         yield
 
 
-def run(world: World, config: Path, *words: str) -> Result:
+def run(world: InPlace, config: Path, *words: str) -> Result:
     with in_world(world):
         given = ["adopt", *(words or ("next",)), "--config", str(config), "-b", "one:9092"]
         return CliRunner().invoke(command_group(), given, prog_name="barnabas")
 
 
 def test_a_node_becomes_barnabas(config: Path) -> None:
-    found = run(World(), config, "next", "-o", "json")
+    found = run(InPlace(), config, "next", "-o", "json")
     assert (found.exit_code, found.stdout) == (0, found.stdout)
     (row,) = json.loads(found.stdout)
     assert (row["node"], row["program"], row["changed"]) == (2, "barnabas", True)
@@ -58,21 +55,20 @@ def test_a_node_becomes_barnabas(config: Path) -> None:
 
 
 def test_a_node_goes_back(config: Path) -> None:
-    world = World(program=OURS)
-    world.starts_as = world.look().nodes[1].program  # type: ignore[union-attr]
+    world = InPlace(program=OURS, wanted=KAFKA, starts_as=KAFKA)
     found = run(world, config, "back", "--kafka-release", "4.3")
     assert found.exit_code == 0
     assert "Apache Kafka" in found.stdout
 
 
 def test_each_refusal_is_a_line(config: Path) -> None:
-    found = run(World(refused={False: ("node 3 is down", "it moves")}), config)
+    found = run(InPlace(refused={True: ("node 3 is down", "it moves")}), config)
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr == "error: node 3 is down\nerror: it moves\n"
 
 
 def test_a_change_that_stands_still(config: Path) -> None:
-    found = run(World(obeys=False), config, "next", "--limit", "9")
+    found = run(InPlace(obeys=False), config, "next", "--limit", "9")
     assert found.exit_code == 1
     assert found.stderr.splitlines()[-1] == (
         "error: stopped with node 2 on its way: for 9 s: node 2 still runs"
@@ -82,13 +78,13 @@ def test_a_change_that_stands_still(config: Path) -> None:
 
 def test_two_at_the_same_time(config: Path) -> None:
     with OneAtATime(str(config.parent / "data")):
-        found = run(World(), config)
+        found = run(InPlace(), config)
     assert found.exit_code == 1
     assert found.stderr.startswith("error: another `adopt` command changes the node of ")
 
 
 def test_the_plan(config: Path) -> None:
-    world = World()
+    world = InPlace()
     found = run(world, config, "next", "--dry-run", "-o", "json", "--stop-command", "systemctl stop kafka")
     data = json.loads(found.stdout)
     assert (found.exit_code, world.asked, data["next"], data["refused"]) == (0, [], "stop", [])
@@ -102,12 +98,12 @@ def test_the_plan(config: Path) -> None:
 
 
 def test_the_plan_of_what_is_done(config: Path) -> None:
-    found = run(World(program=OURS), config, "next", "--dry-run")
+    found = run(InPlace(program=OURS), config, "next", "--dry-run")
     assert (found.exit_code, found.stdout, found.stderr) == (0, "", "nothing to do: node 2 is barnabas already\n")
 
 
 def test_a_plan_that_is_refused(config: Path) -> None:
-    world = World(program=STOPPED, is_held=False, refused={True: ("of another cluster",)})
+    world = InPlace(program=STOPPED, is_held=False, refused={False: ("of another cluster",)})
     found = run(world, config, "next", "-d")
     assert (found.exit_code, world.asked) == (1, [])
     assert "REFUSED-BECAUSE\nof another cluster\n" in found.stdout

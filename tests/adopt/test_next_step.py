@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.adopt.change import Act
 from barnabas.adopt.cluster_state import Problem
-from barnabas.adopt.next_step import Act, doubts, gate, next_step, order
+from barnabas.adopt.next_step import doubts, gate, next_step, order
 from barnabas.adopt.observation import OwnNode, Seen
 from tests.adopt.sights import FREE, HELD, KAFKA, OURS, SILENT, STOPPED, UNKNOWN, node, seen
 

@@ -19,7 +19,7 @@ from barnabas.client.errors import OtherSecurity
 from barnabas.client.features import METADATA_VERSION, BrokerFeatures
 from barnabas.client.program import Program
 from barnabas.log.meta_properties import MetaProperties
-from tests.adopt.sights import KAFKA, OURS, seen
+from tests.adopt.sights import KAFKA, OURS, STOPPED, node, seen
 from tests.adopt.states import CLUSTER_ID, HEALTHY
 
 DIRECTORY = GivenDirectory("/data", meta=MetaProperties(CLUSTER_ID, 2))
@@ -64,6 +64,12 @@ def test_a_cluster_that_is_not_healthy_and_only_a_running_node_is_refused() -> N
     assert refused(found=ill, is_away=True) == []
 
 
+def test_another_node_is_down() -> None:
+    found = BEFORE._replace(nodes={**BEFORE.nodes, 3: node(3, STOPPED)})
+    (reason,) = refused(found=found)
+    assert reason.startswith("node 3 is down: start it first")
+
+
 def test_records_in_old_formats() -> None:
     directory = replace(DIRECTORY, old_segments=("/data/a-0/0.log",))
     (found,) = refused(files=FILES._replace(file=replace(FILES.file, directories=(directory,))))
@@ -85,10 +91,10 @@ def test_the_levels_that_apache_kafka_does_not_know() -> None:
 def test_no_broker_answers() -> None:
     with Admin("127.0.0.1:1", timeout_ms=100) as admin:
         assert NodeWatch(admin, FILES, OURS).look() is None
-        (found,) = NodeWatch(admin, FILES, OURS).refusals(is_away=True)
+        (found,) = NodeWatch(admin, FILES, OURS).refusals(needs_health=False)
         assert found.startswith("the cluster cannot be read: cannot reach 127.0.0.1:1")
         alone = FILES._replace(file=replace(FILES.file, is_alone=True))
-        assert NodeWatch(admin, alone, OURS).refusals(is_away=True) == ()
+        assert NodeWatch(admin, alone, OURS).refusals(needs_health=False) == ()
 
 
 def test_a_wrong_login_is_no_silence() -> None:
@@ -109,5 +115,5 @@ def test_the_health_cannot_be_read() -> None:
         mock.patch("barnabas.adopt.node_watch.read_cluster", return_value=state),
         mock.patch("barnabas.adopt.observer.Observer.look", return_value=BEFORE),
     ):
-        (found,) = NodeWatch(admin, FILES, OURS).refusals(is_away=False)
+        (found,) = NodeWatch(admin, FILES, OURS).refusals(needs_health=True)
     assert found.startswith("whether the cluster is healthy could not be read")

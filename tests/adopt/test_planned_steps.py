@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from barnabas.adopt.change import Act
 from barnabas.adopt.given_file import GivenFile
-from barnabas.adopt.next_step import Act
 from barnabas.adopt.own_files import OwnFiles
 from barnabas.adopt.planned_steps import planned_steps, ways_of
 from barnabas.client.program import Program

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.adopt.next_step import Act
+from barnabas.adopt.change import Act
 from barnabas.adopt.stop_and_start import Operator, Way
 
 
@@ -19,7 +19,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def run(said: list[str], command: str | None) -> str | None:
     operator = Operator({Act.START: Way("start node 2", "barnabas start", command)}, said.append)
-    operator.ask(Act.START)
+    operator.do(Act.START)
     if operator.process is not None:
         operator.process.wait()
     return operator.failure()
@@ -50,7 +50,7 @@ def test_a_command_that_fails_without_a_word(said: list[str]) -> None:
 
 def test_a_node_in_the_foreground_runs_on(said: list[str]) -> None:
     operator = Operator({Act.START: Way("start", "", "read line")}, said.append)
-    operator.ask(Act.START)
+    operator.do(Act.START)
     process = operator.process
     assert process is not None
     assert os.getsid(process.pid) == process.pid, "a signal to the terminal does not reach it"

@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import click
-
-from barnabas.adopt.beside_change import BesideChange
 from barnabas.adopt.beside_hand import TwoNodesHand, format_command
 from barnabas.adopt.beside_sight import Sight
-from barnabas.adopt.beside_step import BesideAct, beside_step
+from barnabas.adopt.beside_step import beside_step
 from barnabas.adopt.beside_watch import TwoNodes
+from barnabas.adopt.change import Act, Step
+from barnabas.adopt.change_run import run_change, say, show_plan
 from barnabas.adopt.given_file import GivenFile, read_file
-from barnabas.adopt.next_step import Act
-from barnabas.adopt.node_change import Pace, Refused, StandsStill
 from barnabas.adopt.planned_steps import Planned
 from barnabas.adopt.stop_and_start import Operator, Way
-from barnabas.cli.failure import Failure, Failures, Quiet
-from barnabas.cli.output import Found, Table
+from barnabas.cli.failure import Failure
 from barnabas.cli.session import Session
 from barnabas.client.program import Program
 
@@ -48,7 +44,7 @@ class Asked(NamedTuple):
     connection: Sequence[str]
 
 
-def replace_node(session: Session, asked: Asked, say: Callable[[str], None], *, dry_run: bool) -> None:
+def replace_node(session: Session, asked: Asked, *, dry_run: bool) -> None:
     """Let the node of a file take the place of another one, or print the steps."""
     file = read_file(asked.path, os.environ, time.time_ns() // 1_000_000)
     if file.node_id is None:
@@ -57,7 +53,11 @@ def replace_node(session: Session, asked: Asked, say: Callable[[str], None], *, 
     with session.admin() as admin:
         watch = TwoNodes(admin, file, asked.leaving, asked.wanted, asked.release)
         if dry_run:
-            _show_plan(session, asked, file, watch, ways)
+            sight = watch.look()
+            step = Step(Act.REFUSE, ("no broker answers",)) if sight is None else beside_step(sight, asked.wanted)
+            planned = planned_beside(asked, file, watch.cluster_id or "CLUSTER-ID", sight, ways)
+            end = f"node {file.node_id} is {asked.wanted.value}, and node {asked.leaving} is not in the cluster"
+            show_plan(session, watch, step, planned, {"node": file.node_id, "replaces": asked.leaving}, end)
             return
         hand = TwoNodesHand(
             admin,
@@ -69,28 +69,16 @@ def replace_node(session: Session, asked: Asked, say: Callable[[str], None], *, 
             address=file.controller_address,
             say=say,
         )
-        began = time.monotonic()
-        change = BesideChange(
-            asked.wanted,
+        run_change(
+            session,
             watch,
             hand,
-            say=say,
-            clock=time.monotonic,
-            pause=time.sleep,
-            pace=Pace(limit_s=asked.limit_s),
+            {"NODE": file.node_id, "PROGRAM": asked.wanted.value, "REPLACES": asked.leaving},
+            f"stopped with node {file.node_id} on its way to the place of node {asked.leaving}",
+            f"the same command goes on; with the file of node {asked.leaving},"
+            f" `adopt {_undo(asked.wanted)} --beside {file.node_id}` gives its place back",
+            asked.limit_s,
         )
-        try:
-            change.run()
-        except Refused as refused:
-            raise Failures([Failure(each) for each in refused.reasons]) from None
-        except StandsStill as reason:
-            raise Failure(
-                f"stopped with node {file.node_id} on its way to the place of node {asked.leaving}: {reason}",
-                f"the same command goes on; with the file of node {asked.leaving},"
-                f" `adopt {_undo(asked.wanted)} --beside {file.node_id}` gives its place back",
-            ) from None
-    row = (file.node_id, asked.wanted.value, asked.leaving, bool(change.done), round(time.monotonic() - began, 1))
-    session.output.table(("NODE", "PROGRAM", "REPLACES", "CHANGED", "SECONDS"), [row])
 
 
 def _undo(wanted: Program) -> str:
@@ -141,40 +129,3 @@ def planned_beside(
             f"barnabas adopt {_undo(asked.wanted)} --beside {coming} {place} --config FILE",
         ),
     ]
-
-
-def _show_plan(session: Session, asked: Asked, file: GivenFile, watch: TwoNodes, ways: Mapping[Act, Way]) -> None:
-    """Print all steps, and what a run would be refused for.
-
-    Raises:
-        Quiet: it would be refused.
-    """
-    sight = watch.look()
-    refused: tuple[str, ...] = ("no broker answers",)
-    following = BesideAct.REFUSE
-    if sight is not None:
-        step = beside_step(sight, asked.wanted)
-        following = step.act
-        refused = step.reasons if step.act == BesideAct.REFUSE else ()
-        if step.act not in (BesideAct.REFUSE, BesideAct.WAIT, BesideAct.DONE):
-            refused = watch.refusals(needs_health=step.needs_health)
-    planned = planned_beside(asked, file, watch.cluster_id or "CLUSTER-ID", sight, ways)
-    steps = Table(("STEP", "WHAT", "COMMAND"), [(number, *each) for number, each in enumerate(planned, 1)])
-    if following is BesideAct.DONE:
-        click.echo(
-            f"nothing to do: node {file.node_id} is {asked.wanted.value}, and node {asked.leaving} is not in the cluster",
-            err=True,
-        )
-        steps = Table(("STEP", "WHAT", "COMMAND"), [])
-    table = Table(("REFUSED-BECAUSE",), [(each,) for each in refused])
-    data = {
-        "node": file.node_id,
-        "replaces": asked.leaving,
-        "next": following.value,
-        "refused": list(refused),
-        "steps": steps.objects(),
-    }
-    tables = [] if following is BesideAct.DONE else [steps, *([table] if refused else [])]
-    session.output.show_found(Found(data, tables))
-    if refused:
-        raise Quiet

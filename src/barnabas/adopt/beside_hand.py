@@ -9,9 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from barnabas.adopt.beside_step import BesideAct
-from barnabas.adopt.next_step import Act
-from barnabas.adopt.node_change import StandsStill
+from barnabas.adopt.change import Act, StandsStill
 from barnabas.adopt.stop_and_start import Operator
 from barnabas.cli.wording import counted, listed
 from barnabas.client import placement
@@ -27,9 +25,9 @@ _AT_ONCE = 20
 _TIMES = 3
 """A step whose answer is lost may have been done: it is asked again, and then counts as done."""
 _DONE_ALREADY = {
-    BesideAct.ADD_VOTER: ErrorCode.DUPLICATE_VOTER,
-    BesideAct.REMOVE_VOTER: ErrorCode.VOTER_NOT_FOUND,
-    BesideAct.FORGET: ErrorCode.BROKER_ID_NOT_REGISTERED,
+    Act.ADD_VOTER: ErrorCode.DUPLICATE_VOTER,
+    Act.REMOVE_VOTER: ErrorCode.VOTER_NOT_FOUND,
+    Act.FORGET: ErrorCode.BROKER_ID_NOT_REGISTERED,
 }
 
 
@@ -103,20 +101,20 @@ class TwoNodesHand:
     def __repr__(self) -> str:
         return f"<TwoNodesHand {self._coming} for {self._leaving}>"
 
-    def do(self, act: BesideAct) -> None:
+    def do(self, act: Act) -> None:
         """Do a step; START and STOP only begin.
 
         Raises:
             StandsStill: it failed.
         """
         steps = {
-            BesideAct.FORMAT: self._format,
-            BesideAct.START: lambda: self._operator.ask(Act.START),
-            BesideAct.ADD_VOTER: self._add_voter,
-            BesideAct.MOVE: self._move,
-            BesideAct.REMOVE_VOTER: self._remove_voter,
-            BesideAct.STOP: lambda: self._operator.ask(Act.STOP),
-            BesideAct.FORGET: self._forget,
+            Act.FORMAT: self._format,
+            Act.START: lambda: self._operator.do(Act.START),
+            Act.ADD_VOTER: self._add_voter,
+            Act.MOVE: self._move,
+            Act.REMOVE_VOTER: self._remove_voter,
+            Act.STOP: lambda: self._operator.do(Act.STOP),
+            Act.FORGET: self._forget,
         }
         for left in reversed(range(_TIMES)):
             try:
@@ -154,7 +152,7 @@ class TwoNodesHand:
         self._say(f"add voter {self._coming}")
         host, port = self._address
         self._check(
-            BesideAct.ADD_VOTER,
+            Act.ADD_VOTER,
             self._admin.add_voter(self._coming, replica.directory_id, found.listener, host, port),
         )
 
@@ -164,7 +162,7 @@ class TwoNodesHand:
         if replica is None or replica.directory_id is None:
             return
         self._say(f"remove voter {self._leaving}")
-        self._check(BesideAct.REMOVE_VOTER, self._admin.remove_voter(self._leaving, replica.directory_id))
+        self._check(Act.REMOVE_VOTER, self._admin.remove_voter(self._leaving, replica.directory_id))
 
     def _move(self) -> None:
         found = self._admin.describe_cluster()
@@ -186,9 +184,9 @@ class TwoNodesHand:
 
     def _forget(self) -> None:
         self._say(f"forget node {self._leaving}")
-        self._check(BesideAct.FORGET, self._admin.unregister_broker(self._leaving))
+        self._check(Act.FORGET, self._admin.unregister_broker(self._leaving))
 
     @staticmethod
-    def _check(act: BesideAct, error: KafkaError | None) -> None:
+    def _check(act: Act, error: KafkaError | None) -> None:
         if error is not None and error.code != _DONE_ALREADY[act]:
             raise error

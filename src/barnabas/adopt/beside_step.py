@@ -13,49 +13,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
-from typing import NamedTuple
 
 from barnabas.adopt.beside_sight import Coming, Leaving, Sight
+from barnabas.adopt.change import Act, Step, Turn
 from barnabas.cli.wording import counted, listed
 from barnabas.client.program import Program, other_program
 
-__all__ = ["BesideAct", "BesideStep", "beside_step", "impossible"]
+__all__ = ["beside_step", "beside_turn", "impossible"]
 
 _LAG_MAX = 10
 """A node that is fewer records of the metadata log behind counts as caught up: a quorum at work writes some all the time."""
 
 
-class BesideAct(Enum):
-    """An action, or its absence."""
-
-    FORMAT = "format"
-    START = "start"
-    ADD_VOTER = "add the voter"
-    MOVE = "move the replicas"
-    REMOVE_VOTER = "remove the voter"
-    STOP = "stop"
-    FORGET = "forget"
-    WAIT = "wait"
-    DONE = "done"
-    REFUSE = "refuse"
+def beside_turn(sight: Sight | None, wanted: Program, asked: Act | None) -> Turn:
+    """Return what comes next; `sight` is None if no broker answers."""
+    return Turn(_wait("no broker answers") if sight is None else beside_step(sight, wanted, asked))
 
 
-class BesideStep(NamedTuple):
-    """The next action.
-
-    Attributes:
-        reasons: why it is refused, or what is waited for.
-        needs_health: whether a run may begin with it only in a healthy cluster. A node that is away is helped by
-            nothing but its start, and one that is gone only lets the cluster look unhealthy.
-    """
-
-    act: BesideAct
-    reasons: tuple[str, ...] = ()
-    needs_health: bool = True
-
-
-def beside_step(sight: Sight, wanted: Program, asked: BesideAct | None = None) -> BesideStep:
+def beside_step(sight: Sight, wanted: Program, asked: Act | None = None) -> Step:
     """Return what comes next.
 
     Args:
@@ -64,41 +39,41 @@ def beside_step(sight: Sight, wanted: Program, asked: BesideAct | None = None) -
     """
     coming, leaving = sight.coming, sight.leaving
     if found := tuple(impossible(sight, wanted)):
-        return BesideStep(BesideAct.REFUSE, found)
+        return Step(Act.REFUSE, found)
     if sight.leader < 0:
         return _wait("the quorum has no leader")
     if not coming.is_formatted:
-        return BesideStep(BesideAct.FORMAT)
+        return Step(Act.FORMAT)
     if not coming.is_held:
-        if asked == BesideAct.START:
+        if asked == Act.START:
             return _wait(f"node {coming.id} is not there yet")
-        return BesideStep(BesideAct.START, needs_health=False)
+        return Step(Act.START, needs_health=False)
     if left := tuple(_not_there(coming)):
         return _wait(*left)
     if leaving.is_voter and not coming.is_voter:
-        return BesideStep(BesideAct.ADD_VOTER)
+        return Step(Act.ADD_VOTER)
     if sight.moving:
         return _wait(f"the replicas of {counted(sight.moving, 'partition')} move")
     if leaving.replicas:
-        return BesideStep(BesideAct.MOVE)
+        return Step(Act.MOVE)
     if sight.behind:
         return _wait(f"{counted(sight.behind, 'replica')} not in sync")
     return _farewell(leaving, sight.leader, asked)
 
 
-def _farewell(leaving: Leaving, leader: int, asked: BesideAct | None) -> BesideStep:
+def _farewell(leaving: Leaving, leader: int, asked: Act | None) -> Step:
     """Return what is left to do with a node that holds nothing."""
     leads = leaving.id == leader
     if leaving.is_voter and not leads:
-        return BesideStep(BesideAct.REMOVE_VOTER, needs_health=leaving.runs)
+        return Step(Act.REMOVE_VOTER, needs_health=leaving.runs)
     if leaving.runs:
-        is_asked = asked in (BesideAct.STOP, BesideAct.FORGET)
-        return _wait(f"node {leaving.id} still runs") if is_asked else BesideStep(BesideAct.STOP)
+        is_asked = asked in (Act.STOP, Act.FORGET)
+        return _wait(f"node {leaving.id} still runs") if is_asked else Step(Act.STOP)
     if leads:
         return _wait(f"the quorum still counts node {leaving.id} as its leader")
     if leaving.serves:
         return _wait(f"the cluster still counts node {leaving.id} as serving")
-    return BesideStep(BesideAct.FORGET, needs_health=False) if leaving.is_registered else BesideStep(BesideAct.DONE)
+    return Step(Act.FORGET, needs_health=False) if leaving.is_registered else Step(Act.DONE)
 
 
 def impossible(sight: Sight, wanted: Program) -> Iterator[str]:
@@ -132,5 +107,5 @@ def _not_there(coming: Coming) -> Iterator[str]:
         yield f"the metadata log of node {coming.id} is not complete yet"
 
 
-def _wait(*reasons: str) -> BesideStep:
-    return BesideStep(BesideAct.WAIT, reasons)
+def _wait(*reasons: str) -> Step:
+    return Step(Act.WAIT, reasons)

@@ -8,20 +8,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from barnabas.adopt.beside_sight import Coming, Leaving, Sight
+from barnabas.adopt.beside_step import beside_turn
+from barnabas.adopt.change import Act, Turn
 from barnabas.adopt.cluster_reader import read_cluster
 from barnabas.adopt.cluster_state import ClusterState
 from barnabas.adopt.directory_lock import holder_of
-from barnabas.adopt.files import findings_of_files
-from barnabas.adopt.finding import Verdict, merged
 from barnabas.adopt.given_file import GivenFile
-from barnabas.adopt.groups import findings_of_groups
+from barnabas.adopt.next_step import unhealthy
+from barnabas.adopt.node_watch import obstacles_of_program
 from barnabas.adopt.observation import Seen
 from barnabas.adopt.observer import Observer
-from barnabas.adopt.settings import findings_of_settings
-from barnabas.adopt.way_back import obstacles_of_way_back
-from barnabas.adopt.window import findings_of_versions
 from barnabas.cli.cluster_nodes import SILENT_MS
-from barnabas.cli.wording import counted, listed
+from barnabas.cli.wording import counted
 from barnabas.client.admin import Admin, PartitionDescription, Quorum, QuorumReplica
 from barnabas.client.program import Program
 from barnabas.log import meta_properties
@@ -60,6 +58,10 @@ class TwoNodes:
     def __repr__(self) -> str:
         return f"<TwoNodes {self._coming} for {self._leaving}>"
 
+    def turn(self, asked: Act | None) -> Turn:
+        """Look, and return what comes next; `asked` is the last action of this run."""
+        return beside_turn(self.look(), self._wanted, asked)
+
     def look(self) -> Sight | None:
         """Return what is seen; None if no broker answers.
 
@@ -87,7 +89,11 @@ class TwoNodes:
             seen = self._observer.look()._replace(features=state.features)
         except KafkaError as error:
             return (f"the cluster cannot be read: {error.message}",)
-        found = list(refusals_beside(state, seen, self._file, self._wanted, self._release, needs_health=needs_health))
+        found = list(
+            refusals_beside(
+                state, seen, self._file, self._leaving, self._wanted, self._release, needs_health=needs_health
+            )
+        )
         if not self._is_formatted():
             found += self._strange()
         return tuple(found)
@@ -192,13 +198,21 @@ def _lag(quorum: Quorum | None, replica: QuorumReplica) -> int | None:
 
 
 def refusals_beside(
-    state: ClusterState, seen: Seen, file: GivenFile, wanted: Program, release: str | None, *, needs_health: bool
+    state: ClusterState,
+    seen: Seen,
+    file: GivenFile,
+    leaving: int,
+    wanted: Program,
+    release: str | None,
+    *,
+    needs_health: bool,
 ) -> Iterator[str]:
     """Yield each obstacle as a sentence.
 
     Args:
         needs_health: whether a fault of the cluster is an obstacle.
     """
+    assert file.node_id is not None
     for each in file.directories:
         if each.meta is not None and each.meta.cluster_id != seen.cluster_id:
             yield f"{printable(each.path)} is a directory of another cluster: {each.meta.cluster_id}, not {seen.cluster_id}"
@@ -206,23 +220,8 @@ def refusals_beside(
     if needs_health:
         if state.problems is None:
             yield "whether the cluster is healthy could not be read"
-        for problem, where, remedy in state.problems or ():
-            yield f"the cluster is not healthy: {problem}: {listed(list(where))} ({remedy})"
-        if seen.leader < 0:
-            yield "the quorum has no leader: start a majority of its controllers"
-    if wanted == Program.KAFKA:
-        yield from obstacles_of_way_back(seen, release)
-        return
-    assert file.node_id is not None
+        yield from unhealthy(seen._replace(problems=tuple(state.problems or ())), {file.node_id, leaving})
     # A file whose directory is not formatted yet has that as its mistake.
     unformatted = tuple(each.path for each in file.directories if each.meta is None)
     mistakes = tuple(each for each in file.mistakes if not (unformatted and each.startswith(unformatted)))
-    findings = [
-        *findings_of_versions(state.features),
-        *findings_of_files([replace(file, mistakes=mistakes)], state),
-        *findings_of_settings(state, {file.node_id}),
-        *findings_of_groups(state),
-    ]
-    for finding in merged(findings):
-        if finding.verdict == Verdict.BLOCKS:
-            yield f"{listed(finding.where)}: {finding.what} ({finding.remedy})"
+    yield from obstacles_of_program(state, seen, replace(file, mistakes=mistakes), wanted, release)

@@ -13,16 +13,15 @@ from functools import wraps
 import click
 
 from barnabas.adopt.beside_command import Asked, replace_node
+from barnabas.adopt.change import Act, Pace
+from barnabas.adopt.change_run import run_change, say, show_plan
 from barnabas.adopt.directory_lock import OneAtATime, TakenTwice
 from barnabas.adopt.given_file import read_file
-from barnabas.adopt.next_step import Act, next_step
-from barnabas.adopt.node_change import NodeChange, Pace, Refused, StandsStill
 from barnabas.adopt.node_watch import NodeWatch
-from barnabas.adopt.own_files import OwnFiles, own_files
+from barnabas.adopt.own_files import own_files
 from barnabas.adopt.planned_steps import planned_steps, ways_of
-from barnabas.adopt.stop_and_start import Operator, Way
-from barnabas.cli.failure import Failure, Failures, Quiet
-from barnabas.cli.output import Found, Table
+from barnabas.adopt.stop_and_start import Operator
+from barnabas.cli.failure import Failure
 from barnabas.cli.session import Session, session_options
 from barnabas.client.program import Program, other_program
 from barnabas.words.printable import printable
@@ -127,33 +126,26 @@ def _change(
     if replaced is not None:
         asked = Asked(wanted, path, replaced, commands, limit_s, release, _connection_of(session))
         with _one_at_a_time(path):
-            replace_node(session, asked, _say, dry_run=dry_run)
+            replace_node(session, asked, dry_run=dry_run)
         return
     files = own_files(read_file(path, os.environ, time.time_ns() // 1_000_000))
     with _one_at_a_time(files.root), session.admin() as admin:
         watch = NodeWatch(admin, files, wanted, release)
         ways = ways_of(files, wanted, commands, files.holder())
         if dry_run:
-            _show_plan(session, files, wanted, watch, ways)
+            planned = planned_steps(files, wanted, ways, _connection_of(session))
+            end = f"node {files.node_id} is {wanted.value} already"
+            show_plan(session, watch, watch.turn(None).step, planned, {"node": files.node_id}, end)
             return
-        began = time.monotonic()
-        change = NodeChange(
-            wanted,
+        run_change(
+            session,
             watch,
-            Operator(ways, _say),
-            say=_say,
-            clock=time.monotonic,
-            pause=time.sleep,
-            pace=Pace(limit_s=limit_s),
+            Operator(ways, say),
+            {"NODE": files.node_id, "PROGRAM": wanted.value},
+            f"stopped with node {files.node_id} on its way",
+            _undo(wanted),
+            limit_s,
         )
-        try:
-            change.run()
-        except Refused as refused:
-            raise Failures([Failure(each) for each in refused.reasons]) from None
-        except StandsStill as reason:
-            raise Failure(f"stopped with node {files.node_id} on its way: {reason}", _undo(wanted)) from None
-    row = (files.node_id, wanted.value, change.asked is not None, round(time.monotonic() - began, 1))
-    session.output.table(("NODE", "PROGRAM", "CHANGED", "SECONDS"), [row])
 
 
 def _one_at_a_time(place: str) -> OneAtATime:
@@ -168,10 +160,6 @@ def _one_at_a_time(place: str) -> OneAtATime:
         raise Failure(f"{printable(place)} cannot be opened: {(error.strerror or str(error)).lower()}") from None
 
 
-def _say(line: str) -> None:
-    click.echo(f"{time.strftime('%H:%M:%S')} {printable(line)}", err=True)
-
-
 def _undo(wanted: Program) -> str:
     undo = "back" if wanted == Program.BARNABAS else "next"
     return f"the same command goes on; `adopt {undo}` lets it be {other_program(wanted).value} again"
@@ -183,27 +171,3 @@ def _connection_of(session: Session) -> list[str]:
         return ["--profile", session.profile]
     config = click.get_current_context().params.get("command_config")
     return ["-b", session.bootstrap, *(("--command-config", config) if config else ())]
-
-
-def _show_plan(session: Session, files: OwnFiles, wanted: Program, watch: NodeWatch, ways: Mapping[Act, Way]) -> None:
-    """Print all steps, and what a run would be refused for.
-
-    Raises:
-        Quiet: it would be refused.
-    """
-    step = next_step(watch.look(), files.now(), wanted)
-    refused = step.reasons if step.act == Act.REFUSE else ()
-    if step.act in (Act.STOP, Act.START):
-        refused = watch.refusals(is_away=step.act == Act.START)
-    planned = planned_steps(files, wanted, ways, _connection_of(session))
-    steps = Table(("STEP", "WHAT", "COMMAND"), [(number, *each) for number, each in enumerate(planned, 1)])
-    if step.act is Act.DONE:
-        # A run would only look.
-        click.echo(f"nothing to do: node {files.node_id} is {wanted.value} already", err=True)
-        steps = Table(("STEP", "WHAT", "COMMAND"), [])
-    table = Table(("REFUSED-BECAUSE",), [(each,) for each in refused])
-    data = {"node": files.node_id, "next": step.act.value, "refused": list(refused), "steps": steps.objects()}
-    tables = [] if step.act is Act.DONE else [steps, *([table] if refused else [])]
-    session.output.show_found(Found(data, tables))
-    if refused:
-        raise Quiet

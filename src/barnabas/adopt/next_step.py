@@ -11,40 +11,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from enum import Enum
-from typing import NamedTuple
+from collections.abc import Collection, Iterator
 
+from barnabas.adopt.change import Act, Step, Turn
 from barnabas.adopt.observation import OwnNode, Seen, SeenNode
 from barnabas.cli.wording import counted, listed
 from barnabas.client.program import Program, other_program
 
-__all__ = ["Act", "Step", "doubts", "gate", "next_step", "order"]
+__all__ = ["doubts", "gate", "next_step", "next_turn", "order", "unhealthy"]
 
 _CAUGHT_UP_BEFORE_MS = 5_000
 _CAUGHT_UP_AFTER_MS = 2_000
 _VOTERS_MIN = 3
 
 
-class Act(Enum):
-    """An action, or its absence."""
-
-    STOP = "stop"
-    START = "start"
-    WAIT = "wait"
-    DONE = "done"
-    REFUSE = "refuse"
-
-
-class Step(NamedTuple):
-    """The next action.
-
-    Attributes:
-        reasons: why it is refused, or what is waited for.
-    """
-
-    act: Act
-    reasons: tuple[str, ...] = ()
+def next_turn(seen: Seen | None, own: OwnNode, wanted: Program, asked: Act | None) -> Turn:
+    """Return what comes next, with the doubts: none between STOP and START, because the node that is away is started first."""
+    step = next_step(seen, own, wanted, asked)
+    # A command that failed explains nothing when the node is where it shall be.
+    return Turn(step, () if asked == Act.STOP else doubts(seen, own), own.is_held == (asked == Act.STOP))
 
 
 def next_step(seen: Seen | None, own: OwnNode, wanted: Program, asked: Act | None = None) -> Step:
@@ -83,7 +68,7 @@ def _unseen(own: OwnNode, asked: Act | None) -> Step:
     if asked == Act.START:
         return Step(Act.WAIT, ("no broker answers",))
     if own.is_alone or asked == Act.STOP:
-        return Step(Act.START)
+        return Step(Act.START, needs_health=False)
     return Step(Act.REFUSE, ("no broker of the cluster answers: name several with -b, of other nodes than this one",))
 
 
@@ -101,7 +86,7 @@ def _away(own: OwnNode, asked: Act | None) -> Step:
         return Step(Act.WAIT, (f"node {own.id} is not there yet",))
     if own.listens:
         return Step(Act.WAIT, (f"node {own.id} has left its directory, and still listens",))
-    return Step(Act.START)
+    return Step(Act.START, needs_health=False)
 
 
 def _not_back(node: SeenNode, seen: Seen) -> Iterator[str]:
@@ -121,22 +106,27 @@ def gate(seen: Seen, own: OwnNode) -> Iterator[str]:
         yield (
             f"node {own.id} runs, and no process has the lock of its directory: this is another directory, another machine, or a copy"
         )
+    yield from unhealthy(seen, {own.id})
+    if seen.moving:
+        yield f"the replicas of {counted(seen.moving, 'partition')} move: wait until `barnabas cluster status` counts none"
+    if not seen.problems and seen.behind:
+        yield f"{counted(seen.behind, 'replica')} not in sync: wait, or see `barnabas cluster status`"
+    for each in seen.voters:
+        if not each.is_caught_up(_CAUGHT_UP_BEFORE_MS):
+            yield f"the metadata log of controller {each.id} is {counted(each.voter_lag or 0, 'record')} behind: wait"
+
+
+def unhealthy(seen: Seen, changing: Collection[int]) -> Iterator[str]:
+    """Yield what is wrong with a cluster; its nodes that change may be away."""
     for problem, where, remedy in seen.problems:
         yield f"the cluster is not healthy: {problem}: {listed(list(where))} ({remedy})"
     named = {place for each in seen.problems for place in each.where}
     for each in seen.nodes.values():
         is_away = each.is_down or each.program == Program.STOPPED
-        if each.id != own.id and is_away and named.isdisjoint((f"broker {each.id}", f"controller {each.id}")):
+        if each.id not in changing and is_away and named.isdisjoint((f"broker {each.id}", f"controller {each.id}")):
             yield f"node {each.id} is down: start it first; two nodes away may be more than the cluster bears"
-    if seen.moving:
-        yield f"the replicas of {counted(seen.moving, 'partition')} move: wait until `barnabas cluster status` counts none"
-    if not seen.problems and seen.behind:
-        yield f"{counted(seen.behind, 'replica')} not in sync: wait, or see `barnabas cluster status`"
     if seen.leader < 0:
         yield "the quorum has no leader: start a majority of its controllers"
-    for each in seen.voters:
-        if not each.is_caught_up(_CAUGHT_UP_BEFORE_MS):
-            yield f"the metadata log of controller {each.id} is {counted(each.voter_lag or 0, 'record')} behind: wait"
 
 
 def order(seen: Seen, wanted: Program) -> list[int]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from barnabas.adopt.change import Act, Turn
 from barnabas.adopt.cluster_reader import read_cluster
 from barnabas.adopt.cluster_state import ClusterState
 from barnabas.adopt.files import findings_of_files
-from barnabas.adopt.finding import Finding, Verdict, merged
+from barnabas.adopt.finding import Verdict, merged
+from barnabas.adopt.given_file import GivenFile
 from barnabas.adopt.groups import findings_of_groups
-from barnabas.adopt.next_step import gate
-from barnabas.adopt.observation import OwnNode, Seen
+from barnabas.adopt.next_step import gate, next_turn
+from barnabas.adopt.observation import Seen
 from barnabas.adopt.observer import Observer
 from barnabas.adopt.own_files import OwnFiles
 from barnabas.adopt.settings import findings_of_settings
@@ -22,7 +24,7 @@ from barnabas.client.admin import Admin
 from barnabas.client.program import Program
 from barnabas.protocol.errors import KafkaError, RetriableError
 
-__all__ = ["NodeWatch", "refusals_of"]
+__all__ = ["NodeWatch", "obstacles_of_program", "refusals_of"]
 
 
 class NodeWatch:
@@ -38,9 +40,9 @@ class NodeWatch:
         self._observer = Observer(admin)
         self._has_seen = False
 
-    def own(self) -> OwnNode:
-        """Return the node as its directory shows it."""
-        return self._files.now()
+    def turn(self, asked: Act | None) -> Turn:
+        """Look, and return what comes next; `asked` is the last action of this run."""
+        return next_turn(self.look(), self._files.now(), self._wanted, asked)
 
     def look(self) -> Seen | None:
         """Return the cluster with the program of the node; None if no broker answers.
@@ -57,8 +59,9 @@ class NodeWatch:
         self._has_seen = True
         return found
 
-    def refusals(self, *, is_away: bool) -> tuple[str, ...]:
+    def refusals(self, *, needs_health: bool) -> tuple[str, ...]:
         """Return why the node may not be stopped, or, if it is away, why it may not be started as the wanted program."""
+        is_away = not needs_health
         try:
             state = read_cluster(self._admin, time.time_ns() // 1_000_000)
             seen = self._observer.look()._replace(features=state.features, moving=state.moving)
@@ -85,17 +88,23 @@ def refusals_of(
         return
     if not is_away:
         yield from gate(seen, files.now())
+    yield from obstacles_of_program(state, seen, files.file, wanted, release)
+
+
+def obstacles_of_program(
+    state: ClusterState, seen: Seen, file: GivenFile, wanted: Program, release: str | None
+) -> Iterator[str]:
+    """Yield why the node of a file cannot be that program: for barnabas what `adopt check` says about everything but health."""
     if wanted == Program.KAFKA:
         yield from obstacles_of_way_back(seen, release)
         return
-    for each in merged(_findings(state, files)):
+    assert file.node_id is not None
+    findings = [
+        *findings_of_versions(state.features),
+        *findings_of_files([file], state),
+        *findings_of_settings(state, {file.node_id}),
+        *findings_of_groups(state),
+    ]
+    for each in merged(findings):
         if each.verdict == Verdict.BLOCKS:
             yield f"{listed(each.where)}: {each.what} ({each.remedy})"
-
-
-def _findings(state: ClusterState, files: OwnFiles) -> Iterator[Finding]:
-    """Yield what `barnabas adopt check` says about everything but health."""
-    yield from findings_of_versions(state.features)
-    yield from findings_of_files([files.file], state)
-    yield from findings_of_settings(state, {files.node_id})
-    yield from findings_of_groups(state)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from barnabas.adopt.next_step import Act
+from barnabas.adopt.change import Act
 from barnabas.adopt.own_files import OwnFiles
 from barnabas.adopt.stop_and_start import Way
 from barnabas.client.program import Program, other_program

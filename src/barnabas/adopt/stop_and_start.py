@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from barnabas.adopt.next_step import Act
+from barnabas.adopt.change import Act
 from barnabas.words.printable import printable
 
 __all__ = ["Operator", "Way"]
@@ -51,7 +51,7 @@ class Operator:
         self.process: subprocess.Popen[bytes] | None = None
         self._command = self._path = ""
 
-    def ask(self, act: Act) -> None:
+    def do(self, act: Act) -> None:
         """Begin to stop or to start the node; whether it has is for the caller to see."""
         way = self._ways[act]
         if way.command is None:
