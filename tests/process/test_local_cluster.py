@@ -21,6 +21,7 @@ from barnabas.process.local_cluster import (
     free_ports,
     last_error,
     metrics_addresses,
+    nodes_to_start,
     open_cluster,
 )
 
@@ -249,3 +250,14 @@ def test_a_node_that_cannot_be_formatted_is_named(tmp_path: Path) -> None:
     nodes = tuple(LocalNode(n, tmp_path / f"node-{n}", is_controller=True) for n in (1, 2))
     with pytest.raises(CannotStart, match=r"^node 1 cannot be formatted: .*node-1/server.properties"):
         _format(LocalCluster(nodes), "AAAAAAAAAAAAAAAAAAAAAw")
+
+
+def test_a_start_with_fewer_nodes_than_the_folder_has_starts_them_all(tmp_path: Path) -> None:
+    assert nodes_to_start(tmp_path / "absent", 3) == 3
+    (tmp_path / "cluster.properties").write_text("cluster.id=x\nnodes=5\n")
+    assert nodes_to_start(tmp_path, 3) == 3
+    (tmp_path / "node-5").mkdir()
+    # Node 4 has been removed by hand: `check_folder` says what is wrong.
+    assert nodes_to_start(tmp_path, 3) == 3
+    (tmp_path / "node-4").mkdir()
+    assert [nodes_to_start(tmp_path, n) for n in (3, 4, 5, 6)] == [5, 5, 5, 6]

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.config.cannot_start import CannotStart
-from barnabas.process.local_cluster import LocalCluster, LocalNode
+from barnabas.process.local_cluster import LocalCluster, open_cluster, size_of
+from barnabas.process.resizable_folder import ResizableFolder
 from barnabas.process.supervisor import NodeProcess, Supervisor
 
 NODE = """
@@ -28,7 +29,9 @@ def stop(*_):
     sys.exit()
 signal.signal(signal.SIGTERM, stop)
 if (folder / "broken").exists():
-    sys.exit("INFO\\nerror: port taken (try another)\\nbye")
+    sys.exit((folder / "broken").read_text() or "INFO\\nerror: port taken (try another)\\nbye")
+if (folder / "slow").exists():
+    signal.pause()
 if "--mute" in sys.argv:
     sys.exit(3)
 print("starting", flush=True)
@@ -61,9 +64,10 @@ class Cluster:
         metrics: tuple[str, ...] = (),
     ) -> None:
         self.folder, self.restart, self.arguments, self.metrics = folder, restart, arguments, metrics
-        self.cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= 3) for n in range(1, nodes + 1)))
-        for node in self.cluster.nodes:
-            node.folder.mkdir()
+        cluster = open_cluster(folder, nodes, 0, self.format)
+        self.resizable = ResizableFolder(
+            folder, cluster, metrics_listen=metrics[0] if metrics else "", format_all=self.format
+        )
         self.program = folder / "node.py"
         self.program.write_text(NODE)
 
@@ -74,7 +78,7 @@ class Cluster:
             loop = asyncio.get_running_loop()
             asked: asyncio.Future[None] = loop.create_future()
             supervisor = Supervisor(
-                self.cluster,
+                self.resizable,
                 loop,
                 restart=self.restart,
                 arguments=self.arguments,
@@ -89,6 +93,9 @@ class Cluster:
                 await asyncio.wait((other,))
 
         return asyncio.run(both())
+
+    def format(self, cluster: LocalCluster, cluster_id: str) -> None:
+        """Format nothing: the program needs no data."""
 
     @property
     def ended(self) -> list[str]:
@@ -265,3 +272,79 @@ def test_a_node_is_restarted_when_somebody_asks_and_another_stop_in_order_is_non
     assert "error: node 2 does not serve, and is not restarted\n" in rest
     assert "error: node 9 does not serve, and is not restarted\n" in rest
     assert (cluster.ended, cluster.lives(2)) == (["terminated-2", "terminated-2", "left-1", "stopped-1"], 2)
+
+
+@pytest.mark.slow
+def test_a_cluster_grows_and_shrinks_while_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    so_far: list[str] = []
+
+    async def resize(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        with pytest.raises(CannotStart, match="the cluster is starting or stopping"):
+            await supervisor.resize(1, 2)
+        await printed(capsys, "barnabas ready on", so_far)
+        grown = await supervisor.resize(1, 2)
+        assert [(each.node_id, each.address, each.serves) for each in grown.nodes] == [
+            (1, "h:1", True),
+            (2, "h:2", True),
+        ]
+        assert grown.changes_copies
+        # The same words again change nothing, and words that know of another cluster do not either.
+        assert await supervisor.resize(1, 2) == grown._replace(changes_copies=False)
+        with pytest.raises(CannotStart, match="the cluster has 2 nodes now, not 4 "):
+            await supervisor.resize(4, 3)
+        # One that has ended is started again.
+        processes(supervisor)[2].send(signal.SIGTERM)
+        await printed(capsys, "error: node 2 was stopped", so_far)
+        assert await supervisor.resize(2, 2) == grown._replace(changes_copies=False)
+        shrunk = await supervisor.resize(2, 1)
+        assert [each.node_id for each in shrunk.nodes] == [1]
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 1, restart=True)
+    assert cluster.run(resize) == 0
+    assert (size_of(tmp_path), cluster.lives(1), cluster.lives(2)) == ("1", 1, 2)
+    assert cluster.ended == ["terminated-2", "terminated-2", "left-1", "stopped-1"]
+    out = "".join([*so_far, capsys.readouterr().out])
+    assert [line for line in out.splitlines() if "ready" in line] == [
+        f"barnabas ready on {addresses}" for addresses in ("h:1", "h:1,h:2", "h:1")
+    ]
+    assert f"node 2 is retired, its files stay in {tmp_path}/node-2\n" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line", ["error: port taken", '{"time": "t", "level": "CRITICAL", "exception": "E: port taken"}']
+)
+def test_a_grown_node_that_does_not_start_is_no_part_of_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    async def grow(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", [])
+        (tmp_path / "node-2").mkdir()
+        (tmp_path / "node-2" / "broken").write_text(line)
+        with pytest.raises(CannotStart, match=r"^node 2 does not start: .*port taken; its log: .*/node-2/node.log$"):
+            await supervisor.resize(1, 3)
+        assert len(supervisor.described().nodes) == 1
+        (tmp_path / "node-2" / "broken").unlink()
+        assert len((await supervisor.resize(1, 2)).nodes) == 2
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 1)
+    assert cluster.run(grow) == 0
+    assert (size_of(tmp_path), (tmp_path / "node-3").exists()) == ("2", False)
+
+
+@pytest.mark.slow
+def test_a_stop_while_a_node_starts_is_a_stop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def grow(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", [])
+        (tmp_path / "node-2").mkdir()
+        (tmp_path / "node-2" / "slow").touch()
+        growing = asyncio.ensure_future(supervisor.resize(1, 2))
+        while not (tmp_path / "node-2" / "lives").exists():
+            await asyncio.sleep(0)
+        asked.set_result(None)
+        with pytest.raises(CannotStart, match=r"^the cluster stops$"):
+            await growing
+
+    assert Cluster(tmp_path, 1).run(grow) == 0

@@ -18,7 +18,7 @@ from barnabas.cli.node_command import NodeCommand, run_command, words_for
 from barnabas.cli.output import Found, Table
 from barnabas.cli.progress import Measured, shown
 from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicPartition
-from barnabas.client.local_restart import NotSupervised, ask_for_restart
+from barnabas.client.local_supervisor import NotSupervised, ask_for_restart
 from barnabas.client.node_process import NodeProcess
 from barnabas.client.rolling_restart import (
     Doubt,

@@ -11,7 +11,10 @@
 - The first three nodes of a new cluster are brokers and the voters of a static quorum; others are brokers alone.
 - A start with more nodes adds brokers. If the cluster had fewer than three nodes, the start also raises the settings for the
   number of copies, except those that somebody has changed.
-- A start with fewer nodes is an error, unless the folders of the others, none of them a voter's, are gone: they are retired.
+- A start with fewer nodes starts all that the folder has. If the folders of the others, none of them a voter's, are gone, they are
+  retired.
+- A cluster that runs grows by a broker at a time (`grow_cluster`): its files, then the number of nodes, then its process. It shrinks
+  in the other order, and the folder of a retired node stays; a cluster that grows again takes it back.
 - Ports are chosen once: those of the clients first, from the given port on, then those of the controllers. Others that are in use
   are passed over. A later start keeps them, unless it names a port.
 - Settings and logs name hosts, clients and topics: like a data directory, folders are made so that only their owner can enter them,
@@ -28,7 +31,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -50,10 +53,15 @@ __all__ = [
     "LocalNode",
     "copies_settings",
     "environment",
+    "grow_cluster",
+    "id_of",
     "is_secured",
     "metrics_addresses",
+    "nodes_to_start",
     "open_cluster",
     "secure_node",
+    "set_size",
+    "size_of",
 ]
 
 NODES_MAX = 99
@@ -147,7 +155,7 @@ def check_folder(folder: Path, nodes: int) -> None:
         return
     if not folder.is_dir():
         raise CannotStart(f"{folder} is a file, not a directory (pass another --data-dir)")
-    had = _size(folder)
+    had = size_of(folder)
     if had is not None and not (had.isdecimal() and int(had) <= nodes):
         _check_are_retired(folder, had, nodes)
     own = {f"node-{n}" for n in range(1, nodes + 1)}
@@ -190,7 +198,7 @@ def open_cluster(
         CannotStart: as `check_folder`, or no ports are free, or a node cannot be formatted.
     """
     check_folder(folder, nodes)
-    had = _size(folder)
+    had = size_of(folder)
     voters = _VOTERS_MAX if had is None else _voters_of(folder)
     every = range(1, nodes + 1)
     cluster = LocalCluster(tuple(LocalNode(n, folder / f"node-{n}", n <= voters) for n in every))
@@ -199,14 +207,55 @@ def open_cluster(
         return cluster
     if int(had) < nodes:
         _grow(folder, cluster, int(had), format_all or _format)
+        set_size(folder, nodes)
     elif int(had) > nodes:
-        _write_size(folder, _cluster_id(folder), nodes)
+        set_size(folder, nodes)
     if port is not None:
         _write_properties(cluster, port)
     return cluster
 
 
-def _size(folder: Path) -> str | None:
+def nodes_to_start(folder: Path, nodes: int) -> int:
+    """Return how many nodes a start has: those of the folder if they are more than it asks for, and all there."""
+    had = size_of(folder) or ""
+    others = range(nodes + 1, int(had) + 1) if had.isdecimal() else range(0)
+    return int(had) if others and all((folder / f"node-{n}").exists() for n in others) else nodes
+
+
+def grow_cluster(
+    folder: Path,
+    cluster: LocalCluster,
+    *,
+    reserved: Container[int] = (),
+    format_all: Callable[[LocalCluster, str], None] | None = None,
+) -> LocalCluster:
+    """Make the files of one more broker for a cluster that runs, and return the cluster with it. `set_size` then makes it a part.
+
+    Args:
+        reserved: ports that it must not have.
+        format_all: as of `open_cluster`.
+
+    Raises:
+        CannotStart: no port is free, or the node cannot be formatted.
+    """
+    node_id = len(cluster.nodes) + 1
+    grown = LocalCluster((*cluster.nodes, LocalNode(node_id, folder / f"node-{node_id}", is_controller=False)))
+    _grow(folder, grown, node_id - 1, format_all or _format, reserved)
+    return grown
+
+
+def set_size(folder: Path, nodes: int, had: int | None = None) -> None:
+    """Write how many nodes a cluster has.
+
+    Args:
+        had: how many it had before, if it shrinks: the settings for the number of copies then shrink with it.
+    """
+    if had is not None:
+        _set_copies([LocalNode(n, folder / f"node-{n}", False) for n in range(1, nodes + 1)], had, nodes)
+    _write_size(folder, id_of(folder), nodes)
+
+
+def size_of(folder: Path) -> str | None:
     """Return how many nodes the cluster in a folder has; None if there is no cluster."""
     try:
         return printable(read_properties(str(folder / CLUSTER_PROPERTIES)).get("nodes", "?"))
@@ -214,7 +263,8 @@ def _size(folder: Path) -> str | None:
         return None
 
 
-def _cluster_id(folder: Path) -> str:
+def id_of(folder: Path) -> str:
+    """Return the cluster id of a cluster that was made."""
     return read_properties(str(folder / CLUSTER_PROPERTIES))["cluster.id"]
 
 
@@ -235,25 +285,34 @@ def _make(folder: Path, cluster: LocalCluster, port: int, format_all: Callable[[
     _write_size(folder, cluster_id, len(cluster.nodes))
 
 
-def _grow(folder: Path, cluster: LocalCluster, had: int, format_all: Callable[[LocalCluster, str], None]) -> None:
-    """Add brokers to the nodes that a cluster had. Its voters stay as they are."""
+def _grow(
+    folder: Path,
+    cluster: LocalCluster,
+    had: int,
+    format_all: Callable[[LocalCluster, str], None],
+    reserved: Container[int] = (),
+) -> None:
+    """Make brokers besides the nodes that a cluster had. Its voters stay as they are."""
     old, new, nodes = cluster.nodes[:had], cluster.nodes[had:], len(cluster.nodes)
     first = max(port for node in old for port in node.ports) + 1
-    for node, port in zip(new, free_ports(first, len(new)), strict=True):
+    ports = free_ports(first, len(new), lambda port: port not in reserved and _is_free(port))
+    for node, port in zip(new, ports, strict=True):
         OsDisk().mkdir(str(node.folder))
         _write_settings(node, _settings(node, nodes, [f"PLAINTEXT://{HOST}:{port}"], _voters(folder)))
-    for node in old:
+    format_all(LocalCluster(new), id_of(folder))
+    _set_copies(old, had, nodes)
+
+
+def _set_copies(nodes: Sequence[LocalNode], had: int, now: int) -> None:
+    """Give nodes the settings for the number of copies in a cluster of another size, except those that somebody has changed."""
+    before = copies_settings(had)
+    for node in nodes:
         settings = read_properties(str(node.properties))
-        grown = {
-            name: value
-            for name, value in copies_settings(nodes).items()
-            if settings.get(name) == copies_settings(had)[name] != value
+        changed = {
+            name: value for name, value in copies_settings(now).items() if settings.get(name) == before[name] != value
         }
-        if grown:
-            _write_settings(node, settings | grown)
-    cluster_id = _cluster_id(folder)
-    format_all(LocalCluster(new), cluster_id)
-    _write_size(folder, cluster_id, nodes)
+        if changed:
+            _write_settings(node, settings | changed)
 
 
 def _write_size(folder: Path, cluster_id: str, nodes: int) -> None:
@@ -344,8 +403,11 @@ def free_ports(first: int, wanted: int, is_free: Callable[[int], bool] | None = 
     raise AssertionError("count() does not end")
 
 
-def metrics_addresses(cluster: LocalCluster, listen: str) -> list[str]:
+def metrics_addresses(cluster: LocalCluster, listen: str, nodes: int | None = None) -> list[str]:
     """Return where each node serves its metrics: the first at HOST:PORT, the others at the ports that follow; nowhere if it is empty.
+
+    Args:
+        nodes: how many; None for as many as the cluster has.
 
     Raises:
         CannotStart: it is not HOST:PORT, or too few ports follow, or a node has one of them for its clients.
@@ -353,7 +415,7 @@ def metrics_addresses(cluster: LocalCluster, listen: str) -> list[str]:
     address = metrics_address(listen, "--metrics-listen")
     if address is None:
         return []
-    (host, first), wanted = address, len(cluster.nodes)
+    (host, first), wanted = address, len(cluster.nodes) if nodes is None else nodes
     if first + wanted - 1 > _PORT_MAX:
         raise CannotStart(f"--metrics-listen {listen}: {wanted} nodes need as many ports (pass a lower PORT)")
     # The nodes have not bound theirs yet.

@@ -27,7 +27,7 @@ from barnabas.directory.data_directory import CLIENT_PROPERTIES, SECURE_DEV, che
 from barnabas.log.disk import OsDisk
 from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.net.addresses import EVERY_ADDRESS, dialable
-from barnabas.process.local_cluster import HOST, LocalCluster, secure_node
+from barnabas.process.local_cluster import HOST, LocalCluster, LocalNode, secure_node
 from barnabas.security.dev_certificates import DevelopmentAuthority
 from barnabas.security.dev_settings import ADMIN, client_login, node_settings
 from barnabas.security.jaas import parse_jaas
@@ -94,8 +94,15 @@ class SecureDev:
 
     def secure(self, cluster: LocalCluster) -> None:
         """Write certificates and settings of every node of a cluster that does not run, and tell clients its addresses."""
+        self._secure(cluster, cluster.nodes)
+
+    def secure_last(self, cluster: LocalCluster) -> None:
+        """Write those of the last node, which is new; the others may run."""
+        self._secure(cluster, cluster.nodes[-1:])
+
+    def _secure(self, cluster: LocalCluster, nodes: Sequence[LocalNode]) -> None:
         self._serve_at([f"{HOST}:{node.ports[0]}" for node in cluster.nodes])
-        for node in cluster.nodes:
+        for node in nodes:
             issued = self._authority.issue(f"CN=node-{node.node_id}", hosts=_HOSTS)
             store = node.folder / "node.pem"
             self._disk.write_file_atomic(str(store), (issued.key + issued.certificate + issued.authority).encode())

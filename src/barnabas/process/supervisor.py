@@ -5,7 +5,8 @@
 - A node that ends before it has served once ends the start: the error that it logged is the supervisor's.
 - A node that ends later is one line on standard error. With `--restart` it is started again: at once, and after a short life with a
   delay that doubles. A node that was stopped in order is not: its operator may want to retire it.
-- A line in the pipe `.restart` (`restart_pipe`) stops a node in order, and starts it again.
+- The pipe `.supervisor` (`supervisor_pipe`) asks for the restart of a node, in order, and for more or fewer nodes. The cluster grows by a
+  node at a time; one that does not start is no part of it. It shrinks by its last node at a time, which stops in order.
 - A signal stops all side by side, in two steps (`stop_signals`). First every broker leaves: the controller takes over what it leads,
   so that the last broker in sync has every record. Only then, when no broker needs a controller any more, do the voters stop.
 - Nodes have a session of their own, so that Ctrl-C reaches the supervisor alone. If the supervisor is killed, their standard
@@ -17,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import logging
 import os
 import signal
 import sys
@@ -25,27 +27,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.client.local_supervisor import LocalNodes, SupervisedNode
 from barnabas.config.cannot_start import CannotStart
 from barnabas.directory.start_report import warn_of_readers
 from barnabas.log.disk import DiskLocked, OsDisk
 from barnabas.process.arguments import print_error
 from barnabas.process.local_cluster import (
-    LocalCluster,
     LocalNode,
     check_folder,
+    copies_settings,
     environment,
     is_secured,
     last_error,
     metrics_addresses,
+    nodes_to_start,
     open_cluster,
+    size_of,
 )
-from barnabas.process.restart_pipe import RestartPipe
+from barnabas.process.resizable_folder import ResizableFolder
 from barnabas.process.stop_signals import LEAVE, LEFT, StopSignals
+from barnabas.process.supervisor_pipe import SupervisorPipe
 
 if TYPE_CHECKING:
     from barnabas.process.secure_dev import SecureDev
 
 __all__ = ["Supervisor", "open_secure_dev", "run_cluster"]
+
+logger = logging.getLogger(__name__)
 
 PROGRAM = (sys.executable, "-m", "barnabas")
 
@@ -89,35 +97,50 @@ def run_cluster(
     """
     root = Path(folder).absolute()
     try:
+        asked, nodes = nodes, nodes_to_start(root, nodes)
         check_folder(root, nodes)
         OsDisk().mkdir(str(root))
         lock = OsDisk().lock(f"{root}/.lock")
         try:
+            if nodes != asked:
+                logger.warning(
+                    "%s holds %d nodes, and all of them start, not %d (`barnabas cluster resize %d --data-dir %s` retires the others)",
+                    folder, nodes, asked, asked, folder,
+                )  # fmt: skip
             cluster = open_cluster(root, nodes, port)
-            hint = ""
+            hint, secure = "", None
             if secure_dev or is_secured(root):
                 opened = open_secure_dev(root, is_alone=False)
                 opened.secure(cluster)
-                hint = opened.hint
+                hint, secure = opened.hint, opened.secure_last
             warn_of_readers(OsDisk(), str(root), cluster.written(root), "its nodes' settings and logs")
             metrics = metrics_addresses(cluster, metrics_listen)
-            return _run(root, cluster, restart, arguments, hint, metrics)
+            resizable = ResizableFolder(root, cluster, metrics_listen=metrics_listen, secure=secure)
+            return _run(root, resizable, restart, arguments, hint, metrics)
         finally:
             lock.release()
     except DiskLocked:
-        raise CannotStart(f"{folder} is in use by another cluster (stop it, or pass another --data-dir)") from None
+        raise CannotStart(_in_use(folder, root, nodes)) from None
     except OSError as error:
         raise CannotStart(f"cannot use {folder}: {error.strerror or error} (pass another --data-dir)") from None
 
 
+def _in_use(folder: str, root: Path, nodes: int) -> str:
+    """Return the sentence for a start of a cluster that runs."""
+    resize = (
+        "" if size_of(root) == str(nodes) else f", resize it: `barnabas cluster resize {nodes} --data-dir {folder}`"
+    )
+    return f"{folder} is in use by another cluster (stop it{resize}, or pass another --data-dir)"
+
+
 def _run(
-    root: Path, cluster: LocalCluster, restart: bool, arguments: Sequence[str], hint: str, metrics: Sequence[str]
+    root: Path, folder: ResizableFolder, restart: bool, arguments: Sequence[str], hint: str, metrics: Sequence[str]
 ) -> int:
     loop = asyncio.new_event_loop()
     try:
-        supervisor = Supervisor(cluster, loop, restart=restart, arguments=arguments, hint=hint, metrics=metrics)
+        supervisor = Supervisor(folder, loop, restart=restart, arguments=arguments, hint=hint, metrics=metrics)
         signals = StopSignals(loop, supervisor.kill)
-        with RestartPipe(loop, root, supervisor.restart):
+        with SupervisorPipe(loop, root, supervisor):
             code = loop.run_until_complete(supervisor.run(signals.asked))
         signals.ignore()
         return code
@@ -131,6 +154,7 @@ class NodeProcess:
     Attributes:
         metrics: where it serves its metrics; empty for nowhere.
         is_to_return: it was stopped for a restart.
+        is_to_leave: it is stopped for good.
     """
 
     def __init__(self, node: LocalNode, program: Sequence[str], arguments: Sequence[str], metrics: str = "") -> None:
@@ -138,6 +162,7 @@ class NodeProcess:
         self.metrics = metrics
         self.address = ""
         self.is_to_return = False
+        self.is_to_leave = False
         self._program = program
         self._arguments = [*arguments, "--metrics-listen", metrics] if metrics else arguments
         self._process: asyncio.subprocess.Process | None = None
@@ -195,11 +220,15 @@ class NodeProcess:
                 while await process.stdout.readline() not in (LEFT, b""):
                     pass
 
-    async def stop(self) -> None:
-        """Stop the process in order; kill it if that takes too long."""
+    async def stop(self, *, alone: bool = False) -> None:
+        """Stop the process in order; kill it if that takes too long.
+
+        Args:
+            alone: the other nodes go on, so this one has not left before.
+        """
         if self._process is None or not self.is_running:
             return
-        if self._serves:
+        if self._serves and not alone:
             assert self._process.stdin is not None
             self._process.stdin.close()
         else:
@@ -227,6 +256,7 @@ class Supervisor:
     """Runs the nodes of a cluster.
 
     Args:
+        folder: the cluster's files.
         arguments: what every node's command line has besides its file.
         program: the command of which `start` is a part.
         hint: a line to print when all nodes serve; empty for none.
@@ -235,7 +265,7 @@ class Supervisor:
 
     def __init__(
         self,
-        cluster: LocalCluster,
+        folder: ResizableFolder,
         loop: asyncio.AbstractEventLoop,
         *,
         restart: bool,
@@ -244,14 +274,21 @@ class Supervisor:
         hint: str = "",
         metrics: Sequence[str] = (),
     ) -> None:
-        of_nodes = metrics or [""] * len(cluster.nodes)
+        of_nodes = metrics or [""] * len(folder.cluster.nodes)
         self.nodes = [
-            NodeProcess(node, program, arguments, where) for node, where in zip(cluster.nodes, of_nodes, strict=True)
+            NodeProcess(node, program, arguments, where)
+            for node, where in zip(folder.cluster.nodes, of_nodes, strict=True)
         ]
+        self._folder = folder
+        self._arguments = arguments
+        self._program = program
         self._loop = loop
         self._restart = restart
         self._hint = hint
         self._ready: dict[int, asyncio.Future[None]] = {each.node.node_id: loop.create_future() for each in self.nodes}
+        self._kept: dict[int, asyncio.Task[None]] = {}
+        self._has_started = False
+        self._resizing = asyncio.Lock()
         self._stopping = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -263,37 +300,56 @@ class Supervisor:
         Raises:
             CannotStart: a node ended before it served.
         """
-        kept = asyncio.gather(*(self._keep(each) for each in self.nodes))
+        for each in self.nodes:
+            self._begin(each)
+        ended = self._loop.create_task(self._until_all_have_ended())
         started = asyncio.gather(*self._ready.values())
         try:
             await asyncio.wait((asked, started), return_when=asyncio.FIRST_COMPLETED)
             if started.done():
                 started.result()
-                print(f"barnabas ready on {','.join(each.address for each in self.nodes)}", flush=True)
+                self._has_started = True
+                self._print_ready()
                 if self._hint:
                     print(self._hint, flush=True)
-                await asyncio.wait((asked, kept), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((asked, ended), return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 print_error("all nodes have ended")
             return 0 if asked.done() else 1
         finally:
             started.cancel()
             await self._stop()
-            await kept
+            await ended
+            # A resize that goes on notices the stop.
+            async with self._resizing:
+                pass
+
+    def _begin(self, process: NodeProcess) -> None:
+        self._kept[process.node.node_id] = self._loop.create_task(self._keep(process))
+
+    async def _until_all_have_ended(self) -> None:
+        # A cluster may grow meanwhile.
+        while running := [each for each in self._kept.values() if not each.done()]:
+            await asyncio.wait(running)
+        for each in self._kept.values():
+            each.result()
+
+    def _print_ready(self) -> None:
+        print(f"barnabas ready on {','.join(each.address for each in self.nodes)}", flush=True)
 
     async def _keep(self, process: NodeProcess) -> None:
-        """Run one node, again and again with `--restart`, until the cluster stops."""
+        """Run one node, again and again with `--restart`, until it leaves or the cluster stops."""
         delay = 0.0
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not process.is_to_leave:
             began = self._loop.time()
             if await process.start():
                 self._serves(process)
-            if self._stopping.is_set():
+            if self._stopping.is_set() or process.is_to_leave:
                 # The signal arrived before there was a process to send it to.
-                await process.stop()
+                await process.stop(alone=process.is_to_leave)
                 return
             code = await process.wait()
-            if self._stopping.is_set() or not self._has_served(process, code):
+            if self._stopping.is_set() or process.is_to_leave or not self._has_served(process, code):
                 return
             if process.is_to_return:
                 process.is_to_return = False
@@ -308,6 +364,75 @@ class Supervisor:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), delay)
             delay = min(max(1.0, delay * 2), _DELAY_SECONDS_MAX) if is_short else 0.0
+
+    def described(self) -> LocalNodes:
+        """Return the nodes."""
+        nodes = [
+            SupervisedNode(each.node.node_id, each.address, str(each.node.folder), each.is_serving)
+            for each in self.nodes
+        ]
+        return LocalNodes(self._folder.cluster_id, nodes)
+
+    async def resize(self, had: int, wanted: int) -> LocalNodes:
+        """Start brokers, or retire the last nodes, until the cluster has so many; start those that have ended. Return its nodes.
+
+        Raises:
+            CannotStart: it has another number of nodes than the two, or starts or stops, or a node does not start.
+            OSError: a file cannot be written.
+        """
+        async with self._resizing:
+            if len(self.nodes) not in (had, wanted):
+                raise CannotStart(f"the cluster has {len(self.nodes)} nodes now, not {had} (type the command again)")
+            if not self._has_started or self._stopping.is_set():
+                raise CannotStart("the cluster is starting or stopping (wait, and type the command again)")
+            before = len(self.nodes)
+            while len(self.nodes) > wanted:
+                await self._retire(self.nodes[-1])
+            for each in self.nodes:
+                if self._kept[each.node.node_id].done():
+                    await self._started(each)
+            while len(self.nodes) < wanted:
+                await self._grow()
+            if len(self.nodes) != before:
+                self._print_ready()
+            return self.described()._replace(changes_copies=copies_settings(before) != copies_settings(wanted))
+
+    async def _grow(self) -> None:
+        metrics = await self._loop.run_in_executor(None, self._folder.grow)
+        process = NodeProcess(self._folder.cluster.nodes[-1], self._program, self._arguments, metrics)
+        self.nodes.append(process)
+        try:
+            await self._started(process)
+        except CannotStart:
+            if not self._stopping.is_set():
+                self.nodes.remove(process)
+                await self._loop.run_in_executor(None, self._folder.shrink)
+            raise
+
+    async def _started(self, process: NodeProcess) -> None:
+        """Start a node besides those that run, and wait until it serves.
+
+        Raises:
+            CannotStart: it does not, or the cluster stops.
+        """
+        ready = self._ready[process.node.node_id] = self._loop.create_future()
+        if not self._stopping.is_set():
+            self._begin(process)
+            stops = self._loop.create_task(self._stopping.wait())
+            await asyncio.wait((ready, stops), return_when=asyncio.FIRST_COMPLETED)
+            stops.cancel()
+        if not ready.done():
+            ready.cancel()
+            raise CannotStart("the cluster stops")
+        ready.result()
+
+    async def _retire(self, process: NodeProcess) -> None:
+        process.is_to_leave = True
+        await process.stop(alone=True)
+        await self._kept.pop(process.node.node_id)
+        self.nodes.remove(process)
+        await self._loop.run_in_executor(None, self._folder.shrink)
+        print(f"node {process.node.node_id} is retired, its files stay in {process.node.folder}", flush=True)
 
     def restart(self, node_id: int) -> None:
         """Stop a node in order, and start it again. What this cannot do is one line on standard error."""

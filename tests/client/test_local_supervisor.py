@@ -1,4 +1,4 @@
-"""How another process asks for the restart of a node; `tests/process/test_restart_pipe.py` has both ends."""
+"""How another process asks for the restart of a node; `tests/process/test_supervisor_pipe.py` has both ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.client.local_restart import NotSupervised, ask_for_restart
+from barnabas.client.local_supervisor import NotSupervised, ask_for_restart
 
 
 def test_a_folder_without_a_cluster(tmp_path: Path) -> None:
