@@ -47,7 +47,7 @@ def test_what_there_is() -> None:
         "broker describe", "broker list", "broker logdirs", "broker self-test", "cert dev", "claims audit", "claims sweep",
         "cluster accept-loss", "cluster cancel", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster move", "cluster nodes", "cluster quorum", "cluster rebalance",
-        "cluster replace", "cluster restart", "cluster status", "cluster throttle",
+        "cluster replace", "cluster resize", "cluster restart", "cluster status", "cluster throttle",
         "cluster upgrade", "cluster voter add", "cluster voter remove",
         "completion", "config alter", "config describe", "console", "consume", "cut create", "cut delete",
         "cut diff", "cut list", "cut show", "deliver", "dlq list", "dlq purge", "dlq redrive", "dlq show",

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: health, nodes and quorum of a cluster, moves of replicas, restarts, what is lost or gone."""
+"""`barnabas cluster`: health, nodes and quorum of a cluster, moves of replicas, restarts, its size, what is lost or gone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from barnabas.cli.cluster_moves import drain, rebalance
 from barnabas.cli.cluster_nodes import nodes
 from barnabas.cli.cluster_quorum import controller_of, quorum, quorum_of
 from barnabas.cli.cluster_replace import replace
+from barnabas.cli.cluster_resize import resize
 from barnabas.cli.cluster_restart import restart
 from barnabas.cli.cluster_status import status
 from barnabas.cli.cluster_throttle import throttle
@@ -73,6 +74,7 @@ for command in (
     move,
     cancel,
     throttle,
+    resize,
     restart,
     upgrade,
     replace,

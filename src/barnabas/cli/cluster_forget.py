@@ -28,7 +28,7 @@ def forget(session: Session, node: int, dry_run: bool) -> None:
     barnabas cluster forget 3 --dry-run
     """
     with session.admin() as admin:
-        _check_may_be_forgotten(admin, node)
+        check_may_be_forgotten(admin, node)
         error = None if dry_run else admin.unregister_broker(node)
         if error is not None and error.code == ErrorCode.BROKER_ID_NOT_REGISTERED:
             raise _unknown(admin, node)
@@ -37,7 +37,7 @@ def forget(session: Session, node: int, dry_run: bool) -> None:
     session.output.table(("BROKER", "STATUS"), [(node, "would be forgotten" if dry_run else "forgotten")])
 
 
-def _check_may_be_forgotten(admin: Admin, node: int) -> None:
+def check_may_be_forgotten(admin: Admin, node: int) -> None:
     """Check that a broker is down, and that nothing is lost or stranded with it.
 
     Raises:

@@ -80,7 +80,7 @@ def drain(session: Session, node: int, by: str, at_once: int, throttle: int | No
         failures = carry_out(
             session, admin, view, plan, elect=False, at_once=at_once, throttle=throttle, dry_run=dry_run
         )
-    failures += _of_lost(lost)
+    failures += of_lost(lost)
     if failures:
         raise Failures(failures)
 
@@ -117,7 +117,7 @@ def drain_preview(admin: Admin, node: int) -> Done:
     """
     view, plan, lost = _drain_plan(admin, node)
     found = _found(view, plan, _elected(view, plan, elect=False), {}, dry_run=True)
-    return Done(found, notes=[each.format_message() for each in _of_lost(lost)])
+    return Done(found, notes=[each.format_message() for each in of_lost(lost)])
 
 
 def rebalance_preview(admin: Admin) -> Done:
@@ -210,7 +210,7 @@ def carry_out(
     outcomes: dict[TopicPartition, KafkaError | None] = {}
     if not dry_run:
         with throttled(admin, throttle, _copies(view, plan)):
-            outcomes |= _moved(admin, plan, at_once)
+            outcomes |= move_plan(admin, plan, at_once)
         outcomes |= admin.elect_preferred_leaders([at for at in elected if outcomes.get(at) is None])
     failed = {at: error for at, error in outcomes.items() if error is not None}
     session.output.show_found(_found(view, plan, elected, failed, dry_run=dry_run))
@@ -271,6 +271,11 @@ def _found(
     return Found(data, [*([moves] if rows else []), brokers])
 
 
+def found_moves(view: View, plan: Plan) -> Found:
+    """Return what a plan would move, as a dry run prints it."""
+    return _found(view, plan, (), (), dry_run=True)
+
+
 def _can_elect(partition: PartitionDescription, after: list[int], serving: Collection[int]) -> bool:
     """Return whether the preferred leader is another than the leader, and in sync, as a new replica is once it has moved."""
     preferred = after[0]
@@ -301,7 +306,7 @@ def _broker_table(view: View, after: dict[TopicPartition, list[int]]) -> Table:
     return Table(columns, rows)
 
 
-def _moved(admin: Admin, plan: Plan, at_once: int) -> dict[TopicPartition, KafkaError | None]:
+def move_plan(admin: Admin, plan: Plan, at_once: int = _AT_ONCE) -> dict[TopicPartition, KafkaError | None]:
     """Carry out a plan; return None for each partition that has moved, and the errors of the others.
 
     Raises:
@@ -347,7 +352,7 @@ def _what_goes_on(admin: Admin, plan: Plan) -> str:
     )
 
 
-def _of_lost(lost: dict[TopicPartition, PartitionDescription]) -> list[Failure]:
+def of_lost(lost: dict[TopicPartition, PartitionDescription]) -> list[Failure]:
     """Return a failure for each reason why partitions have no leader: without one no broker can copy their records."""
     by_remedy: dict[str, list[TopicPartition]] = {}
     for at, each in sorted(lost.items()):

@@ -5,6 +5,8 @@ A controller that starts with `--no-initial-controllers` only reads the metadata
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import click
 
 from barnabas.cli.cluster_quorum import role_of
@@ -43,7 +45,7 @@ def add(session: Session, node: int, at: str, listener: str | None, dry_run: boo
     host, port = _address(at)
     with session.admin() as admin:
         found = admin.describe_quorum()
-        directory_id = _directory_of(_may_join(found, node))
+        directory_id = directory_of(_may_join(found, node))
         name = listener or found.listener
         if name is None:
             raise Failure("the brokers do not say how the voters' listeners are called", "name it with --listener")
@@ -65,7 +67,7 @@ def remove(session: Session, node: int, dry_run: bool) -> None:
     """
     with session.admin() as admin:
         found = admin.describe_quorum()
-        directory_id = _directory_of(_may_leave(found, node))
+        directory_id = directory_of(_may_leave(found, node))
         error = None if dry_run else admin.remove_voter(node, directory_id)
         _finish(session, admin, node, error, "would only read" if dry_run else None)
 
@@ -114,20 +116,48 @@ def _may_leave(found: Quorum, node: int) -> QuorumReplica:
         raise Failure(
             f"node {node} is the only voter", "add another one first: `barnabas cluster voter add NODE --at HOST:PORT`"
         )
-    silent = [each.id for each in found.silent_voters(_SILENT_MS) if each.id != node]
+    _check_majority(found, [node])
+    return replica
+
+
+def check_may_leave_together(found: Quorum, nodes: Collection[int]) -> None:
+    """Check that the voters among some nodes can leave the quorum, one after the other.
+
+    Raises:
+        Failure: the voters cannot change, or the others would have no majority.
+    """
+    voters = [each for each in found.voters if each.id in nodes]
+    if not voters:
+        return
+    names = listed([each.id for each in voters])
+    if len(voters) == len(found.voters):
+        raise Failure(f"node {names} has all votes", "keep a node that votes")
+    if any(each.directory_id is None for each in voters):
+        fixed = _fixed()
+        raise Failure(f"node {names} votes, and {fixed.message}", fixed.hint)
+    _check_majority(found, nodes)
+
+
+def _check_majority(found: Quorum, leaving: Collection[int]) -> None:
+    others = [each for each in found.voters if each.id not in leaving]
+    silent = [each.id for each in found.silent_voters(_SILENT_MS) if each.id not in leaving]
     if (len(others) - len(silent)) * 2 <= len(others):
         raise Failure(
             f"of the other {len(others)} voters {listed(silent)} {'does' if len(silent) == 1 else 'do'} not read the metadata log",
             "start it first: without a majority the cluster has no controller",
         )
-    return replica
 
 
 _SILENT_MS = 10_000
 """A voter that has not read for so long does not count; voters read twice a second."""
 
 
-def _directory_of(replica: QuorumReplica) -> Uuid:
+def directory_of(replica: QuorumReplica) -> Uuid:
+    """Return the directory of a voter.
+
+    Raises:
+        Failure: the quorum does not know it, so its voters cannot change.
+    """
     if replica.directory_id is None:
         raise _fixed()
     return replica.directory_id
