@@ -82,9 +82,11 @@ class Cluster(MadeUpAdmin):
     def describe_quorum(self) -> Quorum:
         return Quorum(1, 1, 1, [QuorumReplica(n, 1, n in self.voters, self.directory) for n in (1, 2, 3)])
 
-    def reassign(self, plan: Mapping[TopicPartition, list[int]], **_: Any) -> dict[TopicPartition, KafkaError | None]:
-        self.steps.append(f"move {plan[T0]}")
-        self.placed, self.leader = plan[T0], plan[T0][0]
+    def reassign(
+        self, plan: Mapping[TopicPartition, Sequence[int]], **_: Any
+    ) -> dict[TopicPartition, KafkaError | None]:
+        self.steps.append(f"move {list(plan[T0])}")
+        self.placed, self.leader = list(plan[T0]), plan[T0][0]
         return {T0: None}
 
     def remove_voter(self, node: int, directory_id: Uuid) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from barnabas.cli.cluster_forget import check_may_be_forgotten
-from barnabas.cli.cluster_moves import Plan, View, found_moves, move_plan, of_lost, view_of
+from barnabas.cli.cluster_moves import View, found_moves, move_plan, of_lost, view_of
 from barnabas.cli.cluster_quorum import quorum_of
 from barnabas.cli.cluster_voter import check_may_leave_together, directory_of
 from barnabas.cli.failure import Failure, Failures, failure_of
@@ -31,7 +31,7 @@ from barnabas.client.local_supervisor import (
     ask_for_nodes,
     ask_for_resize,
 )
-from barnabas.client.placement import TooFewBrokers
+from barnabas.client.placement import Plan, TooFewBrokers
 
 _NODES_MAX = 99
 _ROUNDS = 3
