@@ -292,7 +292,7 @@ def _grow(
     format_all: Callable[[LocalCluster, str], None],
     reserved: Container[int] = (),
 ) -> None:
-    """Make brokers besides the nodes that a cluster had. Its voters stay as they are."""
+    """Make the brokers that a cluster gets in addition. Its voters stay as they are."""
     old, new, nodes = cluster.nodes[:had], cluster.nodes[had:], len(cluster.nodes)
     first = max(port for node in old for port in node.ports) + 1
     ports = free_ports(first, len(new), lambda port: port not in reserved and _is_free(port))

@@ -140,7 +140,7 @@ def _run(
     try:
         supervisor = Supervisor(folder, loop, restart=restart, arguments=arguments, hint=hint, metrics=metrics)
         signals = StopSignals(loop, supervisor.kill)
-        with SupervisorPipe(loop, root, supervisor):
+        with SupervisorPipe(loop, root, supervisor.restart, supervisor.described, supervisor.resize):
             code = loop.run_until_complete(supervisor.run(signals.asked))
         signals.ignore()
         return code
@@ -410,7 +410,7 @@ class Supervisor:
             raise
 
     async def _started(self, process: NodeProcess) -> None:
-        """Start a node besides those that run, and wait until it serves.
+        """Start a node while others run, and wait until it serves.
 
         Raises:
             CannotStart: it does not, or the cluster stops.

@@ -12,8 +12,9 @@ import contextlib
 import errno
 import os
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from barnabas.client.local_supervisor import ANSWER_PREFIX, SUPERVISOR_PIPE, LocalNodes, write_answer
 from barnabas.config.cannot_start import CannotStart
@@ -21,7 +22,7 @@ from barnabas.log.disk import FILE_MODE
 from barnabas.process.arguments import print_error
 from barnabas.words.printable import printable
 
-__all__ = ["Supervised", "SupervisorPipe"]
+__all__ = ["SupervisorPipe"]
 
 _ANSWER = rf"(?P<answer>{re.escape(ANSWER_PREFIX)}[0-9]{{1,10}})"
 _RESTART = re.compile(r"restart (?P<node>[0-9]{1,9})")
@@ -29,31 +30,29 @@ _NODES = re.compile(rf"nodes {_ANSWER}")
 _RESIZE = re.compile(rf"resize (?P<had>[0-9]{{1,2}}) (?P<wanted>[0-9]{{1,2}}) {_ANSWER}")
 
 
-class Supervised(Protocol):
-    """What the pipe's lines ask for."""
-
-    def restart(self, node_id: int) -> None:
-        """Restart a node in order; do not wait for it."""
-
-    def described(self) -> LocalNodes:
-        """Return the nodes."""
-
-    async def resize(self, had: int, wanted: int) -> LocalNodes:
-        """Grow or shrink the cluster; return its nodes.
-
-        Raises:
-            CannotStart: it has another size than `wanted` now; the text says why.
-        """
-
-
 class SupervisorPipe:
-    """Reads requests from a pipe in the cluster's folder, while the block runs."""
+    """Reads requests from a pipe in the cluster's folder, while the block runs.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, folder: Path, supervised: Supervised) -> None:
+    Args:
+        restart: restarts a node, and does not wait for it.
+        described: returns the nodes.
+        resize: grows or shrinks the cluster from a number of nodes to another; raises CannotStart with the reason if it cannot.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        folder: Path,
+        restart: Callable[[int], None],
+        described: Callable[[], LocalNodes],
+        resize: Callable[[int, int], Awaitable[LocalNodes]],
+    ) -> None:
         self._loop = loop
         self._folder = folder
         self._path = folder / SUPERVISOR_PIPE
-        self._supervised = supervised
+        self._restart = restart
+        self._described = described
+        self._resize = resize
         self._pipe = -1
         self._begun = b""
         self._resizing: set[asyncio.Task[None]] = set()
@@ -84,20 +83,20 @@ class SupervisorPipe:
 
     def _heed(self, request: str) -> None:
         if found := _RESTART.fullmatch(request):
-            self._supervised.restart(int(found["node"]))
+            self._restart(int(found["node"]))
         elif found := _NODES.fullmatch(request):
-            self._answer(found["answer"], self._supervised.described())
+            self._answer(found["answer"], self._described())
         elif found := _RESIZE.fullmatch(request):
-            task = self._loop.create_task(self._resize(int(found["had"]), int(found["wanted"]), found["answer"]))
+            task = self._loop.create_task(self._resized(int(found["had"]), int(found["wanted"]), found["answer"]))
             self._resizing.add(task)
             task.add_done_callback(self._resizing.discard)
         else:
             print_error(f"{self._path}: {printable(request)!r} is not a request, such as: restart 2")
 
-    async def _resize(self, had: int, wanted: int, answer: str) -> None:
+    async def _resized(self, had: int, wanted: int, answer: str) -> None:
         said: LocalNodes | str
         try:
-            said = await self._supervised.resize(had, wanted)
+            said = await self._resize(had, wanted)
         except CannotStart as error:
             said = str(error)
         except OSError as error:
