@@ -20,6 +20,7 @@ but one, where all of them return. In a black-out all forget, and nobody judges 
 | `cut_all_power` | all machines lose their power at once; `flush.messages` is 1, or with an odd seed `barnabas.flush.before.ack` is on |
 | `spare_one_disk` | all machines lose their power together, and only one disk has all that was written to it |
 | `kill_leader_in_transactions` | clients are silent for seconds in open transactions, and the leader dies that has their records |
+| `elect_uncleanly` | a leader has written alone, and dies; only with `unclean.leader.election.enable` another one leads, without that |
 | `black_out` | all machines lose their power at once, and no setting has kept anything: only that all goes on is promised |
 
 They see all nodes at once, as no real observer can, but only to choose the moment.
@@ -69,12 +70,14 @@ class AimedFaults(Faults):
     Attributes:
         aimed: the name of the fault that happens over and over, None for none.
         written: the partitions that clients write to.
+        risky: those that may elect a leader which lacks records.
         coordinated: the partitions of internal topics that hold the clients' groups and transactional ids.
     """
 
     aimed: str | None = None
     written: Sequence[Partition] = ()
     coordinated: Sequence[Partition] = ()
+    risky: Sequence[Partition] = ()
 
     async def run(self) -> None:
         if self.aimed is not None:
@@ -197,6 +200,19 @@ class AimedFaults(Faults):
                 await self._until(lambda: not self._leads(aim, aim.leader))
                 await asyncio.sleep(2.0)
                 self._heal()
+                self._start(aim.leader)
+
+    async def elect_uncleanly(self) -> None:
+        aim = self._pick(self.risky)
+        if aim is None:
+            return
+        self._starve(aim.leader, aim.next, aim.last)
+        if await self._until(lambda: self._isr(aim) == {aim.leader.node_id}):
+            await asyncio.sleep(1.5 * self._rng.random())
+            if self._crash(aim.leader):
+                await self._until(lambda: self._leads(aim, aim.next) or self._leads(aim, aim.last))
+                self._heal()
+                await asyncio.sleep(2.0 * self._rng.random())
                 self._start(aim.leader)
 
     async def cut_leader_from_controller(self) -> None:
@@ -398,10 +414,11 @@ class AimedFaults(Faults):
         await self.cut_all_power()
 
 
+UNCLEAN = "elect_uncleanly"
 SPARING = "spare_one_disk"
 BLACK_OUT = "black_out"
 IN_TRANSACTIONS = "kill_leader_in_transactions"
-"""These three have their own share of the seeds: one more in the list would give other faults to all seeds with an aimed one."""
+"""These four have their own share of the seeds: one more in the list would give other faults to all seeds with an aimed one."""
 AIMED = (
     "kill_at_join",
     "leave_leader_alone",

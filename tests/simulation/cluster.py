@@ -12,7 +12,7 @@ leaders and images that each has had.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
@@ -25,7 +25,8 @@ from barnabas.simulation.cluster_node import CLUSTER_ID
 from barnabas.simulation.node import NodeDied
 from barnabas.simulation.world import World, without_collections
 from tests.simulation import end_watcher, offset_watcher, recreator
-from tests.simulation.aimed_faults import AimedFaults
+from tests.simulation.aging import AgingTopic
+from tests.simulation.aimed_faults import UNCLEAN, AimedFaults
 from tests.simulation.classic_member import CLASSIC_GROUP, ClassicMember
 from tests.simulation.cluster_client import TIMEOUT_SECONDS, Address, ClusterClient
 from tests.simulation.cluster_plan import ClusterPlan
@@ -43,8 +44,10 @@ from tests.simulation.offset_watcher import OffsetWatcher
 from tests.simulation.recreator import Recreator
 from tests.simulation.registrar import Registrar
 from tests.simulation.result import Result, played
+from tests.simulation.risky import CarefulTopic, RiskyTopic
 from tests.simulation.share_drain import ShareDrain, read_from_the_start
 from tests.simulation.share_member import SHARE_GROUP, ShareMember
+from tests.simulation.side_topic import SideTopic, View
 from tests.simulation.straggler import Straggler
 from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.trimmer import Trimmer
@@ -101,7 +104,9 @@ class SimulatedCluster:
         )
         self.faults.aimed = plan.aimed
         wide = [partition for each in self.wide_producers for partition in each.partitions]
-        self.faults.written = [*self.partitions, *self.transacted, *wide]
+        of_sides = [partition for side in self.side_topics for partition in side.partitions]
+        self.faults.written = [*self.partitions, *self.transacted, *wide, *of_sides]
+        self.faults.risky = self.history.unclean.partitions
         count = plan.internal_partitions
         groups = [Partition(OFFSETS_TOPIC, partition_for(each.group, count)) for each in self.committers]
         of_members = {MEMBERS_GROUP: self.members, CLASSIC_GROUP: self.classic_members, SHARE_GROUP: self.share_members}
@@ -120,7 +125,7 @@ class SimulatedCluster:
         hosts = {node_id: f"127.0.0.{place}" for place, node_id in enumerate(roles, 1)}
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
         properties, moving = self.plan.properties(), self.plan.has_moving_voters
-        settings = {each: {**properties, **self.plan.rack(each)} for each in roles}
+        settings = {each: {**properties, **self.plan.own(each)} for each in roles}
         return [
             self.world.add(
                 JudgedNode(self.world, each, hosts[each], of, voters, settings[each], has_moving_voters=moving)
@@ -178,6 +183,16 @@ class SimulatedCluster:
             for n in range(plan.registrars)
         ]
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
+        view = View(self.brokers, self._newest, self._leader_of, self.clients.now_ms)
+        self.side_topics: list[SideTopic] = []
+        if plan.retention:
+            aging = AgingTopic(plan.retention, history, view, rng, plan.pause_seconds)
+            self.producers.append(aging.producer)
+            self.side_topics.append(aging)
+        if plan.aimed == UNCLEAN:
+            careful = CarefulTopic(history, rng, plan.pause_seconds)
+            self.producers += careful.producers
+            self.side_topics += [RiskyTopic(history, view, rng, plan.pause_seconds), careful]
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
@@ -230,22 +245,28 @@ class SimulatedCluster:
             for node in self.nodes:
                 node.observe(self.history)
             self.trimmer.observe()
+            for side in self.side_topics:
+                side.observe()
             await asyncio.sleep(OBSERVE_SECONDS)
 
     async def _create_topics(self) -> None:
         client = self.connect("admin")
         for name, partitions in (("t", self.plan.partitions), ("x", len(self.transacted))):
             await self._create_topic(client, name, partitions)
+        for side in self.side_topics:
+            await self._create_topic(client, side.name, len(side.partitions), side.settings)
         while self.share_members:
             with suppress(*LOST):
                 if await read_from_the_start(client):
                     return
             await asyncio.sleep(0.1)
 
-    async def _create_topic(self, client: ClusterClient, name: str, partitions: int) -> None:
+    async def _create_topic(
+        self, client: ClusterClient, name: str, partitions: int, settings: Mapping[str, str] | None = None
+    ) -> None:
         while True:
             try:
-                error = await create_topic(client, name, partitions, self.plan.replicas)
+                error = await create_topic(client, name, partitions, self.plan.replicas, settings)
             except LOST:
                 error = int(ErrorCode.NOT_CONTROLLER)
             if error in CREATED:
@@ -267,9 +288,11 @@ class SimulatedCluster:
             *self.wide_producers,
             self.creator,
         ]
+        workers += [worker for side in self.side_topics for worker in side.workers()]
         if not self.plan.forgets:
             workers += [Reader(partition, self.history) for partition in self.partitions]
-            workers.append(EndWatcher(self.partitions, self.history, self.plan.watch_seconds))
+            watched = [*self.partitions, *(partition for side in self.side_topics for partition in side.watched)]
+            workers.append(EndWatcher(watched, self.history, self.plan.watch_seconds))
         if self.plan.has_racks:
             rng, addresses = self.world.random(FarReader.name), {node.node_id: node.address for node in self.brokers}
             workers.append(FarReader(self.partitions, addresses, self.history, rng, self._leader_of, self._committed))
@@ -387,6 +410,8 @@ class SimulatedCluster:
             found[transaction.producer] += transaction.acknowledged
         for commit in history.commits:
             found[commit.group] += commit.acknowledged
+        for side in self.side_topics:
+            found |= side.counts()
         found["the creator of topics"] = len(history.created_topics)
         if self.share_members:
             found["the share group"] = len(history.shared.finished)
@@ -427,6 +452,8 @@ class SimulatedCluster:
         await reading.read([*self.partitions, *wide], self.committers, self.transactors, self.transacted)
         if self.plan.has_recreator:
             await reading.read_recreated(recreator.PARTITION)
+        for side in self.side_topics:
+            await side.read_at_the_end(self.connect("final"))
         for registrar in self.registrars[:1]:
             await registrar.read_at_the_end(self.connect("final"))
         if self.share_members:
@@ -454,6 +481,8 @@ class SimulatedCluster:
                 continue
             replicas = [node for node in self.brokers if node.node_id in topic.partitions[partition.index].replicas]
             start, end = self.history.final_bounds[partition]
+            starts = [log.log_start_offset for node in replicas if (log := node.log(partition)) is not None]
+            start = max([start, *starts]) if partition in self.history.retention.partitions else start
             bounds = max(start, min(end, self.history.trims_asked.get(partition, 0))), end
             self.history.final_replicas[partition] = {node.name: node.batches(partition, *bounds) for node in replicas}
 

@@ -6,7 +6,8 @@ import random
 from dataclasses import dataclass, replace
 
 from barnabas.log.log_config import INT64_MAX
-from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING
+from tests.simulation.aging import BY_SIZE, BY_TIME, SLOW_CHECK_MS
+from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.far_reader import RACKS, SETTINGS
 from tests.simulation.owner import SESSION_SECONDS
@@ -40,6 +41,12 @@ SHARE_RATE = 0.15
 """How many have a share group."""
 RACKS_RATE = 0.15
 """How many have racks, and a reader that reads from followers and asks for offsets by time."""
+UNCLEAN_RATE = 0.2
+"""How many of those without another aimed fault, where no disk forgets, have a topic that may elect a leader which lacks records."""
+FORGETTING = frozenset({"lose_power", "wipe", "failing_disk", "full_disk"})
+"""The faults after which a topic with one replica in sync may lose records, or have nobody who surely has all of them."""
+RETENTION_RATE = 0.1
+"""How many have a topic whose old records are deleted."""
 WIDE_RATE = 0.15
 """How many have a producer that writes to many new partitions, with several requests in flight."""
 
@@ -89,12 +96,23 @@ class ClusterPlan:
     """Of the share group that reads the first topic."""
     has_racks: bool
     """Whether brokers stand in racks, and a reader is sent to followers."""
+    retention: str
+    """The setting that deletes the old records of a topic; empty if there is no such topic."""
     wide_partitions: int
     """Of a topic that is created when the faults begin, and whose producer has several requests in flight; 0 for no such topic."""
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
-        """Return what a seed means.
+        """Return what a seed means."""
+        plan = ClusterPlan.drawn(seed, nodes)
+        unclean = random.Random(f"unclean {seed}")
+        is_free = plan.aimed is None and not plan.has_moving_voters and nodes >= LEAST_TO_AIM
+        is_free = is_free and not FORGETTING.intersection(plan.fault_kinds)
+        return plan.with_unclean_elections() if is_free and unclean.random() < UNCLEAN_RATE else plan
+
+    @staticmethod
+    def drawn(seed: int, nodes: int) -> ClusterPlan:
+        """Return what a seed means without an aimed fault that came later.
 
         Most worlds are small: few clients, which do little, one or two kinds of faults, and short times, so that the same happens in fewer
         seconds. Many small worlds find a bug sooner than one large world, and show it more plainly. A few worlds are large, because some
@@ -114,6 +132,8 @@ class ClusterPlan:
         plan = replace(plan, registrars=3 if registrars.random() < REGISTRARS_RATE else 0)
         plan = replace(plan, wide_partitions=rare.choice((4, 9)) if rare.random() < WIDE_RATE else 0)
         plan = replace(plan, has_racks=nodes > 1 and rare.random() < RACKS_RATE)
+        aging = random.Random(f"retention {seed}")
+        plan = replace(plan, retention=aging.choice((BY_TIME, BY_SIZE)) if aging.random() < RETENTION_RATE else "")
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -175,6 +195,7 @@ class ClusterPlan:
             share_members=0,
             wide_partitions=0,
             has_racks=False,
+            retention="",
         )
 
     @staticmethod
@@ -218,6 +239,7 @@ class ClusterPlan:
             share_members=0,
             wide_partitions=0,
             has_racks=False,
+            retention="",
         )
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
@@ -234,6 +256,10 @@ class ClusterPlan:
             has_mover=False,
         )
 
+    def with_unclean_elections(self) -> ClusterPlan:
+        """Return a plan in which leaders die that have written alone, beside its other faults."""
+        return replace(self, aimed=UNCLEAN, fault_seconds=max(self.fault_seconds, SMALL_AIMED_SECONDS))
+
     def with_long_transactions(self, rng: random.Random) -> ClusterPlan:
         """Return a plan in which transactions are open for seconds, and all machines lose their power, or a leader dies."""
         plan = replace(self.aimed_at(rng.choice((BLACK_OUT, IN_TRANSACTIONS)), rng), fault_kinds=())
@@ -247,10 +273,23 @@ class ClusterPlan:
             has_lasting_cut=False,
         )
         return (
-            replace(plan, committers=0, share_members=0, wide_partitions=0, has_racks=False, linger_seconds=4.0)
+            replace(
+                plan,
+                committers=0,
+                share_members=0,
+                wide_partitions=0,
+                has_racks=False,
+                retention="",
+                linger_seconds=4.0,
+            )
             if plan.forgets
             else replace(plan, linger_seconds=6.0)
         )
+
+    @property
+    def elects_uncleanly(self) -> bool:
+        """Whether it has a topic that may elect a leader which lacks records."""
+        return self.aimed == UNCLEAN
 
     @property
     def forgets(self) -> bool:
@@ -276,16 +315,18 @@ class ClusterPlan:
     def replicas(self) -> int:
         return min(3, self.nodes)
 
-    def rack(self, node_id: int) -> dict[str, str]:
-        """Return the setting that says where a node stands."""
-        return {"broker.rack": RACKS[node_id % len(RACKS)]} if self.has_racks else {}
+    def own(self, node_id: int) -> dict[str, str]:
+        """Return the settings of one node: where it stands, and how often it deletes what is old."""
+        rack = {"broker.rack": RACKS[node_id % len(RACKS)]} if self.has_racks else {}
+        is_slow = self.retention and node_id % 2 == 0
+        return rack | ({"log.retention.check.interval.ms": SLOW_CHECK_MS} if is_slow else {})
 
     def properties(self) -> dict[str, str]:
         """Return the settings of every node."""
         replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
         short = {"log.roll.ms": "1500", "log.retention.check.interval.ms": "1000", "log.segment.delete.delay.ms": "500"}
         return {
-            **(short if self.has_trimmer else {}),
+            **(short if self.has_trimmer or self.retention else {}),
             **(SETTINGS if self.has_racks else {}),
             "offsets.topic.num.partitions": str(self.internal_partitions),
             "offsets.topic.replication.factor": replicas,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from typing import Any
 
 from barnabas.protocol.api_keys import ApiKey
@@ -53,9 +54,14 @@ class Creator:
             await asyncio.sleep(self._rng.random() * self._pause_seconds)
 
 
-async def create_topic(client: Asks, name: str, partitions: int, replicas: int = 1) -> int:
+async def create_topic(
+    client: Asks, name: str, partitions: int, replicas: int = 1, settings: Mapping[str, str] | None = None
+) -> int:
     """Ask once, and return the error code."""
     topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
+    topic.configs = [
+        CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in (settings or {}).items()
+    ]
     request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
     answer = await client.request(ApiKey.CREATE_TOPICS, 5, request, CreateTopicsResponse)
     return int(answer.topics[0].error_code)

@@ -40,6 +40,7 @@ from barnabas.transaction.transaction_state import TransactionState
 from tests.simulation.bug import Bug
 from tests.simulation.deliberate_bugs import Switch, replaced, showing_all
 from tests.simulation.deliberate_bugs_of_rare_worlds import BUGS as RARE_WORLDS
+from tests.simulation.deliberate_bugs_of_side_topics import BUGS as SIDE_TOPICS
 
 _READ = Reading._read
 _APPEND_FETCHED: Any = vars(replica_fetcher)["append_fetched"]
@@ -344,4 +345,5 @@ BUGS: dict[str, Bug] = {
     "leave_what_hangs": Bug(leave_what_hangs, 12, "black_out"),
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
     **RARE_WORLDS,
+    **SIDE_TOPICS,
 }

@@ -42,7 +42,7 @@ class FinalReading:
     ) -> None:
         """Read these logs and groups, the names of all topics, and what the transactors have committed."""
         for partition in partitions:
-            await self._read_log(partition)
+            await self.read_log(partition)
         for committer in committers:
             key = (committer.group, committer.partition)
             self._history.final_commits[key] = await self._committed(*key)
@@ -54,7 +54,8 @@ class FinalReading:
         if self._history.final_topics is not None and partition.topic in self._history.final_topics:
             self._history.final_recreated = await self._records(partition, *await self._bounds(partition))
 
-    async def _read_log(self, partition: Partition) -> None:
+    async def read_log(self, partition: Partition) -> None:
+        """Read one log, and where it begins and ends."""
         start, end = self._history.final_bounds[partition] = await self._bounds(partition)
         self._history.final_logs[partition] = await self._records(partition, start, end)
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode
+from tests.simulation.retention_history import RetentionHistory
 from tests.simulation.share_history import ShareHistory
 from tests.simulation.topic_operation import TopicOperation
+from tests.simulation.unclean_history import UncleanHistory
 
 
 class Partition(NamedTuple):
@@ -173,6 +175,10 @@ class History:
     late_commits: list[LateCommit] = field(default_factory=list)
     shared: ShareHistory = field(default_factory=ShareHistory)
     """Of the share group."""
+    retention: RetentionHistory = field(default_factory=RetentionHistory)
+    """Of the topic whose old records are deleted."""
+    unclean: UncleanHistory = field(default_factory=UncleanHistory)
+    """Of the topic that may elect a leader which lacks records."""
     owners_offsets: dict[tuple[str, Owned], int] = field(default_factory=dict)
     """The highest offset that an owner of a partition was told it has committed, by group."""
     owners_reads: list[OwnersRead] = field(default_factory=list)
@@ -229,6 +235,10 @@ class History:
     crashes: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     """Exceptions that reached an event loop: always a fault of the broker."""
+
+    def tally(self) -> Counter[str]:
+        """Return how often things were seen that only some worlds have, and which of these worlds did not see them."""
+        return Counter({**self.retention.tally(), **self.unclean.tally()})
 
     def power_cut(self, flushed: bool) -> None:
         """A power cut breaks every promise that was not flushed to disk."""

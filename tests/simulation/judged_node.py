@@ -8,6 +8,7 @@ import hashlib
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.log.log_files import parse_file_name
+from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.record_codec import encode_record
@@ -97,12 +98,17 @@ class JudgedNode(ClusterNode):
 
     def high_watermark(self, partition: Partition) -> int | None:
         """Return up to where it knows its replica of a partition to be committed; None if it has none now."""
+        log = self.log(partition)
+        return None if log is None else log.high_watermark
+
+    def log(self, partition: Partition) -> PartitionLog | None:
+        """Return its replica of a partition; None if it has none now."""
         broker = self.server.broker if self.serves else None
         if broker is None or self.registration(partition) is None:
             return None
         try:
-            return broker.replica_manager.partition(*partition).log.high_watermark
-        except KafkaError:
+            return broker.replica_manager.partition(*partition).log
+        except (KafkaError, OSError):
             return None
 
     def observe(self, history: History) -> None:

@@ -40,12 +40,14 @@ class Result:
     def counts(self) -> Counter[str]:
         """Return how often things happened whose absence would make the run worthless."""
         acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
-        return Counter({"crashes": len(self.history.crashes), "acknowledged batches": acknowledged})
+        counts = Counter({"crashes": len(self.history.crashes), "acknowledged batches": acknowledged})
+        return counts + self.history.tally()
 
     def summary(self) -> str:
         acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
         outcome = "clean" if self.passed else f"VIOLATED {', '.join(self.violations)}"
-        return f"seed {self.plan.seed}: {outcome}; {acknowledged} batches acknowledged; {self.met}"
+        tally = "".join(f"; {count} {what}" for what, count in self.history.tally().items() if count)
+        return f"seed {self.plan.seed}: {outcome}; {acknowledged} batches acknowledged; {self.met}{tally}"
 
 
 def played(

@@ -21,10 +21,12 @@ from tests.simulation.checkers import (
     progress,
     recovery,
     recreated_topic,
+    retention,
     shared_records,
     single_leader,
     steady_commits,
     steady_reading,
+    unclean_elections,
     whole_transactions,
 )
 from tests.simulation.history import History
@@ -51,4 +53,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "steady_reading": steady_reading.check,
     "shared_records": shared_records.check,
     "offsets_by_time": offsets_by_time.check,
+    "retention": retention.check,
+    "unclean_elections": unclean_elections.check,
 }

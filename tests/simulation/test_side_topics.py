@@ -1,0 +1,83 @@
+"""The checkers of the topics with settings of their own find what they look for, and a seed of each world sees it and runs clean."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation import checkers
+from tests.simulation.cluster import run
+from tests.simulation.cluster_plan import ClusterPlan
+from tests.simulation.history import Batch, History, Partition
+from tests.simulation.retention_history import Deletion, RetentionHistory
+from tests.simulation.unclean_history import UncleanHistory
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+P = Partition("t", 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "seen"), [(26, "deletions by retention"), (43, "unclean elections")])
+def test_a_seed_sees_what_its_world_is_for_and_runs_clean(seed: int, seen: str) -> None:
+    result = run(seed)
+    assert result.violations == {}
+    assert result.counts()[seen] > 0
+
+
+def test_ordinary_seeds_have_each_topic() -> None:
+    plans = [ClusterPlan.draw(seed) for seed in range(200)]
+    assert sum(bool(plan.retention) for plan in plans) >= 8
+    assert sum(plan.elects_uncleanly for plan in plans) >= 8
+
+
+def names(found: History) -> set[str]:
+    return {name for name, check in checkers.ALL.items() if check(found)}
+
+
+@pytest.mark.parametrize(
+    ("youngest_ms", "size", "clean"),
+    [(1001, 501, True), (1000, None, False), (None, 499, False), (None, None, True)],
+)
+def test_a_deletion_that_the_settings_do_not_ask_for_is_found(
+    youngest_ms: int | None, size: int | None, *, clean: bool
+) -> None:
+    deletion = Deletion(P, "node 1", 3, 7, youngest_ms, size)
+    known = RetentionHistory([P], retention_ms=1000, retention_bytes=500, deletions=[deletion])
+    assert names(History(retention=known)) == (set() if clean else {"retention"})
+
+
+def test_a_world_with_retention_that_saw_no_deletion_counts_that() -> None:
+    tally = History(retention=RetentionHistory([P])).tally()
+    assert tally["worlds with retention and no deletion"] == 1
+    assert History().tally() == {}
+
+
+def test_an_acknowledged_record_that_a_reader_saw_otherwise_is_found() -> None:
+    batch = Batch("a0", P, [b"x"], acknowledged_at=1.0, base_offset=3, survives=True)
+    known = RetentionHistory([P], seen={P: {3: b"y"}})
+    found = History(batches=[batch], retention=known, final_bounds={P: (4, 4)})
+    assert names(found) == {"retention"}
+
+
+@pytest.mark.parametrize(
+    ("log", "elections", "clean"),
+    [
+        ([(0, b"a"), (1, b"b")], {}, True),
+        ([(0, b"a")], {3: None}, True),
+        ([(0, b"a")], {}, False),
+        ([(0, b"a"), (2, b"b")], {3: None}, False),
+        ([(0, b"a"), (1, b"a")], {3: None}, False),
+        ([(0, b"a"), (1, b"c")], {3: None}, False),
+    ],
+)
+def test_a_loss_that_no_unclean_election_explains_is_found(
+    log: list[tuple[int, bytes]], elections: dict[int, None], *, clean: bool
+) -> None:
+    bounds = 0, log[-1][0] + 1
+    known = UncleanHistory([P], elections, sent={b"a": True, b"b": True}, log=log, bounds=bounds)
+    assert names(History(unclean=known)) == (set() if clean else {"unclean_elections"})
+
+
+def test_an_unclean_election_where_it_is_off_is_found() -> None:
+    known = UncleanHistory([P], {3: None}, {"x-0 had a leader that may lack records": None})
+    assert names(History(unclean=known)) == {"unclean_elections"}
