@@ -32,10 +32,18 @@ class SideTopic(Protocol):
     """One such topic."""
 
     name: str
-    settings: Mapping[str, str]
-    partitions: Sequence[Partition]
-    watched: Sequence[Partition]
-    """Those whose end does not go back."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Return the topic's configuration."""
+
+    @property
+    def partitions(self) -> Sequence[Partition]:
+        """Return all its partitions."""
+
+    @property
+    def watched(self) -> Sequence[Partition]:
+        """Return those whose end does not go back."""
 
     def workers(self) -> list[Any]:
         """Return its clients, but for those that are producers of the cluster."""
