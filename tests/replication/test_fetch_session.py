@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchResponse
 from barnabas.replication.fetch_reader import FetchParams
@@ -121,6 +122,16 @@ class TestReading:
         hosting.append("t", b"b", index=1)
         hosting.spin()
         assert self.told(waiting.result()) == [("t", 0), ("t", 1)]
+
+    def test_retention_is_told_although_nobody_writes(self, hosting: Hosting) -> None:
+        hosting.configs["t"] = LogConfig(retention_bytes=0)
+        hosting.create_topic("t", 2)
+        hosting.append("t", b"a")
+        session_id = self.first(hosting, "t-0", "t-1")
+        self.more(hosting, session_id, 1, "t-0", offset=1, max_wait_ms=0)
+        assert hosting.logs.apply_retention() == 1
+        told = self.more(hosting, session_id, 2, max_wait_ms=0)
+        assert self.told(told) == [("t", 0)]
 
     def test_a_session_whose_topics_are_all_unknown_waits_for_none(self, hosting: Hosting) -> None:
         session_id = self.first(hosting, "unknown-0")

@@ -129,6 +129,8 @@ class LogManager:
         self._is_closing = False
         self.had_clean_shutdown = False
         self.is_recovered = False
+        # Called when retention has deleted segments of a log.
+        self.on_retained: Callable[[Key], None] = lambda _: None
         self.failure = LogDirFailure(root_dir)
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
         self.claim = RunClaim(disk, root_dir, run_blocking)
@@ -488,9 +490,11 @@ class LogManager:
     def _apply_retention_to(self, key: Key) -> int:
         try:
             log = self.get(*key)
-            if log is not None:
-                # A log that is being cleaned follows at the end of its cleaning.
-                return 0 if self.cleaner.is_cleaning(key) else log.apply_retention()
+            # A log that is being cleaned follows at the end of its cleaning.
+            if log is not None and not self.cleaner.is_cleaning(key):
+                if count := log.apply_retention():
+                    self.on_retained(key)
+                return count
         except (KafkaStorageError, OSError) as error:
             if not self.failure.is_offline:
                 logger.error("%s: cannot apply retention to %s-%d: %s", self.root_dir, *key, in_words(error))

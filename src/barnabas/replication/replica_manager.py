@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from barnabas.log.append_checks import Opened, RecordsToOpen
 from barnabas.log.errors import KafkaStorageError, is_of_a_bad_disk
 from barnabas.log.log_config import LogConfig
+from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID
@@ -133,6 +134,9 @@ class ReplicaManager:
         self._now_ms = now_ms
         self._log_config_for = log_config_for
         self._fetch_watchers = self.delayed_fetches.watchers
+        for directory in log_manager.directories:
+            if isinstance(directory, LogManager):
+                directory.on_retained = self._retained
 
     def __repr__(self) -> str:
         partitions = sum(len(topic.partitions) for topic in self.topics.values())
@@ -361,6 +365,13 @@ class ReplicaManager:
     def log_start_moved(self, partition: Partition) -> None:
         """Mark the partition as changed in fetch sessions: records were deleted."""
         self.fetches.wake(partition, 0)
+
+    def _retained(self, key: tuple[str, int]) -> None:
+        """Let the followers of a partition know soon that retention has moved its log start, also while nobody writes to it."""
+        topic = self.topics.get(key[0])
+        partition = None if topic is None else topic.partitions.get(key[1])
+        if partition is not None:
+            self.log_start_moved(partition)
 
     # Writing
 
