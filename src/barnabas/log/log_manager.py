@@ -491,9 +491,8 @@ class LogManager:
         try:
             log = self.get(*key)
             # A log that is being cleaned follows at the end of its cleaning.
-            if log is not None and not self.cleaner.is_cleaning(key):
-                if count := log.apply_retention():
-                    self.on_retained(key)
+            if log is not None and not self.cleaner.is_cleaning(key) and (count := log.apply_retention()):
+                self.on_retained(key)
                 return count
         except (KafkaStorageError, OSError) as error:
             if not self.failure.is_offline:

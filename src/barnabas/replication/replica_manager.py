@@ -367,7 +367,7 @@ class ReplicaManager:
         self.fetches.wake(partition, 0)
 
     def _retained(self, key: tuple[str, int]) -> None:
-        """Let the followers of a partition know soon that retention has moved its log start, also while nobody writes to it."""
+        """Let the followers of a partition know soon that retention has moved its log start, also without a write."""
         topic = self.topics.get(key[0])
         partition = None if topic is None else topic.partitions.get(key[1])
         if partition is not None:
