@@ -38,6 +38,7 @@ from tests.simulation.far_reader import FarReader
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.judged_node import JudgedNode
+from tests.simulation.keyed import KeyedTopic
 from tests.simulation.member import MEMBERS_GROUP, Member
 from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
@@ -189,6 +190,8 @@ class SimulatedCluster:
             aging = AgingTopic(plan.retention, history, view, rng, plan.pause_seconds)
             self.producers.append(aging.producer)
             self.side_topics.append(aging)
+        if plan.compacts:
+            self.side_topics.append(KeyedTopic(history, view, rng, plan.pause_seconds))
         if plan.aimed == UNCLEAN:
             careful = CarefulTopic(history, rng, plan.pause_seconds)
             self.producers += careful.producers

@@ -10,6 +10,7 @@ from tests.simulation.aging import BY_SIZE, BY_TIME, SLOW_CHECK_MS
 from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.far_reader import RACKS, SETTINGS
+from tests.simulation.keyed import CLEANER
 from tests.simulation.owner import SESSION_SECONDS
 from tests.simulation.share_member import LOCK_SECONDS
 
@@ -45,6 +46,8 @@ UNCLEAN_RATE = 0.2
 """How many of those without another aimed fault, where no disk forgets, have a topic that may elect a leader which lacks records."""
 FORGETTING = frozenset({"lose_power", "wipe", "failing_disk", "full_disk"})
 """The faults after which a topic with one replica in sync may lose records, or have nobody who surely has all of them."""
+COMPACTION_RATE = 0.08
+"""How many have a topic that is compacted."""
 RETENTION_RATE = 0.1
 """How many have a topic whose old records are deleted."""
 WIDE_RATE = 0.15
@@ -96,6 +99,8 @@ class ClusterPlan:
     """Of the share group that reads the first topic."""
     has_racks: bool
     """Whether brokers stand in racks, and a reader is sent to followers."""
+    compacts: bool
+    """Whether there is a topic that is compacted."""
     retention: str
     """The setting that deletes the old records of a topic; empty if there is no such topic."""
     wide_partitions: int
@@ -134,6 +139,7 @@ class ClusterPlan:
         plan = replace(plan, has_racks=nodes > 1 and rare.random() < RACKS_RATE)
         aging = random.Random(f"retention {seed}")
         plan = replace(plan, retention=aging.choice((BY_TIME, BY_SIZE)) if aging.random() < RETENTION_RATE else "")
+        plan = replace(plan, compacts=random.Random(f"compaction {seed}").random() < COMPACTION_RATE)
         if nodes < LEAST_TO_AIM:
             return plan
         # The mover may leave a partition with two replicas. It takes no writes if one of them is cut off.
@@ -195,6 +201,7 @@ class ClusterPlan:
             share_members=0,
             wide_partitions=0,
             has_racks=False,
+            compacts=False,
             retention="",
         )
 
@@ -239,6 +246,7 @@ class ClusterPlan:
             share_members=0,
             wide_partitions=0,
             has_racks=False,
+            compacts=False,
             retention="",
         )
 
@@ -279,6 +287,7 @@ class ClusterPlan:
                 share_members=0,
                 wide_partitions=0,
                 has_racks=False,
+                compacts=False,
                 retention="",
                 linger_seconds=4.0,
             )
@@ -328,6 +337,7 @@ class ClusterPlan:
         return {
             **(short if self.has_trimmer or self.retention else {}),
             **(SETTINGS if self.has_racks else {}),
+            **(CLEANER if self.compacts else {}),
             "offsets.topic.num.partitions": str(self.internal_partitions),
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.num.partitions": str(self.internal_partitions),

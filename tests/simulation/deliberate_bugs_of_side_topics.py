@@ -1,4 +1,4 @@
-"""Deliberate bugs for the topics with settings of their own: retention, unclean elections.
+"""Deliberate bugs for the topics with settings of their own: retention, compaction, unclean elections.
 
 They stand in one table with `deliberate_bugs_of_clusters`.
 """
@@ -7,18 +7,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.log import partition_log, retention
+from barnabas.log import cleaner, log_cleaner, partition_log, retention
+from barnabas.log.cleanable_log import CleanableLog
+from barnabas.log.cleaned_transactions import CleanedTransactions
+from barnabas.log.cleaning_task import CleaningTask
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_segments import LogSegments
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata.partition_leaders import Elections
 from barnabas.metadata.topics_image import TopicImage
+from barnabas.records.batch_filter import RecordSpan
+from barnabas.records.record_batch import BatchHeader
 from barnabas.replication import fetch_reader, replica_fetcher
 from tests.simulation.bug import Bug
 from tests.simulation.deliberate_bugs import Switch, replaced
 
 _APPEND_FETCHED: Any = vars(replica_fetcher)["append_fetched"]
 _BEYOND_BYTES: Any = vars(retention)["_beyond_bytes"]
+Cleaning: Any = vars(cleaner)["_Cleaning"]
+_STAYS: Any = vars(Cleaning)["_stays"]
+_TASK_FOR: Any = vars(log_cleaner)["task_for"]
+_MEASURE: Any = vars(log_cleaner)["measure"]
+_READ_CONTROL_BATCH = CleanedTransactions.read_control_batch
 _SETTINGS_OF: Any = vars(Elections)["_settings_of"]
 _COUNT_DELETABLE: Any = vars(partition_log)["count_deletable"]
 
@@ -85,7 +95,62 @@ def hide_where_logs_part() -> Switch:
     return replaced(fetch_reader, "_diverging_epoch", lambda partition, log, wanted: None)
 
 
+def drop_the_last_of_a_key() -> Switch:
+    """The cleaner keeps of a key what is newer than the last record. Caught by compaction."""
+
+    def stays(self: Cleaning, span: RecordSpan, header: BatchHeader) -> bool:
+        return bool(_STAYS(self, span, header)) and (span.key is None or span.offset != self._map.get(span.key))
+
+    return replaced(Cleaning, "_stays", stays)
+
+
+def drop_tombstones_at_once() -> Switch:
+    """A tombstone does not wait for delete.retention.ms. Caught by compaction."""
+
+    def stays(self: Cleaning, span: RecordSpan, header: BatchHeader) -> bool:
+        return bool(_STAYS(self, span, header)) and (span.has_value or span.offset > self._map.latest_offset)
+
+    return replaced(Cleaning, "_stays", stays)
+
+
+def forget_who_aborted() -> Switch:
+    """The cleaner takes the records of aborted transactions for committed ones. Caught by compaction."""
+
+    def task_for(*args: Any, **named: Any) -> CleaningTask:
+        task: CleaningTask = _TASK_FOR(*args, **named)
+        return task._replace(aborted=[])
+
+    return replaced(log_cleaner, "task_for", task_for)
+
+
+def clean_what_is_open() -> Switch:
+    """The cleaner cleans up to the active segment, also what a transaction may still abort. Caught by compaction."""
+
+    def measure(log: PartitionLog, cleaned_to: int | None, now_ms: int) -> CleanableLog:
+        found: CleanableLog = _MEASURE(log, cleaned_to, now_ms)
+        end = log.segments.active.base_offset
+        dirty = sum(each.size for each in log.segments if found.first_dirty_offset <= each.base_offset < end)
+        return found._replace(first_uncleanable_offset=end, cleanable_bytes=dirty)
+
+    return replaced(log_cleaner, "measure", measure)
+
+
+def drop_markers() -> Switch:
+    """The cleaner removes the markers of transactions whose records stay. Caught by compaction, when a replica is read."""
+
+    def read(self: CleanedTransactions, header: BatchHeader, key: bytes | None) -> bool:
+        _READ_CONTROL_BATCH(self, header, key)
+        return True
+
+    return replaced(CleanedTransactions, "read_control_batch", read)
+
+
 BUGS: dict[str, Bug] = {
+    "drop_the_last_of_a_key": Bug(drop_the_last_of_a_key, 6, "compacts"),
+    "drop_tombstones_at_once": Bug(drop_tombstones_at_once, 12, "compacts"),
+    "forget_who_aborted": Bug(forget_who_aborted, 12, "compacts"),
+    "clean_what_is_open": Bug(clean_what_is_open, 24, "compacts"),
+    "drop_markers": Bug(drop_markers, 24, "compacts"),
     "elect_uncleanly_everywhere": Bug(elect_uncleanly_everywhere, 12, "elects_uncleanly"),
     "hide_where_logs_part": Bug(hide_where_logs_part, 12, "elects_uncleanly"),
     "look_at_the_first_record": Bug(look_at_the_first_record, 12, "retention"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode
+from tests.simulation.keyed_history import KeyedHistory
 from tests.simulation.retention_history import RetentionHistory
 from tests.simulation.share_history import ShareHistory
 from tests.simulation.topic_operation import TopicOperation
@@ -177,6 +178,8 @@ class History:
     """Of the share group."""
     retention: RetentionHistory = field(default_factory=RetentionHistory)
     """Of the topic whose old records are deleted."""
+    keyed: KeyedHistory = field(default_factory=KeyedHistory)
+    """Of the topic that is compacted."""
     unclean: UncleanHistory = field(default_factory=UncleanHistory)
     """Of the topic that may elect a leader which lacks records."""
     owners_offsets: dict[tuple[str, Owned], int] = field(default_factory=dict)
@@ -238,7 +241,7 @@ class History:
 
     def tally(self) -> Counter[str]:
         """Return how often things were seen that only some worlds have, and which of these worlds did not see them."""
-        return Counter({**self.retention.tally(), **self.unclean.tally()})
+        return Counter({**self.retention.tally(), **self.keyed.tally(), **self.unclean.tally()})
 
     def power_cut(self, flushed: bool) -> None:
         """A power cut breaks every promise that was not flushed to disk."""

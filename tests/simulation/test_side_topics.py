@@ -8,6 +8,7 @@ from tests.simulation import checkers
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import Batch, History, Partition
+from tests.simulation.keyed_history import Entry, Found, KeyedHistory, Reading
 from tests.simulation.retention_history import Deletion, RetentionHistory
 from tests.simulation.unclean_history import UncleanHistory
 
@@ -17,7 +18,9 @@ P = Partition("t", 0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "seen"), [(26, "deletions by retention"), (43, "unclean elections")])
+@pytest.mark.parametrize(
+    ("seed", "seen"), [(26, "deletions by retention"), (23, "cleanings"), (43, "unclean elections")]
+)
 def test_a_seed_sees_what_its_world_is_for_and_runs_clean(seed: int, seen: str) -> None:
     result = run(seed)
     assert result.violations == {}
@@ -27,6 +30,7 @@ def test_a_seed_sees_what_its_world_is_for_and_runs_clean(seed: int, seen: str) 
 def test_ordinary_seeds_have_each_topic() -> None:
     plans = [ClusterPlan.draw(seed) for seed in range(200)]
     assert sum(bool(plan.retention) for plan in plans) >= 8
+    assert sum(plan.compacts for plan in plans) >= 8
     assert sum(plan.elects_uncleanly for plan in plans) >= 8
 
 
@@ -81,3 +85,36 @@ def test_a_loss_that_no_unclean_election_explains_is_found(
 def test_an_unclean_election_where_it_is_off_is_found() -> None:
     known = UncleanHistory([P], {3: None}, {"x-0 had a leader that may lack records": None})
     assert names(History(unclean=known)) == {"unclean_elections"}
+
+
+def keyed(*seen: Found, ended_ms: int = 50, is_of_late_replicas: bool = False) -> History:
+    """A value, an aborted one, and a tombstone of one key, and what a reader has found of them."""
+    entries = [
+        Entry(0, b"k", b"0", 10, 0, True, True),
+        Entry(1, b"k", b"1", 20, 2, False, True),
+        Entry(2, b"k", None, 30, 4, True, True),
+    ]
+    reading = Reading("a reader", {b"k": 2}, 6, ended_ms, list(seen), is_of_late_replicas)
+    return History(keyed=KeyedHistory([P], 100, entries={each.number: each for each in entries}, readings=[reading]))
+
+
+VALUE, ABORTED, TOMBSTONE = Found(0, b"k", b"0", 0), Found(2, b"k", b"1", 1), Found(4, b"k", None, 2)
+
+
+@pytest.mark.parametrize(
+    ("found", "clean"),
+    [
+        (keyed(TOMBSTONE), True),
+        (keyed(VALUE, TOMBSTONE), True),
+        (keyed(), False),
+        (keyed(ended_ms=130), True),
+        (keyed(VALUE), False),
+        (keyed(VALUE, ended_ms=130), False),
+        (keyed(VALUE, ended_ms=130, is_of_late_replicas=True), True),
+        (keyed(ABORTED, TOMBSTONE), False),
+        (keyed(TOMBSTONE._replace(number=0)), False),
+        (keyed(VALUE._replace(offset=4), TOMBSTONE), False),
+    ],
+)
+def test_what_compaction_must_keep_is_missed(found: History, *, clean: bool) -> None:
+    assert names(found) == (set() if clean else {"compaction"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from barnabas.protocol.api_keys import ApiKey
@@ -36,7 +37,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, control_type
-from barnabas.records.record import iter_records
+from barnabas.records.record import Record, iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.simulation.client import Asks, Connect
 from tests.simulation.cluster_client import GROUP, TRANSACTION
@@ -118,13 +119,22 @@ class TransactionalProducer:
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
         self._sequences.clear()
 
-    async def send(self, topic: str, index: int, value: bytes) -> None:
+    async def send(
+        self,
+        topic: str,
+        index: int,
+        value: bytes | None,
+        *,
+        key: bytes = b"k",
+        headers: Sequence[tuple[str, bytes | None]] = (),
+    ) -> int:
+        """Send one record, and return its offset; -1 if the broker does not say."""
         if self._version == 1:
             await self._add(topic, index)
         loop: Any = asyncio.get_running_loop()
         sequence = self._sequences.get((topic, index), 0)
         batch = build_batch(
-            [(loop.now_ms(), b"k", value, [])],
+            [(loop.now_ms(), key, value, headers)],
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             base_sequence=sequence,
@@ -138,12 +148,13 @@ class TransactionalProducer:
             topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])],
         )
         version = 12 if self._version == 2 else 10
-        await until_accepted(
+        answer = await until_accepted(
             lambda: self._client.request(ApiKey.PRODUCE, version, request, ProduceResponse),
             lambda answer: answer.responses[0].partition_responses[0].error_code,
             is_of_leader=True,
         )
         self._sequences[topic, index] = sequence + 1
+        return int(answer.responses[0].partition_responses[0].base_offset)
 
     async def _add(self, topic: str, index: int) -> None:
         wanted = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[index])
@@ -372,15 +383,24 @@ async def _offset_of(client: Asks, topic: str, index: int, timestamp: int, isola
 
 async def read_committed(client: Asks, topic: str, index: int) -> list[bytes]:
     """Every value that a read_committed consumer sees, up to the last stable offset."""
-    offset, values = 0, []
     end = await end_offset(client, topic, index, READ_COMMITTED)
+    return [bytes(record.value or b"") for record in await read_committed_records(client, topic, index, 0, end)]
+
+
+async def read_committed_records(client: Asks, topic: str, index: int, offset: int, end: int) -> list[Record]:
+    """Return every record that a read_committed consumer sees from an offset to an end.
+
+    Raises:
+        Refused: the broker rejected a request.
+    """
+    found: list[Record] = []
     while offset < end:
         result = await fetch_batches(
             client, Partition(topic, index), offset, max_bytes=1 << 20, isolation_level=READ_COMMITTED
         )
         if result.error_code:
             raise Refused(result.error_code)
-        aborted = sorted((found.first_offset, found.producer_id) for found in result.aborted_transactions or ())
+        aborted = sorted((each.first_offset, each.producer_id) for each in result.aborted_transactions or ())
         skipping: set[int] = set()
         data = memoryview(result.records or b"")
         if not data:
@@ -394,9 +414,9 @@ async def read_committed(client: Asks, topic: str, index: int) -> list[bytes]:
                     if control_type(record.key) is ControlRecordType.ABORT:
                         skipping.discard(header.producer_id)
                 elif record.offset >= offset and not (header.is_transactional and header.producer_id in skipping):
-                    values.append(bytes(record.value or b""))
+                    found.append(record)
             offset = max(offset, header.next_offset)
-    return values
+    return found
 
 
 async def committed_offset(client: Asks, group: str, topic: str, index: int, *, require_stable: bool = True) -> int:

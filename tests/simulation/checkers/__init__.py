@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.simulation.checkers import (
     committed_offsets,
+    compaction,
     created_topics,
     dense_offsets,
     durability,
@@ -54,5 +55,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "shared_records": shared_records.check,
     "offsets_by_time": offsets_by_time.check,
     "retention": retention.check,
+    "compaction": compaction.check,
     "unclean_elections": unclean_elections.check,
 }
