@@ -29,7 +29,10 @@ _WITHOUT_FLUSH = 2
 _BYTES = 2 << 30
 """Of a file system; its file has holes."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_BIND_AND_START = f'mount --bind "$0" {_BOOT_ID} && exec "$@"'
+# A namespace copies all mounts: the disks of the other nodes would live on in it.
+_BIND_AND_START = (
+    f'mount --bind "$0" {_BOOT_ID} && while [ "$1" != -- ]; do umount "$1" || exit 1; shift; done && shift && exec "$@"'
+)
 _TOOLS = ("mkfs.ext4", "mount", "umount", "unshare", "losetup", "sync")
 
 
@@ -111,7 +114,8 @@ class Power:
             _run("mount", "-o", "loop", str(self._image(node)), str(self._disk(node)))
             boot_id = node.folder / "boot_id"
             boot_id.write_text(f"{uuid.uuid4()}\n")
-            node.prefix = ("unshare", "--mount", "sh", "-c", _BIND_AND_START, str(boot_id))
+            others = [str(self._disk(each)) for each in self._nodes if each is not node]
+            node.prefix = ("unshare", "--mount", "sh", "-c", _BIND_AND_START, str(boot_id), *others, "--")
 
     def write_out(self, node: NodeProcess) -> None:
         """Have the kernel write all that a node has given it."""
