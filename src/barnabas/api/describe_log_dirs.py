@@ -1,8 +1,8 @@
 """DescribeLogDirs (API key 35, versions 1-5): the replicas in each data directory, and the room on its volume.
 
 - Null topics means all replicas of this broker, an empty list none. A partition without a replica here is left out.
-- A partition whose log has not been opened since it was created has size 0. There are no future logs
-  (AlterReplicaLogDirs).
+- A partition whose log has not been opened since it was created has size 0.
+- A replica that moves (AlterReplicaLogDirs) is in both directories. In the new one it is a future replica, with how many offsets it lags.
 - A directory that is offline has KAFKA_STORAGE_ERROR, no replicas, and no sizes.
 
 Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-827), 5 cordoned directories (KIP-1066), here none.
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from barnabas.api.serving.context import RequestContext
 from barnabas.log.offline_directory import OfflineDirectory
+from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
+from barnabas.replication.partition import Partition
 from barnabas.turns import READ, RECORD, pace
 
 _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
@@ -48,6 +50,10 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
                 there.setdefault(name, _Topic(name=name)).partitions.append(
                     _Partition(partition_index=index, partition_size=replicas.size_of(partition))
                 )
+                moving = None if replicas.moves is None else replicas.moves.future_of(partition)
+                if moving is not None:
+                    there = found[places[moving[0].root_dir]]
+                    there.setdefault(name, _Topic(name=name)).partitions.append(_future(partition, moving[1]))
     return DescribeLogDirsResponse(
         results=[
             DescribeLogDirsResponse.DescribeLogDirsResult(
@@ -59,4 +65,14 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
             )
             for (directory, total, usable), topics in zip(volumes, found, strict=True)
         ]
+    )
+
+
+def _future(partition: Partition, future: PartitionLog) -> _Partition:
+    lag = partition.log.log_end_offset - future.log_end_offset
+    return _Partition(
+        partition_index=partition.index,
+        partition_size=future.size_in_bytes,
+        offset_lag=max(lag, 0),
+        is_future_key=True,
     )

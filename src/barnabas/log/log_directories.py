@@ -202,7 +202,8 @@ class LogDirectories:
         home = self._home(key, wanted or self._fewest())
         if isinstance(home, OfflineDirectory):
             return home.id or assigned
-        return self._id_of(self.moving.promised.get(key, home))
+        promised = self.moving.promised.get(key)
+        return self._id_of(promised if promised in self.online else home)
 
     def prefer(self, topic: str, index: int, directory: LogManager) -> None:
         """Remember where a replica shall go that is not here yet, unless the metadata then says otherwise."""

@@ -89,7 +89,7 @@ class MovingLogs:
                     target.futures.delete(key)
                 elif source is not None:
                     source.cleaner.pause(key)
-                    _cut_back(source, target, key)
+                    self.cut_back(key, target)
                 elif not self._has_unread(key):
                     self._take_place(target, key)
             except OSError as error:
@@ -104,6 +104,19 @@ class MovingLogs:
             log.name,
             log.log_end_offset,
         )
+
+    def cut_back(self, key: Key, target: LogManager) -> PartitionLog:
+        """Cut a copy to the part that it has in common with its log, and return it.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        source = next(each for each in self._online() if key in each)
+        log, future = source.get(*key), target.futures.get(key)
+        assert log is not None, key
+        assert future is not None, key
+        _cut_back(log, future)
+        return future
 
     def begin(self, key: Key, target: LogManager, topic_id: Uuid) -> PartitionLog:
         """Return a new, empty copy of a log, in another directory.
@@ -151,11 +164,7 @@ class MovingLogs:
         return moved[0]
 
 
-def _cut_back(source: LogManager, target: LogManager, key: Key) -> None:
-    """Cut a copy to the part that it has in common with the log."""
-    log, future = source.get(*key), target.futures.get(key)
-    assert log is not None, key
-    assert future is not None, key
+def _cut_back(log: PartitionLog, future: PartitionLog) -> None:
     end = min(log.log_end_offset, future.log_end_offset)
     epoch, epoch_end = log.end_offset_for_epoch(future.latest_epoch)
     if epoch >= 0:

@@ -41,11 +41,13 @@ from barnabas.net.security_of_listeners import securities
 from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.coordinators import Coordinators
 from barnabas.node.directory_assignments import placement_of
+from barnabas.node.directory_move_limit import move_quota, moved_bytes_per_second
 from barnabas.node.log_cleaning import cleaner_config
 from barnabas.node.share_groups import ShareServices
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.quota.client_quotas import ClientQuotas
 from barnabas.replication.directory_failures import DirectoryFailures
+from barnabas.replication.directory_moves import DirectoryMoves
 from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.leaderless_replicas import LeaderlessReplicas
 from barnabas.replication.replica_changes import apply_delta
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from barnabas.node.membership import Membership
     from barnabas.node.metrics_endpoint import MetricsEndpoint
     from barnabas.quorum.metadata_quorum import MetadataQuorum
+    from barnabas.quota.replication_quota_manager import ReplicationQuotaManager
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
     from barnabas.security.authorizer import StandardAuthorizer
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
@@ -124,6 +127,7 @@ class BrokerServer:
         self._timers = Timers(runtime.loop)
         self._channels: InterBrokerChannels | None = None
         self.directory_failures: DirectoryFailures | None = None
+        self._move_quota: ReplicationQuotaManager | None = None
         # Done when the metadata of this broker has it as unfenced for the first time.
         self._has_seen_itself: asyncio.Future[None] = runtime.loop.create_future()
 
@@ -319,6 +323,10 @@ class BrokerServer:
                 self.config.int_value("log.dir.failure.timeout.ms"),
                 self._runtime.loop,
             )
+            self._move_quota = move_quota(self.config, self._runtime.now_ms)
+            self.replica_manager.moves = DirectoryMoves(
+                self.replica_manager, self.log_manager, self._move_quota, self._runtime.loop
+            )
 
     def _offline_directories(self) -> list[bytes]:
         return [] if self.directory_failures is None else self.directory_failures.offline_ids
@@ -360,12 +368,16 @@ class BrokerServer:
             self.quotas.apply(delta.client_quotas.changed)
         if delta.configs is not None:
             self.log_manager.cleaner.config = cleaner_config(self.config, image.configs)
+            if self._move_quota is not None:
+                self._move_quota.limit = moved_bytes_per_second(self.config, image.configs)
         self.connections.apply_delta(delta, image)
         if self.client_metrics is not None and delta.configs is not None:
             self.client_metrics.apply(delta.configs.changed.keys(), image.configs)
         if is_first:
             # Not before the first image: it has everything that the quorum had committed.
             await self.replica_manager.set_strays_aside()
+            if self.replica_manager.moves is not None:
+                self.replica_manager.moves.resume()
         if not self._has_seen_itself.done() and not self.not_ready():
             self._has_seen_itself.set_result(None)
 

@@ -112,11 +112,22 @@ class DirectoryAssignments:
             return
         for name, partition, registration in _changes(delta.topics):
             await pace(ELEMENT)
-            directory = self._directory_to_tell(name, partition[1], registration)
-            if directory is None:
-                self._waiting.pop(partition, None)
-            else:
-                self._waiting[partition] = directory
+            self._note(name, partition, registration)
+        self._begin_to_send()
+
+    def look_again(self, name: str, partition: Partition, registration: PartitionRegistration) -> None:
+        """Look at one partition: its replica is to be, or is no longer to be, in another directory than the metadata says."""
+        self._note(name, partition, registration)
+        self._begin_to_send()
+
+    def _note(self, name: str, partition: Partition, registration: PartitionRegistration) -> None:
+        directory = self._directory_to_tell(name, partition[1], registration)
+        if directory is None:
+            self._waiting.pop(partition, None)
+        else:
+            self._waiting[partition] = directory
+
+    def _begin_to_send(self) -> None:
         if self._is_closed:
             return
         if self._waiting and (self._sending is None or self._sending.done()):

@@ -156,6 +156,8 @@ class Member:
             self._assignments = DirectoryAssignments(
                 self._config.node_id, placement, broker_epoch, controller, self._runtime.loop
             )
+            if replicas.moves is not None:
+                replicas.moves.tell = self._assignments.look_again
 
     def apply_settings(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit before the replicas do."""

@@ -93,6 +93,8 @@ class DirectoryFailures:
             return
         self._logs.place(topic, index, assigned, is_new=assigned == UNASSIGNED)
         offline = self._logs.offline_home(topic, index)
+        if self._replicas.moves is not None:
+            self._replicas.moves.wake()
         if offline is not None:
             partition.lose_log(offline.error)
 

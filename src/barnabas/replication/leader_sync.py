@@ -49,6 +49,10 @@ class LeaderSync:
         self._is_under_way = True
         self._log.flush_elsewhere(self._ended)
 
+    def forget(self) -> None:
+        """Report no end any more: the log has moved to another directory."""
+        self._on_end = lambda _: None
+
     def _ended(self, error: BaseException | None) -> None:
         self._is_under_way = False
         if isinstance(error, FileNotFoundError):

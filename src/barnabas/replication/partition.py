@@ -191,6 +191,18 @@ class Partition:
         self._log = self._followers = self._sync = None
         self.epoch_start_offset = -1
 
+    def log_moved(self, log: PartitionLog) -> None:
+        """Continue with another log of the same records: that of another directory."""
+        if self._log is not None:
+            log.take_verifications(self._log)
+        if self._sync is not None:
+            self._sync.forget()
+        self._log, self._sync = log, None
+        if self.is_leader:
+            log.begin_epoch(self.leader_epoch)
+        self._begin_sync(log)
+        self._advance_high_watermark(log)
+
     def config_changed(self) -> None:
         """Pass the topic's changed settings to the log, if it is open."""
         self._min_isr = -1

@@ -23,8 +23,6 @@
 
 `replica_fetcher_loop` sends the requests, and `replica_fetcher_manager` has a fetcher for each leader.
 
-Left out: logs that move between directories.
-
 Source: Kafka's `AbstractFetcherThread`, `ReplicaFetcherThread`, `RemoteLeaderEndPoint`; KIP-73, KIP-227, KIP-320, KIP-595, KIP-903.
 """
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.partition_registration import PartitionRegistration
+    from barnabas.replication.directory_moves import DirectoryMoves
     from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
     from barnabas.replication.replica_fetcher_manager import FetcherId
     from barnabas.replication.replicated_partitions import ReplicatedPartitions
@@ -95,6 +96,7 @@ class ReplicaManager:
         departed_traffic: the traffic of deleted topics.
         is_closed: set by `close`.
         on_disk_failure: stops this broker; None where no other broker could take its place.
+        moves: the moves of replicas between directories; None for a broker with one.
         place, on_bad_write: choose the directory of a replica, and take it offline; None for a broker with one (`directory_failures`).
     """
 
@@ -124,6 +126,7 @@ class ReplicaManager:
         self.on_disk_failure: Callable[[KafkaStorageError], None] | None = None
         self.place: Callable[[Partition, PartitionRegistration], None] | None = None
         self.on_bad_write: Callable[[Partition, KafkaStorageError], None] | None = None
+        self.moves: DirectoryMoves | None = None
         self.leader_quota: ReplicaQuota = UNBOUNDED
         self.follower_quota: ReplicaQuota = UNBOUNDED
         self.fetchers_per_leader = 1
@@ -162,6 +165,8 @@ class ReplicaManager:
     def close(self) -> None:
         """End the fetches from other brokers and the proposals to the controller; apply nothing more."""
         self.is_closed = True
+        if self.moves is not None:
+            self.moves.close()
         if self.replicated_partitions is not None:
             self.replicated_partitions.close()
         self._lines.close()
