@@ -1,0 +1,127 @@
+"""A node with several log.dirs: Kafka's tools move a partition under a producer, and Apache Kafka opens the directories before and after.
+
+Apache Kafka formats three directories and writes into them. Barnabas takes them over, moves a partition, and is killed. Apache Kafka reads
+what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import apache_kafka
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from tests.conform.brokers import await_leaders
+from tests.conform.same_directory.nodes import Barnabas, Kafka
+
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
+
+NAMES = ("data", "disk-b", "disk-c")
+
+
+class KafkaOnDisks(Kafka):
+    """Apache Kafka with three directories; the metadata log is in the first."""
+
+    def properties(self) -> dict[str, str]:
+        roots = ",".join(str(self.folder / name) for name in NAMES)
+        return {**super().properties(), "log.dirs": roots, "metadata.log.dir": str(self.data_dir)}
+
+
+def values(servers: str) -> list[str]:
+    consumer: Any = KafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest", consumer_timeout_ms=3_000)
+    consumer.assign([TopicPartition("t", 0)])
+    end = consumer.end_offsets([TopicPartition("t", 0)])[TopicPartition("t", 0)]
+    found: list[str] = []
+    while len(found) < end:
+        for records in consumer.poll(1_000).values():
+            found += [record.value.decode() for record in records]
+    consumer.close()
+    return found
+
+
+class Writing:
+    """A producer that goes on until it is stopped; `written` has what was acknowledged, in order."""
+
+    def __init__(self, servers: str) -> None:
+        self.written: list[str] = []
+        self._stop = threading.Event()
+        self._producer: Any = KafkaProducer(bootstrap_servers=servers, acks="all", enable_idempotence=True)
+        self._thread = threading.Thread(target=self._write)
+        self._thread.start()
+
+    def _write(self) -> None:
+        number = 0
+        while not self._stop.is_set():
+            value = f"moving-{number}-{'x' * 900}"
+            self._producer.send("t", value.encode()).get(30)
+            self.written.append(value)
+            number += 1
+
+    def end(self) -> list[str]:
+        self._stop.set()
+        self._thread.join()
+        self._producer.close()
+        return self.written
+
+
+def home(folder: Path) -> list[str]:
+    return [name for name in NAMES if (folder / name / "t-0").is_dir()]
+
+
+def tool(servers: str, name: str, *args: str) -> str:
+    done = apache_kafka.run_tool(name, "--bootstrap-server", servers, *args)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_kafkas_tools_move_a_partition_and_apache_kafka_opens_the_directories(tmp_path: Path) -> None:
+    kafka = KafkaOnDisks(tmp_path, heap="512m")
+    barnabas = Barnabas(tmp_path, port=kafka.port)
+    servers = kafka.bootstrap_servers
+    try:
+        kafka.start()
+        admin: Any = KafkaAdminClient(bootstrap_servers=servers)
+        admin.create_topics([NewTopic(name="t", num_partitions=1, replication_factor=1), NewTopic("u", 3, 1)])
+        admin.close()
+        await_leaders(servers, {"t": 1})
+        producer: Any = KafkaProducer(bootstrap_servers=servers, acks="all")
+        before = [f"{number}-{'k' * 1_000}" for number in range(5_000)]
+        for value in before:
+            producer.send("t", value.encode())
+        producer.flush()
+        producer.close()
+        (source,) = home(tmp_path)
+        kafka.stop()
+
+        barnabas.start()
+        writing = Writing(servers)
+        target = next(name for name in NAMES if name != source)
+        plan = tmp_path / "plan.json"
+        wanted = {"topic": "t", "partition": 0, "replicas": [1], "log_dirs": [str(tmp_path / target)]}
+        plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+        tool(servers, "reassign-partitions", "--execute", "--reassignment-json-file", str(plan))
+        verified = tool(servers, "reassign-partitions", "--verify", "--reassignment-json-file", str(plan))
+        assert "Reassignment of replica t-0-1 completed successfully." in verified
+        described = json.loads(tool(servers, "log-dirs", "--describe", "--topic-list", "t").splitlines()[-1])
+        there = {Path(each["logDir"]).name: each["partitions"] for each in described["brokers"][0]["logDirs"]}
+        assert [name for name, parts in there.items() if parts] == [target]
+        assert not there[target][0]["isFuture"]
+        assert home(tmp_path) == [target]
+        written = before + writing.end()
+        assert len(written) > len(before)
+        assert values(servers) == written
+        barnabas.kill()
+
+        kafka.start()
+        await_leaders(servers, {"t": 1})
+        assert values(servers) == written
+        assert home(tmp_path) == [target]
+        kafka.stop()
+    finally:
+        barnabas.kill()
+        kafka.kill()
