@@ -88,7 +88,7 @@ def test_a_replica_moves_with_everything_and_takes_records_meanwhile() -> None:
 def stop_at(node: Several, stage: MoveStage) -> None:
     """Keep the move from going beyond a stage."""
     if stage is MoveStage.COPYING:
-        moves(node)._quota = Exceeded()
+        moves(node).quota = Exceeded()
     else:
         moves(node).tell = lambda *_: None
 

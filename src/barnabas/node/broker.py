@@ -324,8 +324,15 @@ class BrokerServer:
                 self._runtime.loop,
             )
             self._move_quota = move_quota(self.config, self._runtime.now_ms)
-            self.replica_manager.moves = DirectoryMoves(
-                self.replica_manager, self.log_manager, self._move_quota, self._runtime.loop
+            replicas = self.replica_manager
+            replicas.moves = DirectoryMoves(
+                replicas.node_id,
+                self.log_manager,
+                self._move_quota,
+                self._runtime.loop,
+                replicas.hosted_partition,
+                replicas.registration_of,
+                replicas.notify_changed,
             )
 
     def _offline_directories(self) -> list[bytes]:

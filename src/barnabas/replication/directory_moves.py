@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from barnabas.log.partition_log import PartitionLog
     from barnabas.metadata.partition_registration import PartitionRegistration
     from barnabas.replication.partition import Partition
-    from barnabas.replication.replica_manager import ReplicaManager
     from barnabas.replication.replica_quota import ReplicaQuota
 
 __all__ = ["DirectoryMoves", "MoveStage"]
@@ -89,20 +88,32 @@ class DirectoryMoves:
     """The moves between the directories of one broker.
 
     Args:
-        quota: limits the bytes; every partition counts against it.
+        partition_of, registration_of: return a replica of this broker, and what the metadata has for it; None for one that is not here.
+        changed: wakes the requests that wait for a partition.
 
     Attributes:
+        quota: limits the bytes; every partition counts against it.
         tell: makes the controller learn where a replica is, or will be; None if it need not. Takes the topic, its id with the index,
             and the registration.
     """
 
     def __init__(
-        self, replicas: ReplicaManager, logs: LogDirectories, quota: ReplicaQuota, loop: asyncio.AbstractEventLoop
+        self,
+        node_id: int,
+        logs: LogDirectories,
+        quota: ReplicaQuota,
+        loop: asyncio.AbstractEventLoop,
+        partition_of: Callable[[Key], Partition | None],
+        registration_of: Callable[[Key], PartitionRegistration | None],
+        changed: Callable[[Partition], None],
     ) -> None:
         self.tell: Callable[[str, tuple[bytes, int], PartitionRegistration], None] | None = None
-        self._replicas = replicas
+        self.quota = quota
+        self._node_id = node_id
         self._logs = logs
-        self._quota = quota
+        self._partition_of = partition_of
+        self._registration_of = registration_of
+        self._changed = changed
         self._loop = loop
         self._moves: dict[Key, _Move] = {}
         self._pause = Pause(loop)
@@ -113,7 +124,7 @@ class DirectoryMoves:
         moves = " ".join(f"{each.future.name}:{each.stage.name}" for each in self._moves.values())
         return f"<DirectoryMoves {moves or 'none'}>"
 
-    # What is asked
+    # Requests and restarts
 
     def begin(self, partition: Partition, target: LogManager) -> None:
         """Move a replica to a directory; the directory where it is ends a move that is under way.
@@ -144,8 +155,7 @@ class DirectoryMoves:
     def resume(self) -> None:
         """Go on with the moves whose copies the start has found; once, after the first metadata."""
         for key, target in self._logs.moving.found():
-            hosted = self._replicas.topics.get(key[0])
-            partition = None if hosted is None else hosted.partitions.get(key[1])
+            partition = self._partition_of(key)
             if key in self._moves or (partition is not None and partition.lost is not None):
                 continue
             if partition is None or target.futures.topic_id_of(key) != partition.topic.topic_id:
@@ -221,7 +231,7 @@ class DirectoryMoves:
                 return False
             move.stage = MoveStage.LAST
         if move.stage is MoveStage.COPYING:
-            if self._quota.is_exceeded():
+            if self.quota.is_exceeded():
                 return False
             if self._copy(move):
                 return True
@@ -257,7 +267,7 @@ class DirectoryMoves:
             raise
         if found is None:
             return False
-        self._quota.record(found.size)
+        self.quota.record(found.size)
         records = future.log_end_offset - before
         move.chunk = max(move.chunk // 2, CHUNK_MIN) if records > RECORDS_PER_CHUNK else min(move.chunk * 2, CHUNK_MAX)
         return True
@@ -288,10 +298,6 @@ class DirectoryMoves:
 
     # The controller
 
-    def _registration(self, move: _Move) -> PartitionRegistration | None:
-        image = self._replicas.image
-        return None if image is None else image.topics.partition(*move.key)
-
     def _assign(self, move: _Move) -> None:
         if move.target not in self._logs.online or move.partition.is_deleted:
             return  # Meanwhile: the next step ends the move.
@@ -300,16 +306,16 @@ class DirectoryMoves:
         self._tell(move)
 
     def _tell(self, move: _Move) -> None:
-        registration = self._registration(move)
+        registration = self._registration_of(move.key)
         if self.tell is not None and registration is not None:
             self.tell(move.key[0], (move.partition.topic.topic_id, move.key[1]), registration)
 
     def _is_assigned(self, move: _Move) -> bool:
         """Return whether the metadata names the new directory; it names none before metadata.version 3.7-IV2."""
-        registration = self._registration(move)
-        if registration is None or self._replicas.node_id not in registration.replicas:
+        registration = self._registration_of(move.key)
+        if registration is None or self._node_id not in registration.replicas:
             return False
-        position = registration.replicas.index(self._replicas.node_id)
+        position = registration.replicas.index(self._node_id)
         if self.tell is None or len(registration.directories) != len(registration.replicas):
             return True
         return registration.directories[position] == self._logs.ids[self._logs.online.index(move.target)]
@@ -347,7 +353,7 @@ class DirectoryMoves:
         del self._moves[move.key]
         partition.log_moved(move.future)
         logger.info("%s has moved from %s to %s", move.future.name, root, move.target.root_dir)
-        self._replicas.notify_changed(partition)
+        self._changed(partition)
 
     def _give_up(self, move: _Move) -> None:
         self._forget(move)

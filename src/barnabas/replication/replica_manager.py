@@ -258,6 +258,15 @@ class ReplicaManager:
             raise self._no_replica(topic, index)
         return found
 
+    def hosted_partition(self, key: tuple[str, int]) -> Partition | None:
+        """Return the replica of a partition; None if it is not here."""
+        hosted = self.topics.get(key[0])
+        return None if hosted is None else hosted.partitions.get(key[1])
+
+    def registration_of(self, key: tuple[str, int]) -> PartitionRegistration | None:
+        """Return what the metadata has for a partition; None if it does not exist."""
+        return None if self.image is None else self.image.topics.partition(*key)
+
     def _no_replica(self, topic: str, index: int) -> KafkaError:
         if self.image is not None and self.image.topics.partition(topic, index) is not None:
             return StaleMetadataError(
