@@ -209,7 +209,8 @@ def test_a_folder_has_one_cluster_at_a_time(tmp_path: Path) -> None:
     with Cluster(folder, 1, "--port", "0") as cluster:
         for nodes in ("1", "2"):
             again = run("start", "--nodes", nodes, "--data-dir", str(folder))
-            in_use = f"error: {folder} is in use by another cluster (stop it, or pass another --data-dir)\n"
+            resize = "" if nodes == "1" else f", resize it: `barnabas cluster resize 2 --data-dir {folder}`"
+            in_use = f"error: {folder} is in use by another cluster (stop it{resize}, or pass another --data-dir)\n"
             assert (again.returncode, again.stderr) == (1, in_use)
         assert cluster.stop() == 0
     single = run("start", "--data-dir", str(folder))
