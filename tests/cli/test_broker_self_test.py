@@ -54,7 +54,10 @@ def test_what_cannot_be_tested(tmp_path: Path) -> None:
     assert run("--no-network").exit_code == 2
     absent = run("--no-network", str(tmp_path / "absent"))
     assert (absent.exit_code, absent.stdout) == (1, "")
-    assert f"{tmp_path}/absent: no such file or directory" in absent.stderr.replace("\n", " ")
+    assert (
+        f"{tmp_path}/absent: no such file or directory (make it on the disk to test, or name another)"
+        in absent.stderr.replace("\n", " ")
+    )
     (tmp_path / "empty").write_text("node.id=1\n")
     assert "has no log.dirs (name the directories instead)" in run("-c", str(tmp_path / "empty")).stderr.replace(
         "\n", " "

@@ -25,7 +25,9 @@ def test_the_plan() -> None:
     doubtful = run(Rolled((1, 2)), "restart", "--dry-run")
     assert doubtful.exit_code == 1
     assert doubtful.stderr == "".join(
-        f"error: without node {node} fewer replicas than min.insync.replicas are left of orders-0\n" for node in (1, 2)
+        f"error: without node {node} fewer replicas than min.insync.replicas are left of orders-0 (add replicas or"
+        " nodes, or accept it with --may-interrupt)\n"
+        for node in (1, 2)
     )
     assert run(Rolled((1, 2)), "restart", "--dry-run", "--may-interrupt").exit_code == 0
 
@@ -48,8 +50,8 @@ def test_it_stops_where_clients_would_notice_and_names_what_is_left() -> None:
     result = run(cluster, "restart", *COMMAND)
     assert (result.exit_code, cluster.restarted) == (1, [1])
     assert result.stderr.splitlines()[-1] == (
-        "error: without node 3 fewer replicas than min.insync.replicas are left of orders-0 (not restarted or not well yet:"
-        " 3, 2; go on with `barnabas cluster restart --rolling 3 2 …`)"
+        "error: without node 3 fewer replicas than min.insync.replicas are left of orders-0 (add replicas or nodes, or accept"
+        " it with --may-interrupt; not restarted or not well yet: 3, 2; go on with `barnabas cluster restart --rolling 3 2 …`)"
     )
 
 

@@ -63,6 +63,7 @@ TYPED = {
     "barnabas topic alter {} -c {}=2": "barnabas topic alter orders -c min.insync.replicas=2",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic alter {} -c {}=LogAppendTime": "barnabas topic alter orders -c message.timestamp.type=LogAppendTime",
+    "barnabas cluster upgrade --finalize{}": "barnabas cluster upgrade --finalize --feature share.version",
     "barnabas topic apply FILE": "barnabas topic apply --help",
     "barnabas topic export": "barnabas topic export orders out",
     "barnabas topic export TOPIC DIR": "barnabas topic export orders out",

@@ -131,6 +131,9 @@ def test_one_impossible_change_is_no_change(admin: Admin, apply: Applied) -> Non
     assert "topic new: a topic has no setting retention.mss; did you mean retention.ms?" in said
     assert "cleanup.policy" in said
     assert own(admin, "orders") == {"retention.ms": "1000", "cleanup.policy": "compact"}
+    both = apply("[topics.orders]\npartitions = 1\n[topics.new.configs]\nretention.mss = 1", "--check").stderr
+    assert both.startswith("error: topic orders has ")
+    assert "error: topic new: a topic has no setting retention.mss" in both
     crowded = apply("[topics.new]\nreplication-factor = 3\n[topics.'a b']\npartitions = 1", "--check")
     assert (crowded.exit_code, partitions(admin)) == (1, BEFORE)
 

@@ -271,7 +271,10 @@ def test_the_controller_of_a_node_that_stops_goes_on_until_its_broker_may_stop(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"log.dirs": "/data,/other"}, r"^/data is not formatted: `barnabas storage format -c FILE` formats several"),
+        (
+            {"log.dirs": "/data,/other"},
+            r"^/data is not formatted: mount its disk if it has one; else `barnabas storage format -t CLUSTER-ID",
+        ),
         (
             {"metadata.log.dir": "meta"},
             r"^log\.dirs does not name metadata\.log\.dir=meta \(set metadata\.log\.dir to one of log\.dirs\)",

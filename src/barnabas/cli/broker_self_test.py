@@ -113,7 +113,8 @@ def tested_disks(directories: Sequence[str], size: int, within_s: float) -> tupl
             failures.append(Failure(f"{shown}: {error}", "--size-mb N writes less"))
             continue
         except OSError as error:
-            failures.append(Failure(f"{shown}: {(error.strerror or str(error)).lower()}"))
+            hint = "make it on the disk to test, or name another" if isinstance(error, FileNotFoundError) else None
+            failures.append(Failure(f"{shown}: {(error.strerror or str(error)).lower()}", hint))
             continue
         sync = found.sync
         rate = f"{format_bytes(round(found.bytes_per_s))}/s"

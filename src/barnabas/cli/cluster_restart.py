@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from barnabas.cli.failure import Failure, Failures
+from barnabas.cli.failure import Failures
 from barnabas.cli.rolling import Walk, Way, rolling_options
 from barnabas.cli.session import Session, session_options
 
@@ -29,6 +29,6 @@ def restart(session: Session, nodes: tuple[int, ...], rolling: bool, way: Way) -
         if way.dry_run:
             session.output.show_found(walk.planned())
             if doubts := walk.doubts():
-                raise Failures([Failure(each) for each in doubts])
+                raise Failures(doubts)
             return
         session.output.show_found(walk.carry_out())

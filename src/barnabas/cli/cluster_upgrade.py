@@ -62,7 +62,7 @@ def upgrade(session: Session, nodes: tuple[int, ...], finalize: bool, named: tup
         if walks:
             walk = Walk(admin, nodes, way, name="upgrade")
             moved = walk.planned() if way.dry_run else walk.carry_out()
-            failures += [Failure(each) for each in walk.doubts()] if way.dry_run else []
+            failures += walk.doubts() if way.dry_run else []
             result = Found({"nodes": moved.data}, moved.tables)
         offered = supported_by(admin)
         for node in odd_ones(offered):

@@ -37,6 +37,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 LOOK_SECONDS = 0.5
 _WITHIN_MS = 600_000
+_ACCEPTED = "add replicas or nodes, or accept it with --may-interrupt"
 
 
 class Way(NamedTuple):
@@ -164,10 +165,14 @@ class Walk:
     def __repr__(self) -> str:
         return f"<Walk {self.rolling!r}>"
 
-    def doubts(self) -> list[str]:
+    def doubts(self) -> list[Failure]:
         """Return everything that would stop the walk, as far as the cluster shows it now."""
         risks = [] if self._way.may_interrupt else [risk_of(self.first, node) for node in self.nodes]
-        return [each for each in (unrest_in(self.first), *risks) if each is not None]
+        unrest = unrest_in(self.first)
+        return [
+            *([] if unrest is None else [Failure(unrest)]),
+            *(Failure(each, _ACCEPTED) for each in risks if each is not None),
+        ]
 
     def planned(self) -> Found:
         """Return the nodes in their order."""
@@ -192,7 +197,7 @@ class Walk:
                 process: NodeProcess | None = None
                 while not isinstance(action := self._step(process), Finished):
                     if isinstance(action, Doubt):
-                        raise Failure(action.why)
+                        raise Failure(action.why, _ACCEPTED if action.may_be_accepted else None)
                     if isinstance(action, Restart):
                         process = self._restart(action.node)
                     elif isinstance(action, Elect):

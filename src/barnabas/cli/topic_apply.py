@@ -134,10 +134,14 @@ def planned(admin: Admin, topics: Sequence[WantedTopic]) -> Plan:
     found = _found(admin, there)
     for name, state in found.items():
         failures += obstacles(wanted[name], state)
-    if failures:
-        raise Failures(failures)
     absent = [name for name in wanted if name not in there]
     checked = admin.create_topics([_new(wanted[name]) for name in absent], validate_only=True) if absent else {}
+    if failures:
+        # What the brokers say of new topics too: a file with several mistakes is corrected once.
+        failures += [
+            failure_of(each, f"topic {name}") for name, each in checked.items() if isinstance(each, KafkaError)
+        ]
+        raise Failures(failures)
     changes: list[Change] = []
     in_sync: list[InSync] = []
     for name, each in wanted.items():

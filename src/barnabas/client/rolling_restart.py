@@ -96,9 +96,14 @@ class Wait(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """Stop: something is not as it should be."""
+    """Stop: something is not as it should be.
+
+    Attributes:
+        may_be_accepted: only clients would notice; `may_interrupt` goes on.
+    """
 
     why: str
+    may_be_accepted: bool = False
 
 
 class Finished(NamedTuple):
@@ -163,7 +168,7 @@ class RollingRestart:
             return Doubt(why)
         node = min(self.left, key=look.turn)
         if not self._may_interrupt and (why := risk_of(look, node)) is not None:
-            return Doubt(why)
+            return Doubt(why, may_be_accepted=True)
         self._away, self._since_ms, self._good = node, now_ms, 0
         return Restart(node)
 
