@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 from barnabas.cli.session import Session
 from barnabas.client.admin import (
     ClusterDescription,
+    ConfigEntry,
     ConfigResource,
+    ConfigSource,
     Node,
     PartitionDescription,
     PartitionMetadata,
@@ -98,6 +100,18 @@ def test_given_partitions_get_given_replicas() -> None:
         (0, [3, 1], "moved"),
         (1, [3, 1], "moved"),
     ]
+
+
+def test_fewer_replicas_than_clients_can_do_with_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    three = {at(0): PartitionDescription(1, 1, [1, 2, 3], [1, 2, 3], [], [], [])}
+    entry = ConfigEntry("min.insync.replicas", "2", ConfigSource.DEFAULT_CONFIG, False, False, "int", [], None)
+    monkeypatch.setattr(cluster, "describe_partitions", lambda names=None: three)
+    monkeypatch.setattr(cluster, "describe_configs", lambda resources, **_: {each: [entry] for each in resources})
+    result = run(cluster, "move", "t:0", "--to", "3,1", "--dry-run")
+    assert (result.exit_code, cluster.asked) == (0, [])
+    assert result.stderr.startswith("warning: topic t has no more replicas than min.insync.replicas: ")
+    assert run(cluster, "move", "t:0", "--to", "3,2,1", "--dry-run").stderr == ""
 
 
 def test_a_file_of_kafkas_tool(tmp_path: Path) -> None:

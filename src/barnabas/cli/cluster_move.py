@@ -13,11 +13,14 @@ import click
 
 from barnabas.cli.cluster_moves import View, carry_out, moving_options, view_of
 from barnabas.cli.failure import Failure, Failures, failure_of
+from barnabas.cli.few_replicas import InSync, warning_of_few
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.wording import listed
-from barnabas.client.admin import Admin, TopicPartition
+from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicPartition
 from barnabas.client.placement import Plan
+from barnabas.client.topics import MIN_ISR
+from barnabas.protocol.errors import KafkaError
 from barnabas.words.printable import printable
 
 _PARTITIONS = click.argument("partitions", nargs=-1, metavar="[TOPIC[:0,1]]…", shell_complete=complete_topics)
@@ -61,6 +64,8 @@ def move(
         view = view_of(admin)
         _check(view, wanted)
         plan: Plan = {at: to for at, to in wanted.items() if to != view.partitions[at].replicas}
+        if (warning := warning_of_few(_fewer(admin, view, plan))) is not None:
+            click.echo(warning, err=True)
         failures = carry_out(
             session, admin, view, plan, elect=False, at_once=at_once, throttle=throttle, dry_run=dry_run
         )
@@ -106,6 +111,21 @@ def _named(admin: Admin, texts: tuple[str, ...] | set[str]) -> list[TopicPartiti
         return partitions_of(admin, texts)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _fewer(admin: Admin, view: View, plan: Plan) -> list[InSync]:
+    """Return the topics of which a plan takes replicas away, with the fewest that it leaves to a partition."""
+    left: dict[str, int] = {}
+    for at, to in plan.items():
+        if len(to) < len(view.partitions[at].replicas):
+            left[at.topic] = min(len(to), left.get(at.topic, len(to)))
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(left)]
+    found = admin.describe_configs(resources, names=[MIN_ISR]) if resources else {}
+    return [
+        InSync(resource.name, left[resource.name], next((each.value for each in entries if each.name == MIN_ISR), None))
+        for resource, entries in found.items()
+        if not isinstance(entries, KafkaError)
+    ]
 
 
 def _numbers(text: str) -> list[int]:

@@ -137,7 +137,7 @@ def planned(admin: Admin, topics: Sequence[WantedTopic]) -> Plan:
     absent = [name for name in wanted if name not in there]
     checked = admin.create_topics([_new(wanted[name]) for name in absent], validate_only=True) if absent else {}
     if failures:
-        # What the brokers say of new topics too: a file with several mistakes is corrected once.
+        # The brokers check the new topics too, so that a file with several mistakes is corrected once.
         failures += [
             failure_of(each, f"topic {name}") for name, each in checked.items() if isinstance(each, KafkaError)
         ]
