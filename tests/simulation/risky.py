@@ -10,7 +10,7 @@ import asyncio
 import random
 from typing import Any
 
-from barnabas.metadata.partition_registration import LEADER_RECOVERING
+from barnabas.metadata.partition_registration import LEADER_RECOVERING, NO_LEADER, PartitionRegistration
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
@@ -46,6 +46,7 @@ class RiskyTopic:
             RiskyReader(history, rng("risky reader")),
         ]
         self._offsets: dict[JudgedNode, int] = {}
+        self._last: PartitionRegistration | None = None
 
     def workers(self) -> list[Any]:
         return self._workers
@@ -61,13 +62,25 @@ class RiskyTopic:
             self._offsets[node] = image.provenance.offset
             for topic in image.topics.by_name.values():
                 for index, each in topic.partitions.items():
-                    if each.leader_recovery_state != LEADER_RECOVERING:
-                        continue
                     if topic.name == self.name:
-                        self._found.elections[each.leader_epoch] = None
-                    else:
+                        self._observe_risky(each)
+                    elif each.leader_recovery_state == LEADER_RECOVERING:
                         what = f"{topic.name}-{index} had a leader that may lack records, {each.leader} in epoch {each.leader_epoch}"
                         self._found.elsewhere[what] = None
+
+    def _observe_risky(self, seen: PartitionRegistration) -> None:
+        """Note an unclean election. A node may take the election and its end in one step: then its leader comes from outside of the ISR."""
+        last = self._last
+        if last is not None and last.partition_epoch >= seen.partition_epoch:
+            return
+        self._last = seen
+        was_outside = (
+            last is not None
+            and seen.leader_epoch > last.leader_epoch
+            and seen.leader not in (*last.isr, *last.elr, NO_LEADER)
+        )
+        if seen.leader_recovery_state == LEADER_RECOVERING or was_outside:
+            self._found.elections[seen.leader_epoch] = None
 
     async def read_at_the_end(self, client: ClusterClient) -> None:
         start, end = await start_offset(client, *RISKY), await end_offset(client, *RISKY)
