@@ -74,6 +74,7 @@ NOT_RUN = {
     " --set listener.name.sasl_ssl.ssl.keystore.location=/etc/kafka/node-2027.pem",
     "docs/kubernetes.md: kubectl create namespace kafka",
     "docs/kubernetes.md: kubectl apply -k .",
+    "docs/kubernetes.md: barnabas cert dev keys --node 'node=*.barnabas-nodes.kafka.svc,barnabas.kafka.svc,localhost'",
     "docs/upgrade.md: barnabas cluster upgrade --dry-run --command 'ssh {host} /opt/upgrade-barnabas.sh {node}'",
     "docs/systemd.md: for node in 1 2 3; do",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",

@@ -38,10 +38,18 @@ def objects(text: str) -> list[Object]:
     return list(YAML(typ="safe").load_all(text))
 
 
-def of_the_page(folder: Path, number: int) -> Path:
-    """Write a kustomization of docs/kubernetes.md into a new folder, beside a copy of this project; return the folder."""
+def of_the_page(folder: Path, number: int, secrets: Mapping[str, str] | None = None) -> Path:
+    """Write a kustomization of docs/kubernetes.md into a new folder, beside a copy of this project; return the folder.
+
+    Args:
+        secrets: text of the files of its Secret by name; others have a text that is not a secret.
+    """
     shutil.copytree(FOLDER, folder / "barnabas" / "packaging" / "kubernetes")
-    (folder / "kustomization.yaml").write_text(blocks("docs/kubernetes.md", "yaml")[number])
+    text = blocks("docs/kubernetes.md", "yaml")[number]
+    (folder / "kustomization.yaml").write_text(text)
+    for generated in YAML(typ="safe").load(text).get("secretGenerator", ()):
+        for name in generated["files"]:
+            (folder / name).write_text((secrets or {}).get(name, "not a secret"))
     return folder
 
 
@@ -49,6 +57,10 @@ def of_kind(found: list[Object], kind: str, name: str = "") -> Object:
     """Return the one object of a kind; of several the one with this name."""
     (one,) = [each for each in found if each["kind"] == kind and name in ("", each["metadata"]["name"])]
     return one
+
+
+def stateful_sets(found: list[Object]) -> list[Object]:
+    return [each for each in found if each["kind"] == "StatefulSet"]
 
 
 def container(workload: Object) -> Object:

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -22,7 +14,6 @@ from barnabas.config.config import BrokerConfig
 from barnabas.config.sources import ConfigSources
 from tests.packaging.kubernetes import (
     FOLDER,
-    OVERLAYS,
     Object,
     container,
     environment,
@@ -32,15 +23,14 @@ from tests.packaging.kubernetes import (
     of_kind,
     of_the_page,
     pod_names,
+    stateful_sets,
 )
+from tests.packaging.pods import Pods
 from tests.packaging.test_containers import image_environment, instructions
-from tests.process.process import ENVIRONMENT
 
 pytestmark = needs_kubectl
 
-COMMAND = Path(sys.executable).with_name("barnabas")
-SECRET_WORDS = re.compile("password|secret|jaas|token|key(?!store|_location)", re.IGNORECASE)
-READY_S = 60
+SECRETS = ("clients.jaas", "controllers.jaas")
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +42,6 @@ def of_page(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
 def settings(found: list[Object], workload: Object, pod: str, zone: str = "") -> BrokerConfig:
     variables = image_environment() | environment(found, workload, pod, zone)
     return BrokerConfig.from_properties(ConfigSources(None, variables).properties)
-
-
-def stateful_sets(found: list[Object]) -> list[Object]:
-    return [each for each in found if each["kind"] == "StatefulSet"]
 
 
 def test_the_number_of_a_pod_is_the_id_of_its_node(of_page: list[Object]) -> None:
@@ -114,12 +100,23 @@ def test_names_labels_and_ports_fit_together(of_page: list[Object]) -> None:
     assert not any(one <= other for one in selectors for other in selectors if one is not other)
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
-def test_a_config_map_has_no_secret(name: str) -> None:
-    found = objects(kustomized(FOLDER / "overlays" / name))
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_config_map_has_no_secret(number: int, tmp_path: Path) -> None:
+    secret = "hunter2"
+    found = objects(kustomized(of_the_page(tmp_path / "page", number, dict.fromkeys(SECRETS, secret))))
     data = of_kind(found, "ConfigMap")["data"]
-    assert data
-    assert [each for each in data if SECRET_WORDS.search(each.removesuffix("_FILE"))] == []
+    assert "KAFKA_LISTENERS" in data
+    assert [name for name in data if re.search("PASSWORD|JAAS|SECRET", name)] == []
+    without = [each for each in found if each["kind"] != "Secret"]
+    assert secret not in repr(without)
+    assert base64.b64encode(secret.encode()).decode() not in repr(without)
+    if number:
+        (workload,) = stateful_sets(found)
+        config = settings([*found], workload, "barnabas-0")
+        assert not config.unknown
+        assert secret in config.properties["listener.name.clients.plain.sasl.jaas.config"]
+        mounted = workload["spec"]["template"]["spec"]["volumes"][0]["secret"]["secretName"]
+        assert mounted == of_kind(found, "Secret")["metadata"]["name"] == "barnabas"
 
 
 def test_the_base_alone_is_not_insecure() -> None:
@@ -127,97 +124,16 @@ def test_the_base_alone_is_not_insecure() -> None:
     assert "KAFKA_BARNABAS_INSECURE" not in data
 
 
-def on_loopback(
-    variables: Mapping[str, str], ports: Callable[[str, str], str], pod: str, folder: Path
-) -> dict[str, str]:
-    """Return a pod's variables with an address of this machine in place of each name and port of a pod, and another folder."""
-    found = {}
-    for name, value in variables.items():
-        value = re.sub(
-            r"([\w-]+)\.barnabas-nodes\.kafka\.svc:(\d+)", lambda at: f"127.0.0.1:{ports(at[1], at[2])}", value
-        )
-        value = re.sub(r"(?<=://):(\d+)", lambda at: f"127.0.0.1:{ports(pod, at[1])}", value)
-        value = value.replace("0.0.0.0:9308", f"127.0.0.1:{ports(pod, '9308')}")
-        found[name] = value.replace("/var/lib/barnabas", str(folder / pod))
-    return found
-
-
-class Pods:
-    """The processes of all pods of these objects, each with what its container would get."""
-
-    def __init__(self, found: list[Object], folder: Path, stack: ExitStack, also: Mapping[str, str]) -> None:
-        self.names = [pod for each in stateful_sets(found) for pod in pod_names(each)]
-        with ExitStack() as held:
-            free = {(pod, port): _free_port(held) for pod in self.names for port in ("9092", "9093", "9308")}
-        self._free = free
-        (entrypoint,) = [re.findall(r'"(.+?)"', each) for each in instructions("ENTRYPOINT")]
-        assert entrypoint == ["barnabas"]
-        self.processes = {}
-        self.logs = {pod: folder / f"{pod}.log" for pod in self.names}
-        for each in stateful_sets(found):
-            for pod in pod_names(each):
-                variables = image_environment() | environment(found, each, pod) | also
-                log = stack.enter_context(self.logs[pod].open("w"))
-                # As in a container: the volume is there, and barnabas makes its folder in it.
-                (folder / pod).mkdir()
-                process = subprocess.Popen(
-                    [str(COMMAND), *container(each)["args"]],
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    text=True,
-                    env=ENVIRONMENT | on_loopback(variables, self.port, pod, folder),
-                )
-                stack.callback(process.wait)
-                stack.callback(process.kill)
-                self.processes[pod] = process
-
-    def port(self, pod: str, port: str) -> str:
-        return self._free[pod, port]
-
-
-@pytest.fixture
-def pods(of_page: list[Object], tmp_path: Path) -> Iterator[Pods]:
-    with ExitStack() as stack:
-        yield Pods(of_page, tmp_path, stack, {})
-
-
 @pytest.mark.slow
-def test_what_the_pods_run_forms_a_cluster(of_page: list[Object], pods: Pods) -> None:
-    for pod, process in pods.processes.items():
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line == f"barnabas ready on 127.0.0.1:{pods.port(pod, '9092')}\n", pods.logs[pod].read_text()
-    probe = container(stateful_sets(of_page)[0])["readinessProbe"]["httpGet"]
-    for pod in pods.names:
-        _wait_until_ready(f"http://127.0.0.1:{pods.port(pod, '9308')}{probe['path']}")
-    with Admin(f"127.0.0.1:{pods.port('barnabas-0', '9092')}") as admin:
-        cluster = admin.describe_cluster()
-        assert cluster.cluster_id == "4L6g3nShT-eMCtK--X86sw"
-        assert {each.id: str(each.port) for each in cluster.brokers} == {
-            int(pod.rpartition("-")[2]): pods.port(pod, "9092") for pod in pods.names
-        }
-        assert {each.id for each in admin.describe_quorum().replicas if each.is_voter} == {0, 1, 2}
-    for process in pods.processes.values():
-        process.send_signal(signal.SIGTERM)
-    assert [process.wait(60) for process in pods.processes.values()] == [0, 0, 0, 0]
-
-
-def _wait_until_ready(url: str) -> None:
-    """Ask as the kubelet does: the Kafka port serves a moment before the broker is unfenced."""
-    deadline = time.monotonic() + READY_S
-    while _status(url) != HTTPStatus.OK:
-        assert time.monotonic() < deadline
-
-
-def _status(url: str) -> int:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
-
-
-def _free_port(held: ExitStack) -> str:
-    found = held.enter_context(socket.socket())
-    found.bind(("127.0.0.1", 0))
-    return str(found.getsockname()[1])
+def test_what_the_pods_run_forms_a_cluster(of_page: list[Object], tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        pods = Pods(of_page, tmp_path, stack)
+        pods.wait_until_ready()
+        with Admin(f"127.0.0.1:{pods.port('barnabas-0', '9092')}") as admin:
+            cluster = admin.describe_cluster()
+            assert cluster.cluster_id == "4L6g3nShT-eMCtK--X86sw"
+            assert {each.id: str(each.port) for each in cluster.brokers} == {
+                int(pod.rpartition("-")[2]): pods.port(pod, "9092") for pod in pods.names
+            }
+            assert {each.id for each in admin.describe_quorum().replicas if each.is_voter} == {0, 1, 2}
+        assert pods.stop() == [0, 0, 0, 0]
