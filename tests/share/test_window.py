@@ -67,6 +67,25 @@ def test_the_start_offset_waits_for_a_gap() -> None:
     assert window.records.start_offset == 15
 
 
+@pytest.mark.parametrize(
+    ("log_start", "offset", "acquired"),
+    [
+        (7, 7, [(7, 9, 1), (15, 19, 1), (20, 24, 2), (25, 29, 1)]),
+        (12, 15, [(15, 19, 1), (20, 24, 2), (25, 29, 1)]),
+        (17, 17, [(17, 19, 1), (20, 24, 2), (25, 29, 1)]),
+        (22, 22, [(22, 24, 2), (25, 29, 1)]),
+        (40, 40, []),
+    ],
+)
+def test_a_gap_whose_records_are_deleted_is_not_read_again(
+    log_start: int, offset: int, acquired: list[tuple[int, int, int]]
+) -> None:
+    window = restored(0, (10, 14, int(ACK), 1), (20, 24, int(A), 1))
+    window.records.move_start(log_start)
+    assert window.records.next_fetch_offset() == offset
+    assert window.acquire(to=29) == acquired
+
+
 def test_a_gap_that_compaction_removed_does_not_hold_the_start_offset() -> None:
     window = restored(0, (10, 14, int(ACK), 1), (20, 24, int(ACK), 1))
     for batches, start in ([(10, 14)], 15), ([(25, 29)], 25):

@@ -90,7 +90,7 @@ class _Acquisition:
     def _acquire_among(self, known: list[InFlightBatch], base: int, last_offset: int, allowed: int) -> list[Acquired]:
         result: list[Acquired] = []
         count = 0
-        gap_start = base
+        gap_start = max(base, self._window.start_offset)
         first_base = self._read.batches[0][0]
         for batch in known:
             if count >= allowed:
@@ -100,7 +100,7 @@ class _Acquisition:
                     new = self._acquire_new(gap_start, batch.first - 1, allowed - count)
                     result += new
                     count += sum(found.size for found in new)
-                gap_start = batch.last + 1
+                gap_start = max(batch.last + 1, self._window.start_offset)
                 if count >= allowed:
                     break
             throttled = self._is_throttled(batch, first_base, last_offset)

@@ -211,6 +211,9 @@ class ShareWindow:
         self.archive(self.start_offset, log_start_offset - 1, RecordState.AVAILABLE)
         self.start_offset = log_start_offset
         self.end_offset = max(self.end_offset, log_start_offset)
+        if self.gap_active and self._gap_start is not None and self._gap_start < log_start_offset:
+            # The records of the gap are gone: reading there again would find nothing, for ever.
+            self.move_gap(log_start_offset)
 
     def advance(self) -> bool:
         """Move the start offset past finished records and forget the batches below it; returns whether it moved."""
