@@ -159,7 +159,7 @@ def test_two_nodes_leave(tmp_path: Path) -> None:
 
 def test_a_run_that_was_killed_before_it_forgot_goes_on(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, 3)
-    # Broker 9 is none of the supervisor's.
+    # The supervisor did not start broker 9.
     cluster.fenced = [4, 9]
     (tmp_path / "node-4").mkdir()
     result = run(cluster, "3", "-o", "json")

@@ -107,7 +107,7 @@ def ask_for_resize(folder: Path, had: int, wanted: int) -> LocalNodes:
 
 
 def write_answer(answer: LocalNodes | str) -> bytes:
-    """Return the line for an answer, or for the sentence that says why there is none."""
+    """Return the line for an answer, or for the sentence that refuses it."""
     if isinstance(answer, str):
         return json.dumps({"error": answer}).encode() + b"\n"
     nodes = [each._asdict() for each in answer.nodes]
@@ -118,7 +118,7 @@ def read_answer(line: bytes) -> LocalNodes:
     """Read the line of an answer.
 
     Raises:
-        NotResized: it says why there is none.
+        NotResized: it refuses, with the reason.
     """
     said = json.loads(line)
     if "error" in said:

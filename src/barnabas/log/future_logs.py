@@ -84,7 +84,7 @@ class FutureLogs:
         return True
 
     def get(self, key: Key) -> PartitionLog | None:
-        """Return a future log, opened if need be; None if there is none.
+        """Return a future log, opened if need be; None if no replica of the partition moves here.
 
         Raises:
             KafkaStorageError: the disk failed.
