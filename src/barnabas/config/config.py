@@ -42,7 +42,15 @@ from barnabas.quota.client_quotas import QuotaWindows
 from barnabas.words.hidden_values import hidden_in
 from barnabas.words.printable import printable
 
-__all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "quota_windows"]
+__all__ = [
+    "BrokerConfig",
+    "ConfigError",
+    "Listener",
+    "effective_broker_value",
+    "effective_topic_values",
+    "log_config",
+    "quota_windows",
+]
 
 
 class BrokerConfig(NodeRoles):
@@ -281,6 +289,16 @@ def merged_broker_properties(
 ) -> dict[str, str]:
     """Merge the static, the cluster-wide dynamic and this broker's dynamic settings; later ones win."""
     return {**config.properties, **dynamic_default, **dynamic_broker}
+
+
+def effective_broker_value(
+    config: BrokerConfig, name: str, dynamic_default: Mapping[str, str], dynamic_broker: Mapping[str, str]
+) -> ConfigValue:
+    """Return the effective value of a broker setting, typed: this broker's dynamic one, else the cluster-wide one, else the static one."""
+    for given in (dynamic_broker, dynamic_default, config.properties):
+        if name in given:
+            return config_schema().of(ConfigResourceType.BROKER)[name].parse(given[name])
+    return config.value(name)
 
 
 def _topic_default(key: ConfigKey, broker: Mapping[str, str]) -> ConfigValue:

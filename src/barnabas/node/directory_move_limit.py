@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from barnabas.config.config import BrokerConfig, merged_broker_properties
-from barnabas.config.config_table import config_schema
+from barnabas.config.config import BrokerConfig, effective_broker_value
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.quota.replication_quota_manager import ReplicationQuotaManager
@@ -34,13 +33,8 @@ def move_quota(config: BrokerConfig, now_ms: Callable[[], int]) -> ReplicationQu
 
 def moved_bytes_per_second(config: BrokerConfig, configs: ConfigurationsImage) -> int:
     """Return the limit as of now."""
-    given = merged_broker_properties(
-        config,
-        configs.for_resource(ConfigResourceType.BROKER, ""),
-        configs.for_resource(ConfigResourceType.BROKER, str(config.node_id)),
-    ).get(SETTING)
-    value = (
-        config.value(SETTING) if given is None else config_schema().of(ConfigResourceType.BROKER)[SETTING].parse(given)
-    )
+    of_cluster = configs.for_resource(ConfigResourceType.BROKER, "")
+    of_broker = configs.for_resource(ConfigResourceType.BROKER, str(config.node_id))
+    value = effective_broker_value(config, SETTING, of_cluster, of_broker)
     assert isinstance(value, int), f"{SETTING} is a number"
     return value

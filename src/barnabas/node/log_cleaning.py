@@ -6,11 +6,10 @@ broker on the operating system's files compacts in a child process; on simulated
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.config.config import BrokerConfig, merged_broker_properties
-from barnabas.config.config_table import config_schema
+from barnabas.config.config import BrokerConfig, effective_broker_value
 from barnabas.log.cleanable_log import CleanerConfig
 from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.log_flusher import RunBlocking
@@ -23,15 +22,11 @@ if TYPE_CHECKING:
 
 def cleaner_config(config: BrokerConfig, configs: ConfigurationsImage) -> CleanerConfig:
     """Return the effective settings: static, then cluster-wide dynamic, then this broker's dynamic ones."""
-    keys = config_schema().of(ConfigResourceType.BROKER)
-    given: Mapping[str, str] = merged_broker_properties(
-        config,
-        configs.for_resource(ConfigResourceType.BROKER, ""),
-        configs.for_resource(ConfigResourceType.BROKER, str(config.node_id)),
-    )
+    of_cluster = configs.for_resource(ConfigResourceType.BROKER, "")
+    of_broker = configs.for_resource(ConfigResourceType.BROKER, str(config.node_id))
 
     def value(name: str) -> ConfigValue:
-        return keys[name].parse(given[name]) if name in given else config.value(name)
+        return effective_broker_value(config, name, of_cluster, of_broker)
 
     def number(name: str) -> float:
         found = value(name)

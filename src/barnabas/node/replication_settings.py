@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.config.config import BrokerConfig, merged_broker_properties
-from barnabas.config.config_table import config_schema
+from barnabas.config.config import BrokerConfig, effective_broker_value
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.quota.replication_quota_manager import NO_LIMIT, ReplicationQuotaManager, throttled_partitions
@@ -71,8 +70,6 @@ class ReplicationSettings:
         dynamic = {**of_cluster, **of_broker}
         for side, quota in (("leader", self.leader), ("follower", self.follower)):
             quota.limit = int(dynamic.get(f"{side}.replication.throttled.rate", NO_LIMIT))
-        given = merged_broker_properties(self._config, of_cluster, of_broker).get("num.replica.fetchers")
-        key = config_schema().of(ConfigResourceType.BROKER)["num.replica.fetchers"]
-        fetchers = self._config.value("num.replica.fetchers") if given is None else key.parse(given)
+        fetchers = effective_broker_value(self._config, "num.replica.fetchers", of_cluster, of_broker)
         assert isinstance(fetchers, int), "a number of fetchers"
         self._replicas.resize_fetchers(fetchers)
