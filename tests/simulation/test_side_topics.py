@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import random
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from tests.simulation import checkers
+from tests.simulation.aging import BY_SIZE, BY_TIME, AgingTopic
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import Batch, History, Partition
 from tests.simulation.keyed_history import Entry, Found, KeyedHistory, Reading
 from tests.simulation.retention_history import Deletion, RetentionHistory
+from tests.simulation.side_topic import View
 from tests.simulation.unclean_history import UncleanHistory
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -32,6 +38,18 @@ def test_ordinary_seeds_have_each_topic() -> None:
     assert sum(bool(plan.retention) for plan in plans) >= 8
     assert sum(plan.compacts for plan in plans) >= 8
     assert sum(plan.elects_uncleanly for plan in plans) >= 8
+
+
+@pytest.mark.parametrize(
+    ("limit", "jumped_ms", "waits"), [(BY_TIME, -31_000, False), (BY_TIME, -500, True), (BY_SIZE, -31_000, True)]
+)
+def test_nobody_waits_for_a_deletion_by_time_where_a_clock_is_set_back(
+    limit: str, jumped_ms: int, *, waits: bool
+) -> None:
+    node: Any = SimpleNamespace(clock_jumped_ms=jumped_ms)
+    view = View([node], lambda _: None, lambda _: None, lambda: 0)
+    topic = AgingTopic(limit, History(), view, random.Random, 0.1)
+    assert ("the deletions of aging" in topic.counts()) == waits
 
 
 def names(found: History) -> set[str]:
