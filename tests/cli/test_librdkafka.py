@@ -64,6 +64,19 @@ def test_the_librarys_own_words_are_not_shown() -> None:
     assert shown == "topic t: gap-less ordering would not be guaranteed if proceeding"
 
 
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("Local: Timed out", ""),
+        ("Failed to get watermark offsets: Local: Timed out", ": failed to get watermark offsets"),
+        ("cannot read t-0 to its end", ": cannot read t-0 to its end"),
+    ],
+)
+def test_a_timeout_says_what_was_waited_for(told: str, shown: str) -> None:
+    failure = library_failure(LibraryError(LibraryError._TIMED_OUT, told), "topic t")
+    assert failure.message == f"topic t: the broker did not answer in time{shown}"
+
+
 def test_a_setting_that_is_not_valid_names_where_it_was_given() -> None:
     def hint(properties: dict[str, str], *extra: str) -> tuple[str, str | None]:
         with pytest.raises(Failure) as error:

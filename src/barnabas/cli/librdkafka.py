@@ -50,6 +50,7 @@ _ALIASES = {
     "message.send.max.retries": "retries",
 }
 """Kafka's names of settings that the library's errors call otherwise."""
+_TIMED_OUT = "Local: Timed out"
 _NOT_REACHED = "check the broker; --timeout-ms waits longer"
 _WORDS = {
     "_ALL_BROKERS_DOWN": ("no broker can be reached", _NOT_REACHED),
@@ -196,10 +197,13 @@ def library_failure(error: LibraryError, subject: str) -> Failure:
         # The library replaces the broker's error by the name of its own reaction.
         return failure_of(error_for(ErrorCode.OFFSET_OUT_OF_RANGE), subject)
     words, hint = _WORDS.get(error.name(), (_plain(error.str()), None))
+    if error.name() == "_TIMED_OUT" and error.str() != _TIMED_OUT:
+        # A command waits for many things: the library, or the code that raised this, says for which.
+        words = f"{words}: {_plain(error.str())}"
     return Failure(f"{subject}: {words}", hint)
 
 
 def _plain(words: str) -> str:
-    """Return the library's own words without its prefix."""
-    words = words.removeprefix("Local: ")
+    """Return the library's own words without its prefix, and without the name of a timeout behind them."""
+    words = words.removeprefix("Local: ").removesuffix(f": {_TIMED_OUT}")
     return words[:1].lower() + words[1:]
