@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any, ClassVar
+
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -91,3 +94,44 @@ def test_deleted_offsets_are_an_error_for_a_reader_that_does_not_skip_them(barna
     assert len(list(read_messages(consumer, begin, ends))) == end // 3
     with pytest.raises(KafkaException, match="lost records while it was read"):
         list(read_messages(consumer, begin, ends, skips_deleted=False))
+
+
+class Unlucky(Consumer):
+    """Its broker is down when it asks for the bounds of a partition, and is started while it waits."""
+
+    broker: Broker
+    failures: ClassVar[list[str]] = []
+
+    def get_watermark_offsets(self, partition: TopicPartition, *_: Any, **__: Any) -> Any:
+        try:
+            return super().get_watermark_offsets(partition, 1.0)
+        except KafkaException as failure:
+            self.failures.append(failure.args[0].name())
+            raise
+
+    def poll(self, seconds: float) -> Any:
+        self.broker.start()
+        return super().poll(seconds)
+
+
+@pytest.mark.slow
+def test_a_leader_that_is_down_for_a_moment_is_asked_again(tmp_path: Path) -> None:
+    with Broker(data_dir=tmp_path) as broker:
+        broker.create_topic("orders", partitions=1)
+        write(broker.bootstrap_servers, "orders", [(None, "a")])
+        consumer = Unlucky({"bootstrap.servers": broker.bootstrap_servers, "group.id": "reader", **READER_SETTINGS})
+        consumer.broker = broker
+        broker.stop()
+        assert values(read_committed(consumer, {("orders", 0): 0})) == ["a"]
+        assert consumer.failures
+        broker.stop()
+        seconds = iter((0.0,))
+        with pytest.raises(KafkaException, match="Failed to get watermark offsets"):
+            list(read_committed(consumer, {("orders", 0): 0}, clock=lambda: next(seconds, 121.0)))
+        consumer.close()
+
+
+@pytest.mark.slow
+def test_a_topic_that_does_not_exist_is_no_leader_that_is_down(barnabas: Broker) -> None:
+    with pytest.raises(KafkaException, match="watermark"):
+        list(read_committed(reader(barnabas), {("none.such", 0): 0}))

@@ -25,6 +25,11 @@ READER_SETTINGS: dict[str, Any] = {
 """The settings of a consumer for `read_committed`; it also needs a `group.id`, but joins no group."""
 _PATIENCE_SECONDS = 120.0
 _CALL_SECONDS = 30.0
+_RETRY_SECONDS = 0.2
+_NOT_REACHED = frozenset(
+    {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError.NOT_LEADER_FOR_PARTITION}
+)
+"""Errors of a leader that was stopped, or moved; the library calls them not retriable."""
 _BATCH_RECORDS = 1000
 # The library waits so long for a whole batch, at the end of each partition too.
 _POLL_SECONDS = 0.05
@@ -64,9 +69,9 @@ def read_messages(
     """
     left: dict[Where, int] = {}
     assigned = []
+    deadline = clock() + _PATIENCE_SECONDS
     for where, offset in begin.items():
-        # For a reader of committed records the upper one is the last stable offset.
-        low, stable = consumer.get_watermark_offsets(TopicPartition(*where), timeout=_CALL_SECONDS)
+        low, stable = _bounds(consumer, where, deadline, clock)
         end = stable if ends is None else ends[where]
         first = max(offset, low) if skips_deleted else offset
         if first < end:
@@ -98,6 +103,24 @@ def read_messages(
             topic, partition = min(left)
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"cannot read {topic}-{partition} to its end"))
     consumer.unassign()
+
+
+def _bounds(consumer: Consumer, where: Where, deadline: float, clock: Callable[[], float]) -> tuple[int, int]:
+    """Return the log start and the last stable offset of a partition; ask again while its leader cannot be reached.
+
+    Raises:
+        KafkaException: the partition cannot be read, or its leader does not answer until the deadline.
+    """
+    while True:
+        try:
+            bounds: tuple[int, int] = consumer.get_watermark_offsets(TopicPartition(*where), timeout=_CALL_SECONDS)
+            return bounds
+        except KafkaException as failure:
+            error = failure.args[0]
+            if clock() > deadline or not (error.retriable() or error.code() in _NOT_REACHED):
+                raise
+            # The library fails if it has no connection, and makes one meanwhile.
+            consumer.poll(_RETRY_SECONDS)
 
 
 def last_of_key(consumer: Consumer, admin: AdminClient, topic: str, key: bytes) -> Record | None:
