@@ -225,3 +225,35 @@ def test_no_start_without_the_metadata() -> None:
     break_directory(disk, ROOT / "b", reads_too=True)
     with pytest.raises(CannotStart, match="cannot use the data directory /disks/b"):
         Several(ROOT, disk)
+
+
+def break_reads(node: Several, name: str, *calls: str) -> None:
+    """Let a directory's files take writes, and give nothing."""
+    assert isinstance(node.disk, SimDisk)
+
+    def failed(call: str, path: str) -> OSError | None:
+        return OSError(errno.EIO, "broken", path) if call in calls and path.startswith(f"{ROOT / name}/") else None
+
+    node.disk.on_call = failed
+
+
+def test_of_a_fetch_only_the_log_that_cannot_be_read_gets_the_error(node: Several) -> None:
+    break_reads(node, "c", "pread")
+    partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    topics = [FetchRequest.FetchTopic(topic=topic, partitions=[partition]) for topic in ("t0", "t2", "t1")]
+    answer = node.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics), 12)
+    found = {each.topic: each.partitions[0] for each in answer.responses}
+    assert {name: each.error_code for name, each in found.items()} == {"t0": OK, "t1": OK, "t2": STORAGE_ERROR}
+    assert [b"first" in bytes(found[name].records) for name in ("t0", "t1", "t2")] == [True, True, False]
+    assert isinstance(node.disk, SimDisk)
+    node.disk.on_call = None
+    assert b"first" in fetched(node, "t2")
+
+
+@pytest.mark.parametrize("timestamp", [0, -3])
+def test_of_offsets_by_time_only_the_log_that_cannot_be_read_gets_the_error(node: Several, timestamp: int) -> None:
+    break_reads(node, "c", "pread", "read", "open")
+    partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    topics = [ListOffsetsRequest.ListOffsetsTopic(name=f"t{index}", partitions=[partition]) for index in range(3)]
+    answer = node.ask(ListOffsetsRequest(replica_id=-1, topics=topics))
+    assert [topic.partitions[0].error_code for topic in answer.topics] == [OK, OK, STORAGE_ERROR]

@@ -28,7 +28,7 @@ Reading
 - A request that has begun and does not go on arriving costs the connection (`arrival`).
 
 Writing
-- Bytes go to the transport; a response with more than `_SMALL` bytes of record slices goes to the `SliceSender`. Without a real
+- Bytes go to the transport; a response with more than `SMALL_BYTES` of record slices goes to the `SliceSender`. Without a real
   socket (the simulator) slices are read into bytes. Where the transport encrypts, a response that is larger than a piece goes to the
   `PieceSender`, which takes turns.
 - A client that never reads its responses costs one response beyond `WRITE_LIMIT`, and the idle sweep closes its connection.
@@ -52,8 +52,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from barnabas.api.serving.context import AnyContext, ConnectionInfo
-from barnabas.api.serving.dispatch import Dispatcher, Output, RefusedRequest
-from barnabas.log.errors import in_words
+from barnabas.api.serving.dispatch import SMALL_BYTES, Dispatcher, Output, RefusedRequest
+from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.net.arrival import ARRIVAL_SECONDS, Arrival
 from barnabas.net.foreign_protocols import HTTP, TLS, foreign_protocol, http_answer
 from barnabas.net.piece_sender import PIECE, PieceSender
@@ -81,9 +81,6 @@ _HOLDS = {
     _CLOSING: "closing",
     _YIELDING: "yielding",
 }
-
-# Below this many bytes a copy through the transport is cheaper than another system call.
-_SMALL = 16 * 1024
 
 
 class Acceptor(Protocol):
@@ -412,28 +409,33 @@ class Connection(asyncio.BufferedProtocol):
         if not self._holds & _SENDING:
             slice_bytes = sum(part.size for part in output if not isinstance(part, bytearray))
             byte_count = sum(len(part) for part in output if isinstance(part, bytearray))
-            if self._sender is None and (slice_bytes > _SMALL or byte_count > PIECE):
+            if self._sender is None and (slice_bytes > SMALL_BYTES or byte_count > PIECE):
                 self._sender = self._make_sender(slice_bytes)
-            is_small = slice_bytes <= _SMALL and (byte_count <= PIECE or not isinstance(self._sender, PieceSender))
+            is_small = slice_bytes <= SMALL_BYTES and (byte_count <= PIECE or not isinstance(self._sender, PieceSender))
             if is_small or self._sender is None:
-                if slice_bytes <= _SMALL:
-                    output = [bytearray().join(part if isinstance(part, bytearray) else part.read() for part in output)]
-                for part in output:
-                    self._transport.write(part if isinstance(part, bytearray) else part.read())
+                self._write(output)
                 return
         assert self._sender is not None, "slices are under way without a sender"
         try:
             if not self._sender.send(output):
                 self._holds |= _SENDING
-        except OSError as error:
+        except (OSError, KafkaStorageError) as error:
             self._cannot_send(error)
+
+    def _write(self, output: Output) -> None:
+        try:
+            whole = bytearray().join(part if isinstance(part, bytearray) else part.read() for part in output)
+        except KafkaStorageError as error:
+            self._cannot_send(error)
+        else:
+            self._transport.write(whole)
 
     def _make_sender(self, slice_bytes: int) -> SliceSender | PieceSender | None:
         """Return what sends large responses; None where the transport takes them whole, as bytes in clear, and in the simulator."""
         listener = self._listener
         if encrypts(self._transport):
             return PieceSender(self._transport, listener.loop, self._send_on)
-        if slice_bytes <= _SMALL:
+        if slice_bytes <= SMALL_BYTES:
             return None
         return SliceSender.over(
             self._transport, listener.loop, self._send_on, listener.send_buffer_bytes, listener.descriptors
@@ -446,10 +448,10 @@ class Connection(asyncio.BufferedProtocol):
         try:
             if self._sender.proceed():
                 self._lift(_SENDING)
-        except OSError as error:
+        except (OSError, KafkaStorageError) as error:
             self._cannot_send(error)
 
-    def _cannot_send(self, error: OSError) -> None:
+    def _cannot_send(self, error: OSError | KafkaStorageError) -> None:
         self._refuse(
             f"cannot send: {in_words(error)}", logging.DEBUG if isinstance(error, ConnectionError) else logging.WARNING
         )
