@@ -18,7 +18,9 @@ written part of a failed append is cut off before anything else is written.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Iterator
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -32,6 +34,15 @@ def in_words(error: BaseException) -> str:
         words = "a symbolic link stands in its place" if error.errno == errno.ELOOP else error.strerror
         return f"{words} ({error.filename})" if error.filename else words
     return str(error) or type(error).__name__
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Turn each OSError of the disk into a KafkaStorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise KafkaStorageError(f"cannot read a log: {in_words(error)}") from error
 
 
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})

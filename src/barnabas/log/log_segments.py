@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from barnabas.log.errors import reading
 from barnabas.log.log_segment import LogSegment
 from barnabas.log.transaction_index import AbortedTransaction
 
@@ -67,8 +68,9 @@ class LogSegments:
         """Return the offset after the last one that belongs to a segment."""
         return self._bases[slot + 1] if slot + 1 < len(self._bases) else log_end_offset
 
+    @reading()
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
+        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset. Raises: KafkaStorageError."""
         found: list[AbortedTransaction] = []
         for segment in self.starting_with(start):
             for entry in segment.transaction_index.ending_at_or_after(start):

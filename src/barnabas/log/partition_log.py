@@ -277,31 +277,14 @@ class PartitionLog:
         return local.read(offset, max_bytes, max_offset, min_one)
 
     def offset_for_timestamp(self, timestamp: int, from_offset: int = 0, is_apart: bool = False) -> Found:
-        """Return the first record at or after `timestamp`, exact to the record; `timestamp_lookup.Lookup` has the rest.
-
-        Raises:
-            KafkaStorageError: the disk failed.
-        """
+        """Return the first record at or after `timestamp`, exact to the record; `timestamp_lookup.Lookup` has the rest."""
         lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
-        with self._reading():
-            return timestamp_lookup.first_at_or_after(self._segments, timestamp, lookup)
+        return timestamp_lookup.first_at_or_after(self._segments, timestamp, lookup)
 
     def max_timestamp_offset(self, from_offset: int = 0, is_apart: bool = False) -> Found:
-        """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one.
-
-        Raises:
-            KafkaStorageError: the disk failed.
-        """
+        """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one."""
         lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
-        with self._reading():
-            return timestamp_lookup.first_with_largest(self._segments, lookup)
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise KafkaStorageError(f"cannot read {self.name}: {in_words(error)}") from error
+        return timestamp_lookup.first_with_largest(self._segments, lookup)
 
     # Offsets and epochs
 
@@ -367,13 +350,8 @@ class PartitionLog:
         return self._producers.expire(self._now_ms())
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset.
-
-        Raises:
-            KafkaStorageError: the disk failed.
-        """
-        with self._reading():
-            return self._segments.aborted_transactions(start, end)
+        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
+        return self._segments.aborted_transactions(start, end)
 
     # Cutting
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from barnabas.log.errors import reading
 from barnabas.log.large_batch import is_large
 from barnabas.log.log_segment import LogSegment
 from barnabas.log.log_segments import LogSegments
@@ -74,8 +75,9 @@ class Lookup(NamedTuple):
     is_apart: bool = False
 
 
+@reading()
 def first_at_or_after(segments: LogSegments, timestamp: int, lookup: Lookup) -> TimestampAndOffset | None:
-    """Return the first record at or after `timestamp`; None if all are older."""
+    """Return the first record at or after `timestamp`; None if all are older. KafkaStorageError if the disk failed."""
     for segment in segments.starting_with(lookup.start_offset):
         if segment.size and segment.max_timestamp >= timestamp:
             found = _find(segment, timestamp, lookup)
@@ -84,8 +86,9 @@ def first_at_or_after(segments: LogSegments, timestamp: int, lookup: Lookup) -> 
     return None
 
 
+@reading()
 def first_with_largest(segments: LogSegments, lookup: Lookup) -> TimestampAndOffset | None:
-    """Return the first record with the largest timestamp; None if no record has one."""
+    """Return the first record with the largest timestamp; None if no record has one. KafkaStorageError if the disk failed."""
     best: LogSegment | None = None
     for segment in segments.starting_with(lookup.start_offset):
         if segment.size and segment.max_timestamp > (-1 if best is None else best.max_timestamp):

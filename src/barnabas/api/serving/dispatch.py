@@ -50,7 +50,7 @@ from barnabas.protocol.api_keys import ApiDescription, ApiKey, api
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
 from barnabas.protocol.framing import SIZE, parse_request_header
 from barnabas.protocol.message import UNLIMITED, Message, Struct
-from barnabas.protocol.messages import ShareFetchResponse
+from barnabas.protocol.messages import FetchResponse, ShareFetchResponse
 from barnabas.protocol.primitives import RecordSlice
 from barnabas.repeated_lines import RepeatedLines
 from barnabas.steps import run
@@ -292,7 +292,7 @@ class Dispatcher:
                 await next_turn()  # The handler's objects are freed in this turn, its response in later ones.
                 output = await self._apart(self.encode, context, response)
             else:
-                if route.carries_records:
+                if isinstance(response, FetchResponse | ShareFetchResponse):
                     _read_small(response)
                 output = self.encode(context, response)
         if context.accounting is not None and self._observer is not None:
@@ -381,27 +381,27 @@ def _decode(route: Route, version: int, frame: memoryview, position: int, max_el
     return request
 
 
-def _read_small(response: Any) -> None:
+def _read_small(response: FetchResponse | ShareFetchResponse) -> None:
     """Read the records of a small response into it; a partition whose log cannot be read gets the error, and the others their records.
 
     A larger response has slices, and its connection ends if one of them cannot be read: part of it may have been sent.
     """
-    with_slices = [each for topic in response.responses for each in topic.partitions if _has_slice(each)]
-    if not with_slices or sum(each.records.size for each in with_slices) > SMALL_BYTES:
+    slices = [
+        (each, each.records)
+        for topic in response.responses
+        for each in topic.partitions
+        if each.records is not None and not isinstance(each.records, bytes | bytearray | memoryview)
+    ]
+    if not slices or sum(records.size for _, records in slices) > SMALL_BYTES:
         return
-    for partition in with_slices:
+    for partition, records in slices:
         try:
-            partition.records = partition.records.read()
+            partition.records = records.read()
         except KafkaError as error:
             partition.error_code, partition.records = int(error.code), b""
             if isinstance(partition, ShareFetchResponse.PartitionData):
                 # Nobody has got the records: the locks end by themselves.
                 partition.error_message, partition.acquired_records = error.message, []
-
-
-def _has_slice(partition: Any) -> bool:
-    records = partition.records
-    return records is not None and not isinstance(records, bytes | bytearray | memoryview)
 
 
 def _elements(message: Struct) -> float:
