@@ -70,7 +70,11 @@ class LogSegments:
 
     @reading()
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset. Raises: KafkaStorageError."""
+        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
         found: list[AbortedTransaction] = []
         for segment in self.starting_with(start):
             for entry in segment.transaction_index.ending_at_or_after(start):
