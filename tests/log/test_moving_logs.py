@@ -12,9 +12,13 @@ from barnabas.log.log_directories import LogDirectories
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
+from barnabas.records.builder import build_batch
 from barnabas.simulation.disk import SimDisk
+from tests.log.compacted import pairs
 from tests.log.small_log import Clock, plain
+from tests.log.story import NOW_MS, read_all
 
+COMPACTED = LogConfig(cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.0, delete_retention_ms=0)
 KEY, TOPIC = ("t", 0), Uuid(b"t" * 16)
 IDS = [Uuid(bytes([number]) * 16) for number in (1, 2)]
 
@@ -23,11 +27,15 @@ class Died(Exception):
     """The process ends here."""
 
 
-def opened(disk: SimDisk, *, lost: bool = False) -> LogDirectories:
-    logs = LogDirectories([LogManager(disk, root, now_ms=Clock()) for root in ("/a", "/b")])
+def opened(
+    disk: SimDisk, *, lost: int | None = None, clock: Clock | None = None, config: LogConfig | None = None
+) -> LogDirectories:
+    now_ms, settings = clock or Clock(), config or LogConfig()
+    roots = ("/a", "/b")
+    logs = LogDirectories([LogManager(disk, root, now_ms=now_ms, config_for=lambda _: settings) for root in roots])
     logs.ids = IDS
-    if lost:
-        logs.take_offline(logs.online[0], "broken", are_replicas_known=False)
+    if lost is not None:
+        logs.take_offline(logs.online[lost], "broken", are_replicas_known=False)
     for each in logs.online:
         asyncio.run(each.open())
     logs.check()
@@ -153,7 +161,7 @@ def test_only_the_copy_is_left(caplog: pytest.LogCaptureFixture) -> None:
     disk = SimDisk()
     logs, _, _ = begun(disk)
     asyncio.run(logs.close())
-    waiting = opened(disk, lost=True)
+    waiting = opened(disk, lost=0)
     with pytest.raises(KafkaStorageError, match="/a is offline"):
         waiting.get(*KEY)
     assert KEY in waiting.online[0].futures
@@ -173,3 +181,86 @@ def test_a_copy_in_the_directory_of_its_log_goes() -> None:
             disk.put(path.replace("/b/", "/a/"), disk.contents(path))
     again = opened(disk)
     assert [each.root_dir for _, each in again.moving.found()] == ["/b"]
+
+
+def test_the_log_knows_its_copy_until_the_move_ends() -> None:
+    logs, log, future = begun(SimDisk())
+    assert log.future is future
+    logs.moving.give_up(KEY)
+    assert log.future is None
+    log.truncate_to(3)
+    again = logs.moving.begin(KEY, logs.online[1], TOPIC)
+    copy(log, again)
+    log.truncate_to(1)
+    assert (again.log_end_offset, future.log_end_offset) == (1, 5)
+    moved = logs.moving.exchange(KEY, *logs.online)
+    assert (moved.future, log.future) == (None, None)
+
+
+def put(log: PartitionLog, key: bytes, value: bytes | None) -> None:
+    log.append_as_leader(build_batch([(NOW_MS, key, value, ())]), 3)
+    log.high_watermark = log.log_end_offset
+
+
+def clean(logs: LogDirectories, clock: Clock) -> None:
+    """Clean t-0 in a, as often as a tombstone needs."""
+    found = logs.get(*KEY)
+    assert found is not None
+    for number in range(3):
+        put(found, b"other", b"%d" % number)
+        found.roll()
+        clock.ms += 60_000
+        logs.online[0].cleaner.poll()
+
+
+def test_a_copy_begins_again_if_its_log_was_cleaned_without_it() -> None:
+    """The copy has a record whose tombstone the log has no longer: the tombstone would never come, and the record would be back."""
+    disk, clock = SimDisk(), Clock()
+    logs = opened(disk, clock=clock, config=COMPACTED)
+    logs.place(*KEY, IDS[0])
+    log = logs.get_or_create(*KEY, TOPIC, COMPACTED)
+    put(log, b"gone", b"old")
+    log.roll()
+    future = logs.moving.begin(KEY, logs.online[1], TOPIC)
+    copy(log, future)
+    put(log, b"gone", None)
+    clean(logs, clock)
+    assert (0, "gone", "old") in pairs(read_all(log)), "no cleaning during the move"
+    asyncio.run(logs.close())
+
+    alone = opened(disk, lost=1, clock=clock, config=COMPACTED)
+    clean(alone, clock)
+    left = alone.get(*KEY)
+    assert left is not None
+    assert "gone" not in [key for _, key, _ in pairs(read_all(left))]
+    asyncio.run(alone.close())
+
+    again = opened(disk, clock=clock, config=COMPACTED)
+    source, target = again.get(*KEY), again.online[1].futures.get(KEY)
+    assert source is not None
+    assert target is not None
+    assert (target.log_end_offset, source.future) == (0, target)
+    copy(source, target)
+    moved = again.moving.exchange(KEY, *again.online)
+    assert "gone" not in [key for _, key, _ in pairs(read_all(moved))]
+    cleaned_to = again.online[1].cleaner.cleaned_to(KEY)
+    assert cleaned_to > 0
+    asyncio.run(again.close())
+    assert opened(disk, config=COMPACTED).online[1].cleaner.cleaned_to(KEY) == cleaned_to
+
+
+def test_a_copy_of_a_cleaned_log_goes_on_after_a_restart() -> None:
+    disk, clock = SimDisk(), Clock()
+    logs = opened(disk, clock=clock, config=COMPACTED)
+    logs.place(*KEY, IDS[0])
+    log = logs.get_or_create(*KEY, TOPIC, COMPACTED)
+    put(log, b"k", b"old")
+    clean(logs, clock)
+    assert logs.online[0].cleaner.cleaned_to(KEY) > 0
+    future = logs.moving.begin(KEY, logs.online[1], TOPIC)
+    copy(log, future)
+    asyncio.run(logs.close())
+    again = opened(disk, clock=clock, config=COMPACTED)
+    found = again.online[1].futures.get(KEY)
+    assert found is not None
+    assert found.log_end_offset == log.log_end_offset

@@ -206,3 +206,20 @@ def test_a_cut_before_the_last_segment_is_damage() -> None:
     log = open_log(disk)
     assert log.recovered.is_damaged
     assert log.log_end_offset < 16
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    ("compact", "cleaned_to", "left"), [(True, 0, 2), (False, 18, 2), (False, 17, 1), (False, 0, 1)]
+)
+def test_the_last_batch_behind_a_hole_of_a_log_that_was_read_from_a_cleaned_one(
+    clean: bool, compact: bool, cleaned_to: int, left: int
+) -> None:
+    config = LogConfig(cleanup_policy=frozenset({"compact" if compact else "delete"}))
+    disk = SimDisk()
+    log = PartitionLog(disk, DIRECTORY, config, now_ms=lambda: NOW_MS)
+    for base in (0, 18):
+        log.append_as_follower(bytes(at(base)), 0)
+    log.close(clean=clean)
+    again = PartitionLog(disk, DIRECTORY, config, now_ms=lambda: NOW_MS, clean=clean, cleaned_to=cleaned_to)
+    assert [record.offset for record in read_all(again)] == [0, 18][:left]

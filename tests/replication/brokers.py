@@ -16,6 +16,7 @@ from barnabas.api import delete_records, fetch, list_offsets, produce
 from barnabas.api.serving.context import ConnectionInfo, RequestContext
 from barnabas.client.errors import ConnectionLost
 from barnabas.log.log_config import LogConfig
+from barnabas.log.log_directories import LogDirectories
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metadata.image import MetadataImage
@@ -25,13 +26,16 @@ from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
+from barnabas.protocol.primitives import Uuid
 from barnabas.replication.alter_partition_manager import AlterPartitionManager
+from barnabas.replication.directory_moves import DirectoryMoves
 from barnabas.replication.fetch_session_cache import FetchSessionCache
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_changes import apply_delta
 from barnabas.replication.replica_fetcher import FetcherConfig
 from barnabas.replication.replica_fetcher_manager import ReplicaFetcherManager
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.replication.replica_quota import UNBOUNDED
 from barnabas.replication.replicated_partitions import ReplicatedPartitions
 from barnabas.simulation.disk import SimDisk
 from barnabas.simulation.node import EPOCH_MS
@@ -60,15 +64,14 @@ class Broker:
         self.image = MetadataImage()
         self.replicas: ReplicaManager
         self.services: Any
-        self.logs: LogManager
+        self.logs: Any
 
     def start(self) -> None:
         cluster = self.cluster
         self.is_up = True
         self.lives += 1
         self.image = MetadataImage()
-        self.logs = LogManager(self.disk, "/data", now_ms=cluster.now_ms)
-        at_once(self.logs.open())
+        self.logs = self._opened_logs()
         previous = self.logs.broker_epoch
         self.epoch = cluster.register(self.node_id, self.lives, self.rack, previous)
         self.logs.broker_epoch = self.epoch
@@ -87,7 +90,32 @@ class Broker:
             loop=cluster.loop,
             config=SimpleNamespace(fetch_max_bytes=57_671_680, advertised_listeners=None),
         )
+        if isinstance(self.logs, LogDirectories):
+            replicas = self.replicas
+            replicas.moves = DirectoryMoves(
+                self.node_id,
+                self.logs,
+                UNBOUNDED,
+                cluster.loop,
+                replicas.hosted_partition,
+                replicas.registration_of,
+                replicas.notify_changed,
+            )
         cluster.publish_to(self)
+        if self.replicas.moves is not None:
+            self.replicas.moves.resume()
+
+    def _opened_logs(self) -> Any:
+        now_ms = self.cluster.now_ms
+        opened = [LogManager(self.disk, root, now_ms=now_ms) for root in self.cluster.log_dirs]
+        for each in opened:
+            at_once(each.open())
+        if len(opened) == 1:
+            return opened[0]
+        logs = LogDirectories(opened)
+        logs.ids = [Uuid(bytes([self.node_id, number]) * 8) for number, _ in enumerate(opened, start=1)]
+        logs.check()
+        return logs
 
     def replicated(self, replicas: ReplicaManager) -> ReplicatedPartitions:
         loop = self.cluster.loop
@@ -236,12 +264,16 @@ class Cluster:
         cuts: pairs of brokers that cannot reach each other.
         requests: those between brokers, as (follower, leader, request).
         proposals: how many AlterPartition requests have been sent.
+        log_dirs: of each broker.
         lost_answers: how many of the next AlterPartition requests are carried out without an answer.
         is_behind: brokers that get no metadata.
     """
 
-    def __init__(self, brokers: int = 3, racks: tuple[str, ...] = (), **config: Any) -> None:
+    def __init__(
+        self, brokers: int = 3, racks: tuple[str, ...] = (), log_dirs: tuple[str, ...] = ("/data",), **config: Any
+    ) -> None:
         self.loop = WorldLoop()
+        self.log_dirs = log_dirs
         self.config = LogConfig(**config)
         self.harness = ControllerHarness(broker_session_timeout_ms=1 << 40)
         self.cuts: list[set[int]] = []
@@ -361,6 +393,14 @@ class Cluster:
     def delete_topic(self) -> None:
         request = messages.DeleteTopicsRequest(topics=[messages.DeleteTopicsRequest.DeleteTopicState(name="orders")])
         self.harness.send(ApiKey.DELETE_TOPICS, request)
+
+    def reassign(self, *replicas: int) -> None:
+        """Let partition 0 move to these brokers."""
+        made = messages.AlterPartitionReassignmentsRequest
+        partition = made.ReassignablePartition(partition_index=0, replicas=list(replicas))
+        topic = made.ReassignableTopic(name="orders", partitions=[partition])
+        (answer,) = self.harness.send(ApiKey.ALTER_PARTITION_REASSIGNMENTS, made(topics=[topic])).responses
+        assert not answer.partitions[0].error_code, answer
 
     def isolate(self, node_id: int) -> None:
         """Cut a broker off from the other brokers; it still reaches the controller."""

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+from barnabas.protocol.messages import AlterReplicaLogDirsRequest, DeleteTopicsRequest, DescribeLogDirsRequest
 from barnabas.replication.directory_moves import DirectoryMoves, MoveStage
+from barnabas.replication.replica_quota import UNBOUNDED
 from barnabas.simulation.disk import SimDisk
 from tests.node.asking import fetched, produce
 from tests.node.several_directories import Several, break_directory
@@ -167,6 +168,28 @@ def test_the_copy_is_cut_with_the_log_and_a_deleted_topic_takes_it_along() -> No
     node.close()
 
 
+def test_a_topic_that_is_deleted_while_it_moves_and_made_again() -> None:
+    disk = SimDisk()
+    node = made(disk)
+    stop_at(node, MoveStage.COPYING)
+    move(node, "c")
+    node.ask(DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name="t")], timeout_ms=1000))
+    until(node, lambda: "t" not in node.server.image.topics.by_name)
+    assert not [path for path in disk.paths() if "-future/" in path]
+    node.create_topic("t")
+    first = node.assigned("t")
+    produce(node, "t", b"record-0")
+    there = next(name for name in "abc" if name != first)
+    assert move(node, there) == ErrorCode.NONE
+    moves(node).quota = UNBOUNDED
+    until(node, lambda: home(node) == there)
+    assert (has_all(node, 1), b"record-1" in fetched(node, "t")) == (True, False)
+    node.close()
+    again = Several(ROOT, disk, seed=2)
+    assert (home(again), has_all(again, 1)) == (there, True)
+    again.close()
+
+
 @pytest.mark.parametrize("name", ["a", "c"])
 def test_a_directory_that_fails_meanwhile(name: str) -> None:
     disk = SimDisk()
@@ -183,6 +206,7 @@ def test_a_directory_that_fails_meanwhile(name: str) -> None:
     if name == "c":
         produce(node, "t", b"record-3")
         assert has_all(node, 4)
+        assert partition.log.future is None
     node.close()
     disk.on_call = None
     again = Several(ROOT, disk, seed=2)

@@ -4,7 +4,12 @@
     /b/orders-3.<id>-future/     its copy     /b/orders-3/                 current
                     during the move                        after `exchange`
 
-The current log is the truth until the exchange: everything is appended to it. The copy follows (`directory_moves`).
+The current log is the truth until the exchange: everything is appended to it. The copy follows (`directory_moves`). The current log knows
+its copy (`PartitionLog.future`) and cuts it before itself.
+
+Compaction. The cleaner leaves both alone: if it removed a tombstone before the copy has it, an older record of the copy would come back.
+So the copy's directory notes up to where the log was clean when the copy began. If the log has been cleaned further in a run without the
+copy's directory, the copy begins again.
 
 Crashes. The exchange first renames the current log, then the copy, in one turn of the loop. The copy has all records, and has synced what
 the current log had synced. What a start finds:
@@ -88,12 +93,22 @@ class MovingLogs:
                 if source is target or kept.setdefault(key, target) is not target:
                     target.futures.delete(key)
                 elif source is not None:
-                    source.cleaner.pause(key)
-                    self.cut_back(key, target)
+                    self._go_on(key, source, target)
                 elif not self._has_unread(key):
                     self._take_place(target, key)
             except OSError as error:
                 raise KafkaStorageError(f"cannot open the copy of {key[0]}-{key[1]}: {in_words(error)}") from error
+
+    def _go_on(self, key: Key, source: LogManager, target: LogManager) -> None:
+        if target.cleaner.cleaned_to(key) == source.cleaner.cleaned_to(key):
+            source.cleaner.pause(key)
+            self.cut_back(key, target)
+            return
+        logger.info("%s: %s-%d has been cleaned since its copy began; the copy begins again", target.root_dir, *key)
+        topic_id = target.futures.topic_id_of(key)
+        self.give_up(key)
+        if topic_id is not None:
+            self.begin(key, target, topic_id)
 
     def _take_place(self, target: LogManager, key: Key) -> None:
         log = target.take_in(key)
@@ -116,6 +131,8 @@ class MovingLogs:
         assert log is not None, key
         assert future is not None, key
         _cut_back(log, future)
+        target.cleaner.inherit(key, source.cleaner.cleaned_to(key))
+        log.future = future
         return future
 
     def begin(self, key: Key, target: LogManager, topic_id: Uuid) -> PartitionLog:
@@ -134,17 +151,30 @@ class MovingLogs:
             raise KafkaStorageError(f"cannot copy {key[0]}-{key[1]} to {target.root_dir}: {reason}") from error
         future.reconfigure(log.config)
         source.cleaner.pause(key)
+        target.cleaner.inherit(key, source.cleaner.cleaned_to(key))
+        log.future = future
         return future
 
     def give_up(self, key: Key) -> None:
         """Delete the copy of a log, if there is one; a directory that fails keeps it until the next start."""
-        self.promised.pop(key, None)
+        self.leave(key)
         for each in self._online():
-            each.cleaner.resume(key)
+            if key not in each.futures:
+                continue
+            each.cleaner.removed(key)
             try:
                 each.futures.delete(key)
             except OSError as error:
                 logger.error("%s: cannot delete the copy of %s-%d: %s", each.root_dir, *key, in_words(error))
+
+    def leave(self, key: Key) -> None:
+        """Let a log go on without its copy, which stays where it is."""
+        self.promised.pop(key, None)
+        for each in self._online():
+            each.cleaner.resume(key)
+            log = each.logs.get(key)
+            if log is not None:
+                log.future = None
 
     def exchange(self, key: Key, source: LogManager, target: LogManager) -> PartitionLog:
         """Let the copy take the place of the log, and return it; the copy must have all records.
@@ -152,6 +182,8 @@ class MovingLogs:
         Raises:
             KafkaStorageError: a disk failed; the log is where it was.
         """
+        log = source.get(*key)
+        assert log is not None, key
         target.cleaner.inherit(key, source.cleaner.cleaned_to(key))
         moved: list[PartitionLog] = []
         try:
@@ -159,6 +191,7 @@ class MovingLogs:
         except KafkaStorageError:
             target.cleaner.removed(key)
             raise
+        log.future = None
         self.promised.pop(key, None)
         self._moved(key, target)
         return moved[0]

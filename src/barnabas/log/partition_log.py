@@ -26,9 +26,8 @@ Source: Kafka's `UnifiedLog`, `LocalLog`.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from barnabas.log import log_files, timestamp_lookup
 from barnabas.log.append_checks import AppendOrigin, Opened
@@ -52,6 +51,7 @@ from barnabas.log.segment_replacement import SegmentReplacement
 from barnabas.log.timestamp_lookup import Found, Lookup, TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transaction_verification import VerificationGuard
+from barnabas.log.truncation import truncation
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +67,8 @@ class PartitionLog:
         high_watermark: moved by the partition; at most the log's end.
         recovered: the sizes that recovery read and cut off when the log was opened.
         on_truncate: called before a truncation removes anything; may raise OSError. It lowers the checkpoints of this log.
+        future: the copy that is to take this log's place, in another directory; None while the log does not move. Each truncation
+            cuts the copy first. The log lets go of a copy that it cannot cut.
     """
 
     __slots__ = (
@@ -80,6 +82,7 @@ class PartitionLog:
         "_run_blocking",
         "_segments",
         "config",
+        "future",
         "high_watermark",
         "log_start_offset",
         "name",
@@ -146,6 +149,7 @@ class PartitionLog:
         self.high_watermark = min(max(high_watermark, loaded.log_start_offset), loaded.log_end_offset)
         self.recovered = loaded.recovered
         self.on_truncate: Callable[[int], None] | None = None
+        self.future: PartitionLog | None = None
 
     def __repr__(self) -> str:
         return (
@@ -391,7 +395,7 @@ class PartitionLog:
         if offset < self._segments.first_base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        with self._truncation(offset):
+        with truncation(self.name, self._flusher, self._truncating, offset):
             self._local.truncate_to(offset)
             self._appender.forget_empty_epochs()
             reload_producers(
@@ -409,27 +413,22 @@ class PartitionLog:
             KafkaStorageError: the disk failed.
         """
         first = self._local.create_segment(offset, self.config, self._now_ms())
-        with self._truncation(offset):
+        with truncation(self.name, self._flusher, self._truncating, offset):
             self._flusher.truncated(0)
             self._local.restart_at(first)
             self._epochs.clear()
             self._producers.clear(offset)
         self.log_start_offset = self.high_watermark = offset
 
-    @contextlib.contextmanager
-    def _truncation(self, offset: int) -> Iterator[None]:
+    def _truncating(self, offset: int) -> None:
         try:
-            if self.on_truncate is not None:
-                self.on_truncate(offset)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot truncate {self.name}: {in_words(error)}") from error
-        self._flusher.truncated(offset)
-        try:
-            yield
-        except OSError as error:
-            # Some segments may be gone, others not.
-            raise self._flusher.failed(error, "a truncation") from error
-        self._flusher.settle_elsewhere()
+            if self.future is not None:
+                self.future.truncate_to(offset)
+        except KafkaStorageError as error:
+            logger.error("%s: its copy cannot be cut with it: %s", self.name, error.message)
+            self.future = None
+        if self.on_truncate is not None:
+            self.on_truncate(offset)
 
     # Retention
 

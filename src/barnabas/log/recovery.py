@@ -12,8 +12,9 @@
     producers                    newest usable snapshot, then the batches after it
 
 The base offset and the leader epoch lie outside a batch's CRC. A batch behind a hole in the offsets is kept if another batch
-follows it, since compaction leaves such holes. The last batch of an active segment, which compaction never touches, and
-the last one before a cut must not follow a hole.
+follows it, since compaction leaves such holes. The last one before a cut must not follow a hole. The last batch of an active segment may
+follow one only in a compacted topic, or where the log was compacted: compaction never touches an active segment, but a follower's, and
+that of a copy, has the holes of the log that it was read from.
 
 Leader epochs never decrease in a log. Where one does in the unflushed part, a power cut has undone a truncation but kept what was
 written after it: the older batches are cut off. Kafka keeps them. barnabas syncs a truncation before it writes behind it (`log_flusher`),
@@ -327,7 +328,8 @@ class LogLoader:
                 self._epochs_contradict = self._epochs_contradict or known != header.partition_leader_epoch
         is_torn = next_base is None and doubtful is None and segment.size < before and ends_torn(segment, expected)
         segment.cut_tail()
-        if doubtful is not None and (next_base is None or segment.size < before):
+        has_holes = self._config.compact or (doubtful is not None and doubtful <= self._cleaned_to)
+        if doubtful is not None and (segment.size < before or (next_base is None and not has_holes)):
             segment.truncate_to(doubtful)
         cut = before - segment.size
         if cut:

@@ -5,7 +5,7 @@
                 └───────────────── give up, failed directory, deleted replica ◄──────────────────────┘
 
 - The copy follows the log as a follower follows its leader: it appends whole batches, and with them come indexes, epochs, producers and
-  transactions; a truncation of the log cuts the copy first. It does not matter whether the replica leads or follows.
+  transactions; a truncation of the log cuts the copy first (`PartitionLog.future`). Leaders and followers move in the same way.
 - One coroutine copies, a chunk of one log in each turn of the loop. A chunk has so few batches that a turn stays short.
 - Before the exchange the controller learns of the new directory (AssignReplicasToDirs), so that it judges a failure of either directory
   rightly, and so that a start that finds one of them missing makes no empty log (KIP-858).
@@ -71,14 +71,13 @@ class MoveStage(Enum):
 class _Move:
     """One move."""
 
-    __slots__ = ("chunk", "future", "key", "log", "partition", "stage", "syncs", "target")
+    __slots__ = ("chunk", "future", "key", "partition", "stage", "syncs", "target")
 
     def __init__(self, partition: Partition, target: LogManager, future: PartitionLog) -> None:
         self.key: Key = (partition.topic.name, partition.index)
         self.partition = partition
         self.target = target
         self.future = future
-        self.log: PartitionLog | None = None
         self.stage = MoveStage.COPYING
         self.chunk = CHUNK_MIN
         self.syncs = 0
@@ -137,6 +136,9 @@ class DirectoryMoves:
         log = partition.log
         key = (partition.topic.name, partition.index)
         known = self._moves.get(key)
+        if known is not None and known.partition is not partition:
+            self._forget(known)  # Of a deleted topic of the same name.
+            known = None
         if known is not None and known.target is not target:
             self._give_up(known)
             logger.info("%s: its move to %s is given up", log.name, known.target.root_dir)
@@ -190,10 +192,6 @@ class DirectoryMoves:
         move = _Move(partition, target, future)
         self._moves[move.key] = move
         self._pause.wake()
-        try:
-            self._follow_truncations(move, partition.log)
-        except KafkaError as error:
-            self._failed(move, error)
         if self._running is None or self._running.done():
             self._running = in_background(self._run(), self._loop)
 
@@ -226,6 +224,9 @@ class DirectoryMoves:
         return True
 
     async def _step(self, move: _Move) -> bool:
+        log = move.partition.log
+        if log.future is not move.future:
+            raise KafkaStorageError(f"the copy of {log.name} does not follow it any more")
         if move.stage is MoveStage.ASSIGNING:
             if not self._is_assigned(move):
                 return False
@@ -247,7 +248,6 @@ class DirectoryMoves:
             KafkaError: a disk failed, or a batch of the log is damaged.
         """
         log, future = move.partition.log, move.future
-        self._follow_truncations(move, log)
         truncate_to_start(future, log.log_start_offset)
         end = log.log_end_offset
         found = log.read(future.log_end_offset, move.chunk, max_offset=end) if future.log_end_offset < end else None
@@ -271,24 +271,6 @@ class DirectoryMoves:
         records = future.log_end_offset - before
         move.chunk = max(move.chunk // 2, CHUNK_MIN) if records > RECORDS_PER_CHUNK else min(move.chunk * 2, CHUNK_MAX)
         return True
-
-    def _follow_truncations(self, move: _Move, log: PartitionLog) -> None:
-        """Cut the copy whenever the log is cut, before that is; a log that was opened meanwhile is another one."""
-        if move.log is log:
-            return
-        move.log = log
-        known = log.on_truncate
-
-        def truncate(offset: int) -> None:
-            if known is not None:
-                known(offset)
-            if self._moves.get(move.key) is move and offset < move.future.log_end_offset:
-                try:
-                    move.future.truncate_to(offset)
-                except KafkaError as error:
-                    self._failed(move, error)
-
-        log.on_truncate = truncate
 
     async def _sync(self, move: _Move) -> None:
         end: asyncio.Future[None] = self._loop.create_future()
@@ -363,7 +345,7 @@ class DirectoryMoves:
     def _forget(self, move: _Move) -> None:
         if self._moves.get(move.key) is move:
             del self._moves[move.key]
-            self._logs.moving.promised.pop(move.key, None)
+            self._logs.moving.leave(move.key)
 
     def _failed(self, move: _Move, error: KafkaError) -> None:
         """End a move; the replica stays where it is."""
