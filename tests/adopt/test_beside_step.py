@@ -26,12 +26,15 @@ STOPPED = READS._replace(serves=False, runs=False)
         (sight(VOTES, EMPTY), Act.REMOVE_VOTER),
         (sight(VOTES, READS), Act.STOP),
         (sight(VOTES, STOPPED), Act.FORGET),
-        (sight(VOTES, GONE), Act.DONE),
     ],
 )
 def test_the_steps(seen, act):
     step = beside_step(seen, OURS)
     assert (step.act, step.reasons) == (act, ())
+
+
+def test_the_end():
+    assert beside_step(sight(VOTES, GONE), OURS, Act.FORGET) == Step(Act.DONE)
 
 
 def test_a_leader_is_stopped_before_it_loses_its_vote():
@@ -56,7 +59,7 @@ def test_a_broker_alone_that_was_just_forgotten_looks_like_a_controller(asked, a
     new = THERE._replace(roles=("broker",))
     old = GONE._replace(roles=("controller",), runs=True)
     assert beside_step(sight(new, old, can_vote=False), OURS, asked).act == act
-    assert beside_step(sight(new, GONE, can_vote=False), OURS, asked).act == Act.DONE
+    assert beside_step(sight(new, GONE, can_vote=False), OURS, Act.FORGET).act == Act.DONE
 
 
 @pytest.mark.parametrize(
@@ -85,6 +88,11 @@ def test_what_is_waited_for(seen, asked, reason):
         (sight(THERE._replace(program=KAFKA)), "node 4 runs Apache Kafka, not barnabas"),
         (sight(can_vote=False), "node 2 is a voter of a quorum that cannot change"),
         (sight(NEW, GONE), "node 2 is not part of this cluster, whose nodes are 1, 2, 3"),
+        (
+            sight(VOTES, GONE._replace(id=9)),
+            "node 9 is not part of this cluster, whose nodes are 1, 2, 3; node 4 is barnabas already: if it has replaced"
+            " node 9, nothing is left to do, else correct --beside",
+        ),
         (
             sight(NEW._replace(roles=("broker",))),
             "node 2 is controller too, and the file of node 4 has process.roles=broker",

@@ -67,8 +67,9 @@ def test_each_refusal_is_a_line(config: Path) -> None:
     assert found.stderr == "error: node 3 is down\nerror: it moves\n"
 
 
-def test_a_change_that_stands_still(config: Path) -> None:
-    found = run(InPlace(obeys=False), config, "next", "--limit", "9")
+@pytest.mark.parametrize("limit", ["9", "9s", "PT9S"])
+def test_a_change_that_stands_still(config: Path, limit: str) -> None:
+    found = run(InPlace(obeys=False), config, "next", "--limit", limit)
     assert found.exit_code == 1
     assert found.stderr.splitlines()[-1] == (
         "error: stopped with node 2 on its way: for 9 s: node 2 still runs"

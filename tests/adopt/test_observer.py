@@ -12,6 +12,7 @@ from barnabas.client.admin import Admin, Quorum, QuorumReplica
 from barnabas.client.errors import ConnectionRefused
 from barnabas.client.program import Program
 from barnabas.client.wire import BlockingConnection
+from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 
@@ -21,6 +22,7 @@ def test_a_cluster_of_one(broker: barnabas.Broker) -> None:
         found = observer.look()
         (node,) = found.nodes.values()
         assert (node.id, node.roles, node.program) == (1, ("broker", "controller"), Program.BARNABAS)
+        assert node.supports == LATEST_PRODUCTION
         assert (node.is_down, node.behind, node.voter_lag, found.leader) == (False, 0, 0, 1)
         assert observer.look(only=(7,)).nodes[1].program == Program.SILENT
 

@@ -18,6 +18,11 @@ def test_a_cluster_on_its_way() -> None:
     assert [each["program"] for each in data["nodes"]] == ["Apache Kafka", "barnabas", "Apache Kafka"]
 
 
+def test_the_release_of_each_node() -> None:
+    data = table_of(seen(KAFKA, OURS, STOPPED, supports=33)).data
+    assert [each["supports"] for each in data["nodes"]] == [None, "4.4-IV2", None]
+
+
 def test_a_node_that_is_away() -> None:
     data = table_of(seen(KAFKA, STOPPED, KAFKA, why="cannot reach it", leader=-1)).data
     assert (data["others"], data["active_controller"]) == (1, None)

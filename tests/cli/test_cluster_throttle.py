@@ -80,6 +80,15 @@ def test_a_rate_that_is_none() -> None:
     assert (result.exit_code, "'fast' is not a valid size" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("rate", ["20", "20/s", "1023"])
+def test_a_small_number_needs_its_unit(rate: str) -> None:
+    cluster, number = Cluster(), rate.removesuffix("/s")
+    result = run(cluster, rate)
+    assert (result.exit_code, cluster.asked) == (2, [])
+    assert f"{number} is {number} bytes a second: write {number}MB, or {number}B if you mean that" in result.stderr
+    assert [run(cluster, each).exit_code for each in ("20B", "20B/s", "0.5k", "1024")] == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize(("rate", "place"), [("2MB", "broker 1"), ("off", "topic t")])
 def test_an_error_has_its_place(rate: str, place: str) -> None:
     result = run(Cluster(error=error_for(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not allowed")), rate)

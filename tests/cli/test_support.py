@@ -139,7 +139,10 @@ def test_a_wrong_address_or_token_of_metrics_is_one_sentence(tmp_path: Path) -> 
 def test_without_a_broker_it_says_so(tmp_path: Path) -> None:
     made = tmp_path / "b.tar.gz"
     result = run(str(made), "--log", str(tmp_path / "absent"), "--config", str(tmp_path / "none"))
-    assert result.exit_code == 0
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(
+        f"error: {made} has nothing about the cluster: no broker answered ("
+    )
     missing = unpacked(made)["missing.txt"].splitlines()
     assert [line.split(": ")[::2] for line in missing[:2]] == [
         ["node.properties", "no such file or directory"],

@@ -39,7 +39,7 @@ class Asked(NamedTuple):
     path: str
     leaving: int
     commands: Mapping[Act, str | None]
-    limit_s: int
+    limit_s: float
     release: str | None
     connection: Sequence[str]
 

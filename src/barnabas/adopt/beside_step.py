@@ -8,6 +8,7 @@
 - A node that leads the quorum is stopped before it loses its vote. Apache Kafka's node then asks only its bootstrap servers for the new
   leader; if these have all left, it waits for one until it is killed.
 - The way back is the same with the two nodes exchanged, from any step on.
+- A run that does not find the node that is to leave is refused: nothing tells a node that was replaced from a mistyped id.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def beside_step(sight: Sight, wanted: Program, asked: Act | None = None) -> Step
         asked: the last action that this run has asked for.
     """
     coming, leaving = sight.coming, sight.leaving
-    if found := tuple(impossible(sight, wanted)):
+    if found := tuple(impossible(sight, wanted, asked)):
         return Step(Act.REFUSE, found)
     if sight.leader < 0:
         return _wait("the quorum has no leader")
@@ -76,16 +77,23 @@ def _farewell(leaving: Leaving, leader: int, asked: Act | None) -> Step:
     return Step(Act.FORGET, needs_health=False) if leaving.is_registered else Step(Act.DONE)
 
 
-def impossible(sight: Sight, wanted: Program) -> Iterator[str]:
-    """Yield why a node cannot take the place of another one."""
+def impossible(sight: Sight, wanted: Program, asked: Act | None = None) -> Iterator[str]:
+    """Yield why a node cannot take the place of another one; `asked` as `beside_step` gets it."""
     coming, leaving = sight.coming, sight.leaving
     if coming.id == leaving.id:
         yield f"node {coming.id} cannot take its own place: the new node has another id; without --beside a node changes in place"
         return
     if coming.program == other_program(wanted):
         yield f"node {coming.id} runs {coming.program.value}, not {wanted.value}"
-    if not leaving.roles and not coming.serves and sight.leader >= 0:
-        yield f"node {leaving.id} is not part of this cluster, whose nodes are {listed(list(sight.nodes))}"
+    if not leaving.roles and sight.leader >= 0 and not (coming.serves and asked):
+        already = (
+            f"; node {coming.id} is {wanted.value} already: if it has replaced node {leaving.id}, nothing is left to do,"
+            " else correct --beside"
+        )
+        yield (
+            f"node {leaving.id} is not part of this cluster, whose nodes are {listed(list(sight.nodes))}"
+            f"{already if coming.serves and coming.program == wanted else ''}"
+        )
     if leaving.is_voter and not sight.can_vote:
         yield (
             f"node {leaving.id} is a voter of a quorum that cannot change: controller.quorum.voters names its voters (kraft.version 0);"

@@ -13,7 +13,7 @@ from functools import wraps
 import click
 
 from barnabas.adopt.beside_command import Asked, replace_node
-from barnabas.adopt.change import Act, Pace
+from barnabas.adopt.change import Act
 from barnabas.adopt.change_run import run_change, say, show_plan
 from barnabas.adopt.directory_lock import OneAtATime, TakenTwice
 from barnabas.adopt.given_file import read_file
@@ -21,6 +21,7 @@ from barnabas.adopt.node_watch import NodeWatch
 from barnabas.adopt.own_files import own_files
 from barnabas.adopt.planned_steps import planned_steps, ways_of
 from barnabas.adopt.stop_and_start import Operator
+from barnabas.cli.duration import Duration
 from barnabas.cli.failure import Failure
 from barnabas.cli.session import Session, session_options
 from barnabas.client.program import Program, other_program
@@ -28,9 +29,11 @@ from barnabas.words.printable import printable
 
 __all__ = ["back", "next_"]
 
+_LIMIT = "15m"
+
 
 def _change_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that `next` and `back` share; the command gets the first three as `path` and `commands`."""
+    """Add the options that `next` and `back` share; the command gets the first four as `path`, `commands` and `limit_s`."""
 
     @click.option(
         "--config",
@@ -44,12 +47,11 @@ def _change_options(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("--start-command", metavar="COMMAND", help="Starts the node; without it you are asked to start it.")
     @click.option(
         "--limit",
-        "limit_s",
-        type=click.IntRange(min=1),
-        default=int(Pace().limit_s),
+        "limit_ms",
+        type=Duration(bare_is_seconds=True, min_ms=1_000),
+        default=_LIMIT,
         show_default=True,
-        metavar="SECONDS",
-        help="Stop if a step takes longer.",
+        help="Stop if a step takes longer; a bare number is seconds.",
     )
     @click.option(
         "--beside",
@@ -61,8 +63,9 @@ def _change_options(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("-d", "--dry-run", is_flag=True, help="Only check, and print all steps with their commands.")
     @session_options
     @wraps(function)
-    def command(stop_command: str | None, start_command: str | None, **options: object) -> None:
-        function(commands={Act.STOP: stop_command, Act.START: start_command}, **options)
+    def command(stop_command: str | None, start_command: str | None, limit_ms: int, **options: object) -> None:
+        commands = {Act.STOP: stop_command, Act.START: start_command}
+        function(commands=commands, limit_s=limit_ms / 1_000, **options)
 
     return command
 
@@ -70,7 +73,7 @@ def _change_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.command("next")
 @_change_options
 def next_(
-    session: Session, path: str, commands: Mapping[Act, str | None], limit_s: int, replaced: int | None, dry_run: bool
+    session: Session, path: str, commands: Mapping[Act, str | None], limit_s: float, replaced: int | None, dry_run: bool
 ) -> None:
     """Let the node of a file become barnabas: on its own directory, with its own file and id.
 
@@ -95,7 +98,7 @@ def back(
     session: Session,
     path: str,
     commands: Mapping[Act, str | None],
-    limit_s: int,
+    limit_s: float,
     replaced: int | None,
     dry_run: bool,
     kafka_release: str | None,
@@ -117,7 +120,7 @@ def _change(
     wanted: Program,
     path: str,
     commands: Mapping[Act, str | None],
-    limit_s: int,
+    limit_s: float,
     *,
     replaced: int | None,
     dry_run: bool,

@@ -23,7 +23,7 @@ def say(line: str) -> None:
 
 
 def run_change(
-    session: Session, watch: Watch, hand: Hand, row: dict[str, object], stopped: str, remedy: str, limit_s: int
+    session: Session, watch: Watch, hand: Hand, row: dict[str, object], stopped: str, remedy: str, limit_s: float
 ) -> None:
     """Make a change, and print a row about it.
 
@@ -31,7 +31,7 @@ def run_change(
         row: the first columns of the result.
         stopped: how the run ended if the rest was not seen.
         remedy: what helps then.
-        limit_s: for each step.
+        limit_s: for each step, in seconds.
 
     Raises:
         Failures: it was refused.

@@ -23,6 +23,7 @@ class SeenNode(NamedTuple):
         behind: its replicas that are not in sync; None for a controller alone.
         voter_lag: records of the metadata log that it has not read; None if it does not vote, or its end is not known.
         caught_up_ago_ms: when it last had everything; None if that is not known.
+        supports: the highest level of `metadata.version` that it supports; None if that is not known.
     """
 
     id: int
@@ -33,6 +34,7 @@ class SeenNode(NamedTuple):
     behind: int | None = None
     voter_lag: int | None = None
     caught_up_ago_ms: int | None = None
+    supports: int | None = None
 
     def is_caught_up(self, within_ms: int) -> bool:
         """Return whether it has the whole metadata log, or had it so recently; a node that does not vote has."""

@@ -79,6 +79,7 @@ class Observer:
                 node_id in fenced | silent,
                 behind[node_id] if is_broker else None,
                 *_of_voter(quorum, voters.get(node_id)),
+                program.supports,
             )
         leader, epoch = (-1, -1) if quorum is None else (quorum.leader, quorum.leader_epoch)
         return Seen(found.cluster_id, nodes, leader, epoch)

@@ -10,6 +10,7 @@ from barnabas.adopt.observer import Observer
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
 from barnabas.client.program import Program
+from barnabas.protocol.metadata_versions import name_of
 
 __all__ = ["status", "table_of"]
 
@@ -19,7 +20,8 @@ __all__ = ["status", "table_of"]
 def status(session: Session) -> None:
     """Show the program of each node: Apache Kafka or barnabas.
 
-    NEXT is the best order for `adopt next`: the active controller comes last, so that it changes hands once.
+    NEXT is the best order for `adopt next`: the active controller comes last, so that it changes hands once. SUPPORTS is the highest
+    metadata.version that the node supports, which tells its release.
 
     \b
     barnabas adopt status -b kafka-1:9092
@@ -46,12 +48,13 @@ def table_of(seen: Seen) -> Found:
         vertical=True,
     )
     nodes = Table(
-        ("NODE", "ROLES", "PROGRAM", "STATE", "NOT-IN-SYNC", "METADATA-LAG", "WHY"),
+        ("NODE", "ROLES", "PROGRAM", "SUPPORTS", "STATE", "NOT-IN-SYNC", "METADATA-LAG", "WHY"),
         [
             (
                 each.id,
                 list(each.roles),
                 each.program.value,
+                None if each.supports is None else name_of(each.supports),
                 _state(each),
                 each.behind,
                 each.voter_lag,

@@ -15,6 +15,9 @@ from barnabas.client.replication_throttle import Moving, Throttle
 from barnabas.planning.quantities import parse_size
 from barnabas.protocol.errors import KafkaError
 
+_BARE_MIN = 1024
+"""A smaller number without a unit is most often meant as megabytes: at so few bytes a second no move ends."""
+
 
 @click.command()
 @click.argument("rate", required=False, metavar="[RATE|off]")
@@ -55,17 +58,23 @@ def _moving(admin: Admin) -> dict[TopicPartition, Moving]:
 
 
 class Rate(click.ParamType[int]):
-    """Bytes a second, as `500000`, `20MB` or `20MB/s`."""
+    """Bytes a second, as `500000`, `20MB` or `20MB/s`; a small number needs its unit."""
 
     name = "rate"
 
     def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> int:
         if isinstance(value, int):
             return value
+        text = str(value).removesuffix("/s")
         try:
-            return max(1, int(parse_size(str(value).removesuffix("/s"))))
+            rate = max(1, int(parse_size(text)))
         except ValueError as error:
             self.fail(str(error), parameter, context)
+        if rate < _BARE_MIN and text[-1].isdigit():
+            self.fail(
+                f"{text} is {text} bytes a second: write {text}MB, or {text}B if you mean that", parameter, context
+            )
+        return rate
 
 
 @contextmanager

@@ -46,6 +46,8 @@ _FOLDER = "barnabas-support"
 _LINE_BYTES = 400
 """The bytes of a log that are read for each wanted line."""
 _OWNER_ONLY = 0o600
+_FIRST = "cluster.json"
+"""The first question to the cluster: without an answer, no other is asked."""
 
 Part = tuple[str, Callable[[], str]]
 
@@ -93,8 +95,8 @@ def bundle(
 ) -> None:
     """Write an archive about a cluster for a person who helps, without its secrets.
 
-    It says what it could not get, also if no broker runs. It has names of topics, groups, hosts and users: look at it before you
-    send it.
+    It says what it could not get. If no broker answers, it has the rest, and the exit code is 1. It has names of topics, groups, hosts
+    and users: look at it before you send it.
 
     \b
     barnabas support bundle
@@ -139,6 +141,11 @@ def bundle(
     for name, why in missing:
         click.echo(f"missing: {name}: {secrets.without(why)}", err=True)
     click.echo(f"written to {path}; it names topics, groups, hosts and users: look at it before you send it", err=True)
+    if _FIRST not in written:
+        raise Failure(
+            f"{printable(str(path))} has nothing about the cluster: no broker answered",
+            "correct -b and the login, and write it again, or send it if no broker runs",
+        )
 
 
 def _of_cluster(
@@ -148,7 +155,7 @@ def _of_cluster(
     try:
         with session.admin() as admin:
             first = _json(admin.describe_cluster())
-            found = {"cluster.json": first} | _got(_parts(admin), missing)
+            found = {_FIRST: first} | _got(_parts(admin), missing)
             return found | _got(_metrics_parts(admin, fetch, secrets, missing), missing)
     except (KafkaError, Failure) as error:
         missing.append(("everything about the cluster", _cause(error)))
