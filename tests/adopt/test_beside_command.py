@@ -12,7 +12,9 @@ from click.testing import CliRunner, Result
 
 from barnabas.adopt.directory_lock import OneAtATime
 from barnabas.cli.session import Session
+from barnabas.client.features import BrokerFeatures
 from barnabas.main import command_group
+from barnabas.protocol.errors import KafkaError
 from tests.adopt.test_change import ALL
 from tests.adopt.worlds import Beside
 from tests.cli.made_up_cluster import MadeUpAdmin
@@ -26,6 +28,13 @@ controller.quorum.bootstrap.servers=127.0.0.1:9093
 """
 
 
+class Admin(MadeUpAdmin):
+    """Its metadata.version is that of 4.3."""
+
+    def describe_features(self) -> dict[int, BrokerFeatures | KafkaError]:
+        return {1: BrokerFeatures({}, {"metadata.version": 30}, 5)}
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "new.properties"
@@ -36,7 +45,7 @@ def config(tmp_path: Path) -> Path:
 def run(world: Beside, config: Path, *words: str) -> Result:
     clock = SimpleNamespace(monotonic=lambda: world.now, sleep=world.pause, strftime=lambda _: "12:00:00")
     with (
-        mock.patch.object(Session, "admin", return_value=MadeUpAdmin()),
+        mock.patch.object(Session, "admin", return_value=Admin()),
         mock.patch("barnabas.adopt.beside_command.TwoNodes", return_value=world),
         mock.patch("barnabas.adopt.beside_command.TwoNodesHand", return_value=world),
         mock.patch("barnabas.adopt.change_run.time", clock),
@@ -82,7 +91,8 @@ def test_the_plan(config: Path) -> None:
     data = json.loads(found.stdout)
     assert (found.exit_code, world.asked, data["next"], data["refused"]) == (0, [], "format", [])
     assert [each["command"] for each in data["steps"]] == [
-        f"barnabas storage format -g -t 4L6g3nShT-eMCtK--X86sw -c {config} --no-initial-controllers",
+        f"barnabas storage format -g -t 4L6g3nShT-eMCtK--X86sw -c {config} --release-version 4.3-IV0"
+        " --no-initial-controllers",
         "systemctl start barnabas",
         "barnabas adopt status -b one:9092",
         "barnabas cluster voter add 4 --at 127.0.0.1:9095 -b one:9092",

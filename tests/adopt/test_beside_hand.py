@@ -8,10 +8,11 @@ from unittest import mock
 
 import pytest
 
-from barnabas.adopt.beside_hand import TwoNodesHand, format_command, replacement_plan
+from barnabas.adopt.beside_hand import TwoNodesHand, format_command, release_of, replacement_plan
 from barnabas.adopt.change import Act, StandsStill
 from barnabas.client.admin import TopicPartition
 from barnabas.client.errors import RequestTimedOut
+from barnabas.client.features import BrokerFeatures
 from barnabas.client.placement import TooFewBrokers
 from barnabas.protocol.errors import ErrorCode, error_for
 from tests.adopt.test_beside_watch import quorum, replica
@@ -34,11 +35,33 @@ def test_a_replica_that_both_have_goes_elsewhere():
 
 
 def test_a_controller_of_a_quorum_that_changes_is_no_first_voter():
-    words = format_command("4L6g3nShT-eMCtK--X86sw", "new.properties", joins_voters=True)
+    words = format_command("4L6g3nShT-eMCtK--X86sw", "new.properties", joins_voters=True, release=None)
     assert words == [
         "storage", "format", "-g", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", "new.properties", "--no-initial-controllers",
     ]  # fmt: skip
-    assert format_command("x", "new.properties", joins_voters=False)[-1] == "new.properties"
+    assert format_command("x", "new.properties", joins_voters=False, release="4.0-IV3")[-2:] == [
+        "--release-version",
+        "4.0-IV3",
+    ]
+
+
+def levels(level: int, epoch: int = 5) -> BrokerFeatures:
+    return BrokerFeatures({}, {"metadata.version": level}, epoch)
+
+
+@pytest.mark.parametrize(
+    ("answers", "release"),
+    [
+        ([levels(25)], "4.0-IV3"),
+        ([levels(25, 5), levels(29, 7), error_for(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)], "4.2-IV1"),
+        ([levels(7)], "3.9-IV0"),
+        ([levels(999)], None),
+        ([BrokerFeatures({}, {}, -1)], None),
+        ([], None),
+    ],
+)
+def test_the_release_is_that_of_the_broker_that_knows_the_most(answers, release):
+    assert release_of(answers) == release
 
 
 class Calls:
@@ -57,6 +80,9 @@ class Calls:
 
     def describe_partitions(self) -> Any:
         return {A: SimpleNamespace(replicas=[2, 3])}
+
+    def describe_features(self) -> Any:
+        return {1: levels(25)}
 
     def add_voter(self, *given: Any) -> Any:
         self.calls.append(("add", given[0], *given[2:]))
@@ -136,4 +162,6 @@ def test_a_format_that_fails_says_its_last_line():
         pytest.raises(StandsStill, match="the directory of node 4 is not formatted: two"),
     ):
         done(Act.FORMAT)
-    assert ran.call_args.args[0][3:5] == ["storage", "format"]
+    words = ran.call_args.args[0]
+    assert words[3:5] == ["storage", "format"]
+    assert words[-3:] == ["--release-version", "4.0-IV3", "--no-initial-controllers"]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from barnabas.adopt.beside_hand import TwoNodesHand, format_command
+from barnabas.adopt.beside_hand import TwoNodesHand, format_command, release_of
 from barnabas.adopt.beside_sight import Sight
 from barnabas.adopt.beside_step import beside_step
 from barnabas.adopt.beside_watch import TwoNodes
@@ -55,7 +55,8 @@ def replace_node(session: Session, asked: Asked, *, dry_run: bool) -> None:
         if dry_run:
             sight = watch.look()
             step = Step(Act.REFUSE, ("no broker answers",)) if sight is None else beside_step(sight, asked.wanted)
-            planned = planned_beside(asked, file, watch.cluster_id or "CLUSTER-ID", sight, ways)
+            release = None if sight is None else release_of(admin.describe_features().values())
+            planned = planned_beside(asked, file, watch.cluster_id or "CLUSTER-ID", sight, ways, release)
             end = f"node {file.node_id} is {asked.wanted.value}, and node {asked.leaving} is not in the cluster"
             show_plan(session, watch, step, planned, {"node": file.node_id, "replaces": asked.leaving}, end)
             return
@@ -99,9 +100,9 @@ def _ways(asked: Asked, coming: int) -> dict[Act, Way]:
 
 
 def planned_beside(
-    asked: Asked, file: GivenFile, cluster_id: str, sight: Sight | None, ways: Mapping[Act, Way]
+    asked: Asked, file: GivenFile, cluster_id: str, sight: Sight | None, ways: Mapping[Act, Way], release: str | None
 ) -> list[Planned]:
-    """Return all steps in order, those that are done already too."""
+    """Return all steps in order, those that are done already too; `release` as `format_command` gets it."""
     place = " ".join(map(shlex.quote, asked.connection))
     coming, leaving, path = file.node_id, asked.leaving, shlex.quote(asked.path)
     can_vote = sight is not None and sight.can_vote and "controller" in file.roles
@@ -111,7 +112,7 @@ def planned_beside(
     leaves = [Planned(f"node {leaving} votes no more", f"barnabas cluster voter remove {leaving} {place}")]
     # A node that leads the quorum is stopped first.
     farewell = [stop, *leaves] if sight is not None and sight.leader == leaving else [*leaves, stop]
-    formatted = " ".join(["barnabas", *format_command(cluster_id, path, joins_voters=can_vote)])
+    formatted = " ".join(["barnabas", *format_command(cluster_id, path, joins_voters=can_vote, release=release)])
     return [
         Planned(f"format the directory of node {coming}", formatted),
         Planned(ways[Act.START].what, ways[Act.START].command or ways[Act.START].typed),

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from barnabas.adopt.change import Act, StandsStill
 from barnabas.adopt.stop_and_start import Operator
 from barnabas.cli.wording import counted, listed
 from barnabas.client import placement
 from barnabas.client.admin import Admin, Quorum, TopicPartition
+from barnabas.client.features import METADATA_VERSION, BrokerFeatures
 from barnabas.client.placement import Plan, TooFewBrokers
 from barnabas.client.reassignments import Stalled
+from barnabas.metadata.metadata_version import OLDEST_FORMAT
 from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError
+from barnabas.protocol.metadata_versions import NAMES
 from barnabas.words.printable import printable
 
-__all__ = ["TwoNodesHand", "format_command", "replacement_plan"]
+__all__ = ["TwoNodesHand", "format_command", "release_of", "replacement_plan"]
 
 _AT_ONCE = 20
 _TIMES = 3
@@ -31,11 +34,13 @@ _DONE_ALREADY = {
 }
 
 
-def format_command(cluster_id: str, path: str, *, joins_voters: bool) -> list[str]:
+def format_command(cluster_id: str, path: str, *, joins_voters: bool, release: str | None) -> list[str]:
     """Return the words after `barnabas` that format the directories of a file.
 
     Args:
         joins_voters: the node is a controller of a quorum whose voters can change.
+        release: the metadata format of the cluster, of `release_of`: a node does not start on a directory with a level that it does not
+            know, although it takes all levels from the quorum that it joins.
     """
     return [
         "storage",
@@ -45,8 +50,20 @@ def format_command(cluster_id: str, path: str, *, joins_voters: bool) -> list[st
         cluster_id,
         "-c",
         path,
+        *([] if release is None else ["--release-version", release]),
         *(["--no-initial-controllers"] if joins_voters else []),
     ]
+
+
+def release_of(features: Iterable[BrokerFeatures | KafkaError]) -> str | None:
+    """Return the metadata.version that a cluster has finalized, as `storage format` takes it; None if no broker says one that it takes.
+
+    A cluster below the oldest metadata format that a directory may begin with gets that one: every Apache Kafka of the window knows it.
+    """
+    answers = [each for each in features if not isinstance(each, KafkaError)]
+    latest = max(answers, key=lambda each: each.finalized_epoch, default=None)
+    level = None if latest is None else latest.finalized.get(METADATA_VERSION)
+    return None if level is None else NAMES.get(max(level, OLDEST_FORMAT))
 
 
 def replacement_plan(
@@ -131,7 +148,9 @@ class TwoNodesHand:
     def _format(self) -> None:
         cluster_id = self._admin.describe_cluster().cluster_id
         assert cluster_id is not None, "a cluster with KRaft has an id"
-        words = format_command(cluster_id, self._path, joins_voters=self._is_controller and self._can_vote())
+        release = release_of(self._admin.describe_features().values())
+        joins_voters = self._is_controller and self._can_vote()
+        words = format_command(cluster_id, self._path, joins_voters=joins_voters, release=release)
         self._say(f"format the directory of node {self._coming}: barnabas {' '.join(map(printable, words))}")
         done = subprocess.run([sys.executable, "-m", "barnabas", *words], capture_output=True, text=True, check=False)
         if done.returncode:
