@@ -258,6 +258,7 @@ def _all_requests() -> dict[int, str]:
         "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers", "DescribeTopicPartitions",
         "Produce", "Fetch", "AlterPartitionReassignments", "ListPartitionReassignments", "ElectLeaders",
         "UnregisterBroker",
+        "DescribeQuorum",
         "AddRaftVoter",
         "RemoveRaftVoter",
         "ApiVersions", "ListConfigResources",
