@@ -99,4 +99,4 @@ def test_what_is_not_a_command_line() -> None:
         result = run(Rolled(), "restart", *arguments)
         assert (result.exit_code, "either --command or --data-dir" in result.stderr) == (2, True)
     result = run(Rolled(), "restart", "9", *COMMAND)
-    assert result.stderr == "error: node 9 is not part of the cluster now (its nodes are: 1, 3, 2)\n"
+    assert result.stderr == "error: node 9 is not part of the cluster now (its nodes are: 1, 2, 3)\n"

@@ -158,7 +158,7 @@ class Walk:
         known = self.first.nodes
         for node in wanted:
             if node not in known:
-                raise Failure(f"node {node} is not part of the cluster now", f"its nodes are: {_joined(known)}")
+                raise Failure(f"node {node} is not part of the cluster now", f"its nodes are: {_joined(sorted(known))}")
         self.nodes = [each for each in known if each in wanted or not wanted]
         self.rolling = RollingRestart(self.nodes, within_ms=way.within_ms, may_interrupt=way.may_interrupt)
 
