@@ -14,6 +14,7 @@ from barnabas.client.admin import TopicPartition
 from barnabas.client.errors import RequestTimedOut
 from barnabas.client.features import BrokerFeatures
 from barnabas.client.placement import TooFewBrokers
+from barnabas.client.reassignments import Cancelled
 from barnabas.protocol.errors import ErrorCode, error_for
 from tests.adopt.test_beside_watch import quorum, replica
 
@@ -101,6 +102,8 @@ class Calls:
 
     def reassign(self, plan: Any, *, at_once: int) -> Any:
         self.calls.append(("move", plan))
+        if isinstance(self.outcome, Cancelled):
+            raise self.outcome
         return dict.fromkeys(plan, self.outcome)
 
     def do(self, act: Act) -> None:
@@ -154,6 +157,11 @@ def test_a_lost_answer_is_asked_for_again():
 def test_a_move_that_does_not_begin():
     with pytest.raises(StandsStill, match="the replica of orders"):
         done(Act.MOVE, error_for(ErrorCode.INVALID_REPLICA_ASSIGNMENT))
+
+
+def test_a_move_that_somebody_cancels():
+    with pytest.raises(StandsStill, match="the moves of orders-0 were cancelled"):
+        done(Act.MOVE, Cancelled([A], 0, 0))
 
 
 def test_a_format_that_fails_says_its_last_line():

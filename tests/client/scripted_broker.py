@@ -258,7 +258,6 @@ def _all_requests() -> dict[int, str]:
         "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers", "DescribeTopicPartitions",
         "Produce", "Fetch", "AlterPartitionReassignments", "ListPartitionReassignments", "ElectLeaders",
         "UnregisterBroker",
-        "DescribeQuorum",
         "AddRaftVoter",
         "RemoveRaftVoter",
         "ApiVersions", "ListConfigResources",

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin, Reassignment, TopicPartition
-from barnabas.client.errors import RequestTimedOut
 from barnabas.client.reassignments import Cancelled, Stalled
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
@@ -18,7 +17,6 @@ from tests.client.versions import T0, T1, error_code
 Begin = messages.AlterPartitionReassignmentsResponse
 Listed = messages.ListPartitionReassignmentsResponse
 Described = messages.DescribeTopicPartitionsResponse
-Quorum = messages.DescribeQuorumResponse
 
 PARTITIONS = [TopicPartition("t", index) for index in range(5)]
 
@@ -34,12 +32,9 @@ class Controller:
         self.most = 0
         self.begun: list[int] = []
         self.had: dict[int, list[int]] = {}
-        self.committed, self.read = 100, 100
         memory.handlers["AlterPartitionReassignmentsRequest"] = self.begin
         memory.handlers["ListPartitionReassignmentsRequest"] = self.list
         memory.handlers["DescribeTopicPartitionsRequest"] = self.describe
-        memory.handlers["DescribeQuorumRequest"] = self.quorum
-        memory.handlers["ApiVersionsRequest"] = self.features
 
     def begin(self, broker: int, request: Any, version: int) -> Any:
         assert broker == self.memory.controller_id
@@ -83,13 +78,6 @@ class Controller:
             for index in range(5)
         ]
         return Described(topics=[Described.DescribeTopicPartitionsResponseTopic(name="t", partitions=partitions)])
-
-    def quorum(self, broker: int, request: Any, version: int) -> Any:
-        partition = Quorum.PartitionData(leader_id=1, high_watermark=self.committed)
-        return Quorum(topics=[Quorum.TopicData(topic_name="__cluster_metadata", partitions=[partition])])
-
-    def features(self, broker: int, request: Any, version: int) -> Any:
-        return messages.ApiVersionsResponse(finalized_features_epoch=self.read - 1)
 
 
 @pytest.fixture
@@ -167,47 +155,3 @@ def test_a_move_that_somebody_cancels_ends_all_that_wait(controller: Controller,
     assert (caught.value.partitions, caught.value.moved, caught.value.waiting) == ([T0], 1, 3)
     assert controller.begun == [0, 1]
     assert str(caught.value) == "1 reassignments were cancelled"
-
-
-def behind(controller: Controller, memory: MemoryCluster) -> None:
-    """Let the broker be some records behind, and show the old replicas of partition 0, whose move has ended."""
-    controller.looks = Counter({0: 1})
-    controller.read = 90
-    begin = memory.handlers["AlterPartitionReassignmentsRequest"]
-
-    def begin_late(broker: int, request: Any, version: int) -> Any:
-        answer = begin(broker, request, version)
-        controller.had[0] = [1]
-        return answer
-
-    memory.handlers["AlterPartitionReassignmentsRequest"] = begin_late
-
-
-def test_a_broker_that_is_a_minute_behind_does_not_let_a_move_look_cancelled(
-    controller: Controller, admin: Admin, memory: MemoryCluster
-) -> None:
-    behind(controller, memory)
-    looks = 0
-
-    def sleep(seconds: float) -> None:
-        nonlocal looks
-        looks += 1
-        if looks == 60:
-            controller.had[0], controller.read = [2], 100
-
-    assert admin.reassign({T0: [2]}, at_once=1, sleep=sleep) == {T0: None}
-    assert looks == 60
-
-
-def test_a_broker_that_reads_no_further_leaves_it_open(
-    controller: Controller, admin: Admin, memory: MemoryCluster
-) -> None:
-    behind(controller, memory)
-
-    def sleep(seconds: float) -> None:
-        memory.now += seconds
-
-    words = "the moves of t-0 have ended, and how is not known: 127.0.0.1:1 does not read the newest metadata"
-    with pytest.raises(RequestTimedOut, match=words):
-        admin.reassign({T0: [2]}, at_once=1, sleep=sleep)
-    assert 5 <= memory.now < 10

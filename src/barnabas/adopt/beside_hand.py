@@ -16,7 +16,7 @@ from barnabas.client import placement
 from barnabas.client.admin import Admin, Quorum, TopicPartition
 from barnabas.client.features import METADATA_VERSION, BrokerFeatures
 from barnabas.client.placement import Plan, TooFewBrokers
-from barnabas.client.reassignments import Stalled
+from barnabas.client.reassignments import Cancelled, Stalled
 from barnabas.metadata.metadata_version import OLDEST_FORMAT
 from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError
 from barnabas.protocol.metadata_versions import NAMES
@@ -197,6 +197,8 @@ class TwoNodesHand:
         except Stalled as stalled:
             brokers = sorted({each for waits in stalled.waits.values() for each in waits})
             raise StandsStill(f"the replicas move no further until these brokers serve: {listed(brokers)}") from None
+        except Cancelled as cancelled:
+            raise StandsStill(f"the moves of {listed(cancelled.partitions)} were cancelled") from None
         for at, outcome in outcomes.items():
             if outcome is not None:
                 raise StandsStill(f"the replica of {at} does not move: {outcome.message}")

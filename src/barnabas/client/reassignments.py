@@ -14,18 +14,15 @@ from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition, by_topic
-from barnabas.client.errors import RequestTimedOut
-from barnabas.client.features import features_at
 from barnabas.client.outcome import outcome_of
 from barnabas.client.partition_descriptions import describe_partitions
-from barnabas.client.quorum import describe_quorum
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError, error_for
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
-_NAMED = 3
+_LOOKS_AT_THE_END = 8
 
 
 class Reassignment(NamedTuple):
@@ -138,7 +135,6 @@ def reassign(
     Raises:
         Cancelled: somebody ended moves. Those that go on at that time are waited for first.
         Stalled: no partition has moved for the cluster's `timeout_ms`, and brokers that some of them need do not serve.
-        RequestTimedOut: moves have ended, and no broker shows in time whether as they were to.
     """
     outcomes: dict[TopicPartition, KafkaError | None] = {}
     waiting = list(wanted)
@@ -177,43 +173,19 @@ def _not_there(
 ) -> list[TopicPartition]:
     """Return the partitions whose move has ended, and which have other replicas than they were to get.
 
-    A broker learns of a change after the controller. Other replicas than wanted count only if the broker that shows them has read the
-    metadata log as far as the controller had committed it when the move was found to have ended.
-
-    Raises:
-        RequestTimedOut: the broker has not read so far within the cluster's `timeout_ms`.
+    A broker learns of a change a moment after the controller, so the look is repeated for some seconds.
     """
-    left = _with_others(cluster, wanted)
-    if not left:
-        return []
-    committed = describe_quorum(cluster).high_watermark
-    pause_s, deadline = _FIRST_PAUSE_S, cluster.deadline()
-    while True:
-        connection, known = cluster.retry(lambda: _read_up_to(cluster.any_connection()))
-        left = _with_others(cluster, {at: wanted[at] for at in left})
-        is_same = cluster.retry(cluster.any_connection) is connection
-        if not left or (known >= committed and is_same):
-            return left
-        if cluster.remaining_ms(deadline) <= 1:
-            some = ", ".join(map(str, left[:_NAMED])) + (" and others" if len(left) > _NAMED else "")
-            raise RequestTimedOut(
-                f"the moves of {some} have ended, and how is not known: {connection.address} does not read the newest metadata"
-            )
+    pause_s = _FIRST_PAUSE_S
+    left = list(wanted)
+    for _ in range(_LOOKS_AT_THE_END if left else 0):
+        described = describe_partitions(cluster, {at.topic for at in left})
+        # A partition of a topic that was deleted meanwhile has nothing to keep.
+        left = [at for at in left if at in described and set(described[at].replicas) != set(wanted[at])]
+        if not left:
+            break
         sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-
-
-def _with_others(cluster: Cluster, wanted: Mapping[TopicPartition, Sequence[int]]) -> list[TopicPartition]:
-    """Return the partitions that a broker shows with other replicas than these."""
-    described = describe_partitions(cluster, {at.topic for at in wanted})
-    # A partition of a topic that was deleted meanwhile has nothing to keep.
-    return [at for at in wanted if at in described and set(described[at].replicas) != set(wanted[at])]
-
-
-def _read_up_to(connection: BlockingConnection) -> tuple[BlockingConnection, int]:
-    """Return a broker, and the first offset of the metadata log that it does not know yet: its features have the last one that it knows."""
-    features = features_at(connection)
-    return connection, -1 if isinstance(features, KafkaError) else features.finalized_epoch + 1
+    return left
 
 
 def _check_progress(cluster: Cluster, moving: Iterable[TopicPartition]) -> None:
