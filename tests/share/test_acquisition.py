@@ -64,7 +64,28 @@ def test_records_that_compaction_removed_are_finished() -> None:
     window.acknowledge(0, 19, RELEASE)
     acquired = acquire(window.records, Reading("m", [(15, 19)], 0, 10, False, window.limits), 500)
     assert acquired == [Acquired(15, 19, 2)]
-    assert [(first, last) for first, last, state, _ in window.states() if state is X] == [(0, 9), (10, 14)]
+    assert [(first, last) for first, last, state, _ in window.states() if state is X] == [(10, 14)]
+    assert window.records.start_offset == 15
+
+
+def test_a_full_window_moves_on_when_compaction_removed_all_its_records() -> None:
+    window = Window(locks=20)
+    window.acquire(to=19)
+    window.acknowledge(0, 19, RELEASE)
+    acquired = acquire(window.records, Reading("m", [(30, 39)], 0, 10, False, window.limits), 500)
+    assert acquired == [Acquired(30, 39, 1)]
+
+
+def test_a_full_window_gives_nothing_beyond_it_when_compaction_removed_its_last_records() -> None:
+    window = Window(locks=20)
+    window.acquire(to=19)
+    window.acknowledge(10, 19, RELEASE)
+    beyond = Reading("m", [(30, 39)], 10, 10, False, window.limits)
+    assert acquire(window.records, beyond, 500) == []
+    assert not window.records.can_acquire(20)
+    window.acknowledge(0, 9, ACCEPT)
+    assert window.records.next_fetch_offset() == 20
+    assert acquire(window.records, beyond._replace(fetch_offset=20), 500) == [Acquired(30, 39, 1)]
 
 
 def test_records_that_another_member_has_acquired_meanwhile_are_not_acquired() -> None:

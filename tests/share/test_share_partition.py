@@ -477,6 +477,16 @@ def test_aborted_records_are_not_delivered_with_read_committed(sharing: Sharing)
     assert sharing.shared.window.start_offset == 6, "the aborted ones are finished too"
 
 
+def test_a_window_full_of_aborted_records_moves_on(sharing: Sharing) -> None:
+    sharing.settings.values |= {"share.isolation.level": "read_committed", "share.partition.max.record.locks": 4}
+    for sequence in range(6):
+        transactional(sharing, 7, sequence, b"aborted")
+    end(sharing, 7, committed=False)
+    sharing.hosting.append("q", b"good")  # 7
+    given = [sharing.got(sharing.fetch(max_records=2)) for _ in range(5)]
+    assert (0, 6, 7, 1) in [(index, *each) for found in given for index, *each in found], given
+
+
 def test_open_transactions_are_delivered_with_read_uncommitted(sharing: Sharing) -> None:
     transactional(sharing, 7, 0, b"a")
     assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]

@@ -59,21 +59,22 @@ class _Acquisition:
         window, batches = self._window, self._read.batches
         if not batches or batches[-1][1] < window.start_offset:
             return []
-        last_offset, allowed = self._room(max_records, batches[-1][1])
-        if allowed <= 0:
-            return []
         first_base = base = batches[0][0]
         fetch_offset = self._read.fetch_offset
         if fetch_offset < base:  # The log no longer has records there.
             window.archive(fetch_offset, base - 1, RecordState.AVAILABLE)
             if window.gap_active:
                 window.move_gap(base)
-                window.advance()
+            # If they filled the window, no acknowledgement is left that would move its start.
+            window.advance()
+        last_offset, allowed = self._room(max_records, batches[-1][1])
         floor = window.floor(base)
         if floor is None:
             base = max(base, window.start_offset)
         elif floor.last >= base:
             base = floor.first
+        if allowed <= 0 or base > last_offset:
+            return []
         known = window.between(min(first_base, base), last_offset)
         if not known:
             return self._acquire_new(base, last_offset, allowed)

@@ -234,6 +234,9 @@ class SharePartition:
             acquired = without(acquired, first, last)
         if acquired:
             self._watch_locks(limits.lock_until)
+        else:
+            # If aborted records fill the window, no acknowledgement is left that would move its start.
+            self.window.advance()
         return acquired
 
     def move_start(self, log_start_offset: int) -> None:
