@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
 
+from barnabas.log.run_claim import RunClaim
 from barnabas.log.running_file import RUNNING_FILE
 from barnabas.simulation.disk import SimDisk
 from tests.at_once import at_once
@@ -122,6 +126,26 @@ def test_after_a_failed_sync_the_next_run_claims_nothing() -> None:
     assert not disk.exists(PATH), "nor when it registers once more"
     disk.kill()
     assert manager(disk).claim.doubt == f"there is no {RUNNING_FILE}"
+
+
+def test_a_sync_that_fails_while_the_file_is_written_leaves_no_claim() -> None:
+    disk = SimDisk()
+    running(disk, EPOCH)
+    loop = asyncio.new_event_loop()
+
+    def in_a_thread(write: Callable[[], None]) -> asyncio.Future[None]:
+        claim.give_up()  # in the loop, before the thread renames the file
+        write()
+        done = loop.create_future()
+        done.set_result(None)
+        return done
+
+    claim = RunClaim(disk, ROOT, in_a_thread)
+    at_once(claim.prepare(EPOCH + 1))
+    loop.close()
+    assert not disk.exists(PATH)
+    disk.kill()
+    assert manager(disk).broker_epoch == -1
 
 
 def test_a_file_that_cannot_be_removed_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -92,12 +92,17 @@ class RunClaim:
         except OSError as error:
             what = "%s: cannot write %s, so that a kill will count as a loss of power: %s"
             logger.warning(what, self._root, running_file.RUNNING_FILE, in_words(error))
+        if self._is_given_up:
+            self._remove()  # A sync has failed while the file was written.
 
     def give_up(self) -> None:
         """Remove the file of this run, because a sync has failed."""
         if not self._is_given_up:
             self._is_given_up = True
-            try:
-                running_file.remove(self._disk, self._root)
-            except OSError as error:
-                logger.error("%s: cannot remove %s: %s", self._root, running_file.RUNNING_FILE, in_words(error))
+            self._remove()
+
+    def _remove(self) -> None:
+        try:
+            running_file.remove(self._disk, self._root)
+        except OSError as error:
+            logger.error("%s: cannot remove %s: %s", self._root, running_file.RUNNING_FILE, in_words(error))
