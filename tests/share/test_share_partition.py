@@ -510,6 +510,26 @@ def test_a_bug_while_a_state_is_read_fails_the_fetch_and_the_next_fetch_reads_ag
     assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]
 
 
+def test_a_lock_ends_after_a_write_that_failed_while_the_timer_of_another_ended(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]
+    sharing.hosting.advance(10_000)
+    sharing.hosting.append("q", b"y")
+    assert sharing.got(sharing.fetch()) == [(0, 1, 1, 1)]
+    assert sharing.outcome(sharing.acknowledge(0, 0)) is ErrorCode.NONE
+    sharing.hosting.advance(LOCK_MS - 11_000)
+    sharing.persister.waits = True
+    acknowledged = sharing.acknowledge(1, 1)
+    sharing.hosting.advance(2_000)
+    sharing.persister.go_on(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    sharing.hosting.spin()
+    assert sharing.outcome(acknowledged) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    sharing.persister.error = None
+    assert sharing.got(sharing.fetch("other")) == [], "the member still holds it"
+    sharing.hosting.advance(LOCK_MS)
+    assert sharing.got(sharing.fetch("other")) == [(0, 1, 1, 2)]
+
+
 def test_a_state_is_read_to_its_end_although_the_client_left(sharing: Sharing) -> None:
     sharing.hosting.append("q", b"x")
     sharing.persister.waits = True

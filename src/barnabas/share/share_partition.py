@@ -278,6 +278,9 @@ class SharePartition:
         moved = settle(self.window, changes, committed=error is None, now=self._loop.time())
         if error is None:
             self._bury_all(changes)
+        else:
+            # The timer may have ended during the write, when these records were not acquired.
+            self._watch_earliest_lock()
         if moved or error is not None or any(change.state is RecordState.AVAILABLE for change in changes):
             self._on_change(self)
         if error is not None:
@@ -337,6 +340,10 @@ class SharePartition:
             self._timer_at = until
             self._timer = self._loop.call_at(until, self._expire)
 
+    def _watch_earliest_lock(self) -> None:
+        if self.is_active and self.window is not None and (earliest := self.window.earliest_lock) is not None:
+            self._watch_locks(earliest)
+
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -348,9 +355,7 @@ class SharePartition:
             return
         now = max(self._loop.time(), self._timer_at)
         changes = expire(self.window, now, self._settings.limits(self.key.group_id, now))
-        earliest = self.window.earliest_lock
-        if earliest is not None:
-            self._watch_locks(earliest)
+        self._watch_earliest_lock()
         if changes:
             in_background(self._write_expired(changes), self._loop)
             self._on_change(self)
