@@ -7,6 +7,7 @@ from typing import Any
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.node.directory_assignments import PARTITIONS_PER_REQUEST, RETRY_MS, DirectoryAssignments, OneDirectory
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -132,3 +133,47 @@ def test_each_directory_is_named_with_its_partitions() -> None:
     assert asked == [{OURS: [0, 2], OTHER: [3]}]
     stage.answer()
     assert repr(stage.assignments) == "<DirectoryAssignments broker=2 waiting=0>"
+
+
+class Choosing(OneDirectory):
+    """A placement that a test changes."""
+
+    chosen = OURS
+
+    def place(self, topic: str, index: int, assigned: bytes, *, is_new: bool = False) -> bytes:
+        return self.chosen
+
+
+def test_a_directory_that_is_chosen_while_another_one_is_under_way() -> None:
+    """The controller gets both, in this order, although the metadata has the last one all the time."""
+    loop = WorldLoop()
+    placement = Choosing(OURS)
+    asked: list[Uuid] = []
+    answers: list[asyncio.Future[Any]] = []
+
+    class Controller:
+        def handle(self, api_key: int, version: int, request: AssignReplicasToDirsRequest) -> asyncio.Future[Any]:
+            asked.extend(directory.id for directory in request.directories)
+            answers.append(loop.create_future())
+            return answers[-1]
+
+    assignments = DirectoryAssignments(2, placement, lambda: 9, Controller(), loop)  # type: ignore[arg-type]
+    record = PartitionRecord(topic_id=TOPIC, replicas=[2], isr=[2], leader=2, directories=[OTHER])
+    registration = PartitionRegistration.from_record(record)
+    first = assignments.tell("t", (TOPIC, 0), registration)
+    loop.run_until_complete(asyncio.sleep(0.001))
+    placement.chosen = OTHER
+    second = assignments.tell("t", (TOPIC, 0), registration)
+    assert first is second
+    assert second is not None
+    for expected in (OURS, OTHER):
+        assert (asked[-1], second.done()) == (expected, False)
+        answers[-1].set_result(None)
+        loop.run_until_complete(asyncio.sleep(0.001))
+    assert (len(asked), second.done()) == (2, True)
+    placement.chosen = OURS
+    waiting = assignments.tell("t", (TOPIC, 0), registration)
+    assignments.close()
+    assert waiting is not None
+    assert waiting.done()
+    assert assignments.tell("t", (TOPIC, 0), registration) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -256,3 +257,41 @@ def killed_at(call: int, homes: set[str]) -> bool:
     assert has_all(again), call
     again.close()
     return was_killed
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_the_target_fails_while_the_controller_learns_of_it(turns: int) -> None:
+    """The sole replica is whole where it was. If the controller took it for lost, the partition would wait for an operator."""
+    disk = SimDisk()
+    node = made(disk)
+    tell = moves(node).tell
+    assert tell is not None
+    told: list[str] = []
+
+    def noted(*asked: Any) -> Any:
+        told.append(asked[0])
+        return tell(*asked)
+
+    moves(node).tell = noted
+    move(node, "c")
+    while not told:
+        node.loop.run_until_complete(asyncio.sleep(0))
+    for _ in range(turns):
+        node.loop.run_until_complete(asyncio.sleep(0))
+    if home(node) == "c":
+        node.close()
+        assert turns, "the controller was not asked"
+        return
+    break_directory(disk, ROOT / "c")
+    failing = next(each for each in node.node.log_manager.online if each.root_dir == "/disks/c")
+    failing.failure.is_bad("broken")
+    until(node, lambda: len(node.server.image.cluster.brokers[node.server.config.node_id].directories) == 2)
+    registration = node.server.image.topics.by_name["t"].partitions[0]
+    assert (node.assigned("t"), registration.leader_epoch, registration.leader) == ("a", 0, node.server.config.node_id)
+    produce(node, "t", b"record-3")
+    node.close()
+    disk.on_call = None
+    again = Several(ROOT, disk, seed=2)
+    until(again, lambda: home(again) == "c")
+    assert has_all(again, 4)
+    again.close()

@@ -128,7 +128,7 @@ class Alone:
             loop = asyncio.get_running_loop()
             self._assignments = DirectoryAssignments(replicas.node_id, placement, broker_epoch, quorum.controller, loop)
             if replicas.moves is not None:
-                replicas.moves.tell = self._assignments.look_again
+                replicas.moves.tell = self._assignments.tell
 
     def apply_settings(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit before the replicas do."""

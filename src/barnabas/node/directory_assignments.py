@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from barnabas.log.log_directories import LogDirectories, Logs
@@ -100,6 +101,8 @@ class DirectoryAssignments:
         self._controller = controller
         self._loop = loop
         self._waiting: dict[Partition, bytes] = {}
+        # Of partitions that must be told, whatever the metadata says meanwhile.
+        self._answers: dict[Partition, asyncio.Future[None]] = {}
         self._sending: asyncio.Future[None] | None = None
         self._is_closed = False
 
@@ -115,17 +118,27 @@ class DirectoryAssignments:
             self._note(name, partition, registration)
         self._begin_to_send()
 
-    def look_again(self, name: str, partition: Partition, registration: PartitionRegistration) -> None:
-        """Look at one partition: its replica is to be, or is no longer to be, in another directory than the metadata says."""
-        self._note(name, partition, registration)
+    def tell(self, name: str, partition: Partition, registration: PartitionRegistration) -> asyncio.Future[None] | None:
+        """Tell the controller where one replica is to be; return a future for its answer, None if it keeps no directories.
+
+        The metadata may say so already: a request with another directory may be under way.
+        """
+        if len(registration.directories) != len(registration.replicas) or self._is_closed:
+            return None
+        assigned = registration.directories[registration.replicas.index(self._node_id)]
+        self._waiting[partition] = self._placement.place(name, partition[1], assigned)
+        answer = self._answers.get(partition)
+        if answer is None:
+            answer = self._answers[partition] = self._loop.create_future()
         self._begin_to_send()
+        return answer
 
     def _note(self, name: str, partition: Partition, registration: PartitionRegistration) -> None:
         directory = self._directory_to_tell(name, partition[1], registration)
-        if directory is None:
-            self._waiting.pop(partition, None)
-        else:
+        if directory is not None:
             self._waiting[partition] = directory
+        elif partition not in self._answers:
+            self._waiting.pop(partition, None)
 
     def _begin_to_send(self) -> None:
         if self._is_closed:
@@ -146,7 +159,7 @@ class DirectoryAssignments:
     async def _send_all(self) -> None:
         await next_turn()
         while self._waiting:
-            asked = list(self._waiting)[:PARTITIONS_PER_REQUEST]
+            asked = dict(islice(self._waiting.items(), PARTITIONS_PER_REQUEST))
             try:
                 await self._controller.handle(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, self._request(asked))
             except KafkaError as error:
@@ -156,14 +169,21 @@ class DirectoryAssignments:
                 await sleep(RETRY_MS / 1000, self._loop)
                 continue
             # A partition that is unknown to the controller, or has moved, needs no directory here.
-            for partition in asked:
-                self._waiting.pop(partition, None)
+            for partition, directory in asked.items():
+                # Another directory may have been chosen meanwhile.
+                if self._waiting.get(partition) == directory:
+                    del self._waiting[partition]
+                    self._answered(partition)
 
-    def _request(self, partitions: list[Partition]) -> AssignReplicasToDirsRequest:
+    def _answered(self, partition: Partition) -> None:
+        answer = self._answers.pop(partition, None)
+        if answer is not None and not answer.done():
+            answer.set_result(None)
+
+    def _request(self, partitions: dict[Partition, bytes]) -> AssignReplicasToDirsRequest:
         directories: dict[bytes, AssignReplicasToDirsRequest.DirectoryData] = {}
         topics: dict[tuple[bytes, bytes], AssignReplicasToDirsRequest.TopicData] = {}
-        for topic_id, index in partitions:
-            directory_id = self._waiting[topic_id, index]
+        for (topic_id, index), directory_id in partitions.items():
             topic = topics.get((directory_id, topic_id))
             if topic is None:
                 topic = topics[directory_id, topic_id] = AssignReplicasToDirsRequest.TopicData(topic_id=topic_id)
@@ -180,5 +200,7 @@ class DirectoryAssignments:
         """Assign nothing more."""
         self._is_closed = True
         self._waiting.clear()
+        for partition in list(self._answers):
+            self._answered(partition)
         if self._sending is not None:
             self._sending.cancel()

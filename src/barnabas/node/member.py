@@ -157,7 +157,7 @@ class Member:
                 self._config.node_id, placement, broker_epoch, controller, self._runtime.loop
             )
             if replicas.moves is not None:
-                replicas.moves.tell = self._assignments.look_again
+                replicas.moves.tell = self._assignments.tell
 
     def apply_settings(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit before the replicas do."""

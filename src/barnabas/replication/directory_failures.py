@@ -66,6 +66,8 @@ class DirectoryFailures:
         self._timeout_ms = timeout_ms
         self._loop = loop
         self._closing: dict[asyncio.Future[None], None] = {}
+        # The controller learns of these later: it must know first where the replicas are that were to move there.
+        self._unnamed: list[OfflineDirectory] = []
         self._timers: list[asyncio.TimerHandle] = []
         replicas.place, replicas.on_bad_write = self._place, self._write_failed
         for each in logs.online:
@@ -76,8 +78,8 @@ class DirectoryFailures:
 
     @property
     def offline_ids(self) -> list[bytes]:
-        """The ids of the directories that are offline, as far as they are known."""
-        return [each.id for each in self._logs.offline if each.id is not None]
+        """The ids of the directories that are offline, as far as they are known, and the controller may learn of them."""
+        return [each.id for each in self._logs.offline if each.id is not None and each not in self._unnamed]
 
     def _place(self, partition: Partition, registration: PartitionRegistration) -> None:
         """Choose the directory of a replica; the replica is lost if that is offline."""
@@ -127,11 +129,18 @@ class DirectoryFailures:
             len(offline.names()),
             reason,
         )
-        self._tell()
-        ending = in_background(self._end(directory, offline), self._loop)
-        self._closing[ending] = None
-        ending.add_done_callback(self._closing.pop)
+        self._unnamed.append(offline)
+        for ending in (self._name(directory, offline), self._end(directory, offline)):
+            running = in_background(ending, self._loop)
+            self._closing[running] = None
+            running.add_done_callback(self._closing.pop)
         self._timers.append(self._loop.call_later(self._timeout_ms / 1000, self._check_is_known, offline))
+
+    async def _name(self, directory: LogManager, offline: OfflineDirectory) -> None:
+        if self._replicas.moves is not None:
+            await self._replicas.moves.leave(directory)
+        self._unnamed.remove(offline)
+        self._tell()
 
     async def _end(self, directory: LogManager, offline: OfflineDirectory) -> None:
         replicas = self._replicas

@@ -12,7 +12,9 @@
 - The exchange happens in one turn: the last records are copied, and the copy has synced at least what the log has.
 - `replica.alter.log.dirs.io.max.bytes.per.second` limits the copying, but not the last records.
 - After a restart the moves whose copies are there go on.
-- A copy whose directory fails, or that takes no records, ends the move. The replica stays where it is.
+- A copy whose directory fails, or that takes no records, ends the move. The replica stays where it is. If the controller may know the
+  new directory by then, it learns of the old one again before it learns of the failure (`leave`). Otherwise it would take the replica
+  for lost, and a partition without another replica would wait for an operator (`cluster accept-loss`).
 
 Difference from Kafka: its threads (num.replica.alter.log.dirs.threads) copy several logs at a time; here one coroutine takes turns.
 
@@ -93,7 +95,7 @@ class DirectoryMoves:
     Attributes:
         quota: limits the bytes; every partition counts against it.
         tell: makes the controller learn where a replica is, or will be; None if it need not. Takes the topic, its id with the index,
-            and the registration.
+            and the registration; returns a future for the controller's answer.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class DirectoryMoves:
         registration_of: Callable[[Key], PartitionRegistration | None],
         changed: Callable[[Partition], None],
     ) -> None:
-        self.tell: Callable[[str, tuple[bytes, int], PartitionRegistration], None] | None = None
+        self.tell: Callable[[str, tuple[bytes, int], PartitionRegistration], asyncio.Future[None] | None] | None = None
         self.quota = quota
         self._node_id = node_id
         self._logs = logs
@@ -115,6 +117,8 @@ class DirectoryMoves:
         self._changed = changed
         self._loop = loop
         self._moves: dict[Key, _Move] = {}
+        # Assignments that the controller has not answered yet, with the targets of their moves.
+        self._answers: dict[Key, tuple[LogManager, asyncio.Future[None]]] = {}
         self._pause = Pause(loop)
         self._running: asyncio.Future[None] | None = None
         self._is_closed = False
@@ -171,6 +175,17 @@ class DirectoryMoves:
             future.reconfigure(partition.topic.config)
             logger.info("%s goes on to move to %s, from offset %d", future.name, target.root_dir, future.log_end_offset)
             self._add(partition, target, future)
+
+    async def leave(self, target: LogManager) -> None:
+        """End the moves to a directory that has failed; return when the controller knows where their replicas are."""
+        ended = [move for move in self._moves.values() if move.target is target]
+        for move in ended:
+            self._forget(move)
+            if move.stage is not MoveStage.COPYING:
+                self._tell(move)
+        for directory, answer in list(self._answers.values()):
+            if directory is target:
+                await answer
 
     def wake(self) -> None:
         """Look again: the metadata has changed."""
@@ -289,8 +304,12 @@ class DirectoryMoves:
 
     def _tell(self, move: _Move) -> None:
         registration = self._registration_of(move.key)
-        if self.tell is not None and registration is not None:
-            self.tell(move.key[0], (move.partition.topic.topic_id, move.key[1]), registration)
+        if self.tell is None or registration is None or self._node_id not in registration.replicas:
+            return
+        self._answers = {key: each for key, each in self._answers.items() if not each[1].done()}
+        answer = self.tell(move.key[0], (move.partition.topic.topic_id, move.key[1]), registration)
+        if answer is not None:
+            self._answers[move.key] = (move.target, answer)
 
     def _is_assigned(self, move: _Move) -> bool:
         """Return whether the metadata names the new directory; it names none before metadata.version 3.7-IV2."""
