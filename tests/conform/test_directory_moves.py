@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,86 @@ def test_kafkas_tools_move_a_partition_and_apache_kafka_opens_the_directories(tm
         assert values(servers) == written
         assert home(tmp_path) == [target]
         kafka.stop()
+    finally:
+        barnabas.kill()
+        kafka.kill()
+
+
+def futures(folder: Path) -> list[str]:
+    return [name for name in NAMES if any((folder / name).glob("t-0.*-future"))]
+
+
+def limit(servers: str, *change: str) -> None:
+    tool(servers, "configs", "--alter", "--entity-type", "brokers", "--entity-name", "1", *change)
+
+
+def begin_to_move(servers: str, folder: Path, target: str) -> None:
+    """Begin a move that gets nowhere for a while."""
+    limit(servers, "--add-config", "replica.alter.log.dirs.io.max.bytes.per.second=1")
+    plan = folder / "plan.json"
+    wanted = {"topic": "t", "partition": 0, "replicas": [1], "log_dirs": [str(folder / target)]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+    tool(servers, "reassign-partitions", "--execute", "--reassignment-json-file", str(plan))
+    until(lambda: futures(folder) == [target])
+
+
+def let_it_end(servers: str, folder: Path, target: str) -> None:
+    limit(servers, "--delete-config", "replica.alter.log.dirs.io.max.bytes.per.second")
+    until(lambda: home(folder) == [target] and not futures(folder))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def write(servers: str, name: str, count: int = 5_000) -> list[str]:
+    producer: Any = KafkaProducer(bootstrap_servers=servers, acks="all")
+    written = [f"{name}-{number}-{'k' * 1_000}" for number in range(count)]
+    for value in written:
+        producer.send("t", value.encode())
+    producer.flush()
+    producer.close()
+    return written
+
+
+def test_a_move_that_one_of_them_has_begun_is_ended_by_the_other(tmp_path: Path) -> None:
+    """A killed barnabas leaves a copy to Apache Kafka, which ends the move; then the other way round."""
+    kafka = KafkaOnDisks(tmp_path, heap="512m")
+    barnabas = Barnabas(tmp_path, port=kafka.port)
+    servers = kafka.bootstrap_servers
+    try:
+        kafka.start()
+        admin: Any = KafkaAdminClient(bootstrap_servers=servers)
+        admin.create_topics([NewTopic(name="t", num_partitions=1, replication_factor=1)])
+        admin.close()
+        await_leaders(servers, {"t": 1})
+        written = write(servers, "first")
+        (source,) = home(tmp_path)
+        target = next(name for name in NAMES if name != source)
+        kafka.stop()
+
+        barnabas.start()
+        begin_to_move(servers, tmp_path, target)
+        written += write(servers, "by barnabas", 100)
+        barnabas.kill()
+        assert (home(tmp_path), futures(tmp_path)) == ([source], [target])
+
+        kafka.start()
+        await_leaders(servers, {"t": 1})
+        let_it_end(servers, tmp_path, target)
+        assert values(servers) == written
+        begin_to_move(servers, tmp_path, source)
+        written += write(servers, "by kafka", 100)
+        kafka.kill()
+        assert (home(tmp_path), futures(tmp_path)) == ([target], [source])
+
+        barnabas.start()
+        await_leaders(servers, {"t": 1})
+        let_it_end(servers, tmp_path, source)
+        assert values(servers) == written
     finally:
         barnabas.kill()
         kafka.kill()
