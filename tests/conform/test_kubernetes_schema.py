@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.kubernetes import FOLDER, OVERLAYS, kustomized, needs_kubectl, of_the_page
+from tests.packaging.kubernetes import FOLDER, OVERLAYS, kustomized, needs_kubectl, of_the_page, with_brokers
 from tests.pages import blocks
 
 UV = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
@@ -60,9 +60,12 @@ def test_each_object_is_valid(name: str, release: str, tmp_path: Path) -> None:
     check(release, of_the_folder(name), tmp_path)
 
 
-@pytest.mark.parametrize("number", range(len(blocks("docs/kubernetes.md", "yaml"))))
+@pytest.mark.parametrize("number", range(len(blocks("docs/kubernetes.md", "yaml")) - 1))
 def test_each_object_of_the_page_is_valid(number: int, tmp_path: Path) -> None:
-    check(RELEASES[0], kustomized(of_the_page(tmp_path / "page", number)), tmp_path)
+    page = of_the_page(tmp_path / "page", number)
+    check(RELEASES[0], kustomized(page), tmp_path)
+    with_brokers(page, 2)
+    check(RELEASES[0], kustomized(page), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,7 @@ def test_each_object_of_the_page_is_valid(number: int, tmp_path: Path) -> None:
         ("podManagementPolicy:", "podManagmentPolicy:"),
         ("publishNotReadyAddresses: true", "publishNotReadyAddresses: perhaps"),
         ("replicas: 3", "replicas: three"),
+        ("initContainers:", "initContainer:"),
         ("volumeClaimTemplates:", "volumeClaims:"),
     ],
 )

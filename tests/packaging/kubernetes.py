@@ -53,6 +53,19 @@ def of_the_page(folder: Path, number: int, secrets: Mapping[str, str] | None = N
     return folder
 
 
+def with_brokers(folder: Path, count: int) -> None:
+    """Change the kustomization of a folder as docs/kubernetes.md says under "More and fewer nodes", to so many brokers without a vote."""
+    yaml = YAML(typ="safe")
+    file = folder / "kustomization.yaml"
+    kustomization, more = yaml.load(file.read_text()), yaml.load(blocks("docs/kubernetes.md", "yaml")[-1])
+    (brokers,) = more["resources"]
+    kustomization["resources"] = [*dict.fromkeys([*kustomization["resources"], brokers])]
+    (counted,) = more["replicas"]
+    kustomization["replicas"] = [{**counted, "count": count}]
+    with file.open("w") as written:
+        yaml.dump(kustomization, written)
+
+
 def of_kind(found: list[Object], kind: str, name: str = "") -> Object:
     """Return the one object of a kind; of several the one with this name."""
     (one,) = [each for each in found if each["kind"] == kind and name in ("", each["metadata"]["name"])]
@@ -65,6 +78,12 @@ def stateful_sets(found: list[Object]) -> list[Object]:
 
 def container(workload: Object) -> Object:
     (one,) = workload["spec"]["template"]["spec"]["containers"]
+    assert isinstance(one, Mapping)
+    return one
+
+
+def init_container(workload: Object) -> Object:
+    (one,) = workload["spec"]["template"]["spec"]["initContainers"]
     assert isinstance(one, Mapping)
     return one
 

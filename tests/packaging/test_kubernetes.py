@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
+import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from tests.packaging.kubernetes import (
     Object,
     container,
     environment,
+    init_container,
     kustomized,
     needs_kubectl,
     objects,
@@ -25,8 +28,9 @@ from tests.packaging.kubernetes import (
     pod_names,
     stateful_sets,
 )
-from tests.packaging.pods import Pods
+from tests.packaging.pods import COMMAND, Pods
 from tests.packaging.test_containers import image_environment, instructions
+from tests.process.process import ENVIRONMENT
 
 pytestmark = needs_kubectl
 
@@ -94,7 +98,9 @@ def test_names_labels_and_ports_fit_together(of_page: list[Object]) -> None:
         assert str(pod["securityContext"]["runAsUser"]) == user
         assert container(each)["securityContext"]["readOnlyRootFilesystem"]
         assert container(each)["volumeMounts"][0]["mountPath"] == volume
-        assert container(each)["image"] == "registry.example.org/barnabas:0.1.0"
+        assert container(each)["image"] == "registry.example.org/barnabas:0.1.0" == init_container(each)["image"]
+        assert init_container(each)["securityContext"] == container(each)["securityContext"]
+        assert init_container(each)["volumeMounts"] == [{"name": "data", "mountPath": volume}]
     # Two sets of pods with one selector would take each other's pods.
     selectors = [each["spec"]["selector"]["matchLabels"].items() for each in stateful_sets(of_page)]
     assert not any(one <= other for one in selectors for other in selectors if one is not other)
@@ -136,4 +142,25 @@ def test_what_the_pods_run_forms_a_cluster(of_page: list[Object], tmp_path: Path
                 int(pod.rpartition("-")[2]): pods.port(pod, "9092") for pod in pods.names
             }
             assert {each.id for each in admin.describe_quorum().replicas if each.is_voter} == {0, 1, 2}
+        for printed in pods.self_tests.values():
+            assert "SYNC-P99-MS" in printed.splitlines()[0]
+            assert "starts all the same" not in printed
         assert pods.stop() == [0, 0, 0, 0]
+
+
+def test_a_volume_that_cannot_be_written_to_is_named_before_the_broker_starts(
+    of_page: list[Object], tmp_path: Path
+) -> None:
+    """The init container ends well: the broker says itself that it cannot start, and a nearly full disk must not keep it from it."""
+    (nodes, _) = stateful_sets(of_page)
+    absent = tmp_path / "absent"
+    words = [*init_container(nodes)["command"], *init_container(nodes)["args"]]
+    done = subprocess.run(
+        [word.replace("/var/lib/barnabas", str(absent)) for word in words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=ENVIRONMENT | {"PATH": f"{COMMAND.parent}:{os.environ['PATH']}"},
+    )
+    assert done.stdout == "the broker starts all the same\n"
+    assert " ".join(done.stderr.split()).startswith(f"error: {absent}: no such file or directory")
