@@ -16,7 +16,7 @@ BUILD_NATIVE = $(UV) pip install -q --python $(BIN)/python --reinstall-package b
 # The suites start hundreds of Python processes; without bytecode files each one compiles its imports again: Spark's worker for 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults exchange mutants coverage conform long card typed browser bench docs dist audit changelog serve clean
+.PHONY: help install native wheels java demo pipelines test quick check screens simulate fuzz chaos week kills faults exchange mutants coverage conform long card typed browser bench panels docs dist audit changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -116,6 +116,10 @@ browser: install  ## judge the console in Chromium: every page, forms, searches,
 bench: install java  ## compare with Apache Kafka and Spark's connector on this machine; writes docs/benchmarks.md; python -m bench.choices: docs/choices.md
 	$(BIN)/python tools/apache_kafka.py install
 	PYTHONPATH=tools $(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
+
+panels: install  ## write docs/dashboards.md: what each panel shows on three nodes, then with one killed; needs Prometheus
+	@command -v prometheus >/dev/null || { echo "make panels needs Prometheus (Debian: apt-get install prometheus)"; exit 1; }
+	PYTHONPATH=tools $(BIN)/python -m tests.metrics.panel_values
 
 docs: install  ## write the generated files: docs/configuration.md, docs/reference.md, type stubs, dashboards
 	$(BIN)/python tools/write_stubs.py

@@ -42,7 +42,7 @@ CADENCE = {
 PROTOCOLS = 54
 ANY_IN_THE_API = 20
 PROSE_WIDTH = 120
-MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "reference.md")
+MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md", "dashboards.md", "reference.md")
 LONGEST_MODULE = 565
 LONGEST_FUNCTION = 80
 

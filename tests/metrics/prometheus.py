@@ -75,12 +75,12 @@ class Prometheus:
         return {each["metric"]["alertname"] for each in self.query('ALERTS{alertstate="firing"}')}
 
     def until_all_have_data(self, expressions: Sequence[str], seconds: float) -> None:
-        """Wait until each expression has had a sample once."""
+        """Wait until each expression has had a sample that is a number once: Grafana shows nothing for another."""
         left = dict.fromkeys(expressions)
 
         def ask() -> bool:
             for expression in tuple(left):
-                if self.query(expression):
+                if any(each["value"][1] != "NaN" for each in self.query(expression)):
                     del left[expression]
             return not left
 
