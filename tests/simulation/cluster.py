@@ -39,6 +39,7 @@ from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
 from tests.simulation.judged_node import JudgedNode
 from tests.simulation.keyed import KeyedTopic
+from tests.simulation.limited_producer import NAME as LIMITED
 from tests.simulation.member import MEMBERS_GROUP, Member
 from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
@@ -52,6 +53,7 @@ from tests.simulation.side_topic import SideTopic, View
 from tests.simulation.straggler import Straggler
 from tests.simulation.transactions import CommittedReader, Transactor
 from tests.simulation.trimmer import Trimmer
+from tests.simulation.tuning import TUNED, Tuning
 from tests.simulation.voter_mover import VoterMover
 from tests.simulation.wide_producer import WideProducer
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
@@ -183,6 +185,8 @@ class SimulatedCluster:
             Registrar(f"registrar {n}", history.topic_operations, rng(f"registrar {n}"), plan.replicas)
             for n in range(plan.registrars)
         ]
+        self.tuning = [Tuning(self.brokers, self.partitions[0], history, rng, plan.pause_seconds)] if plan.is_tuned else []
+        self.producers += [each.producer for each in self.tuning]
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
         view = View(self.brokers, self._newest, self._leader_of, self.clients.now_ms)
         self.side_topics: list[SideTopic] = []
@@ -258,6 +262,8 @@ class SimulatedCluster:
             await self._create_topic(client, name, partitions)
         for side in self.side_topics:
             await self._create_topic(client, side.name, len(side.partitions), side.settings)
+        if self.tuning:
+            await self._create_topic(client, TUNED.topic, 1)
         while self.share_members:
             with suppress(*LOST):
                 if await read_from_the_start(client):
@@ -291,7 +297,7 @@ class SimulatedCluster:
             *self.wide_producers,
             self.creator,
         ]
-        workers += [worker for side in self.side_topics for worker in side.workers()]
+        workers += [worker for side in [*self.side_topics, *self.tuning] for worker in side.workers()]
         if not self.plan.forgets:
             workers += [Reader(partition, self.history) for partition in self.partitions]
             watched = [*self.partitions, *(partition for side in self.side_topics for partition in side.watched)]
@@ -413,7 +419,7 @@ class SimulatedCluster:
             found[transaction.producer] += transaction.acknowledged
         for commit in history.commits:
             found[commit.group] += commit.acknowledged
-        for side in self.side_topics:
+        for side in [*self.side_topics, *self.tuning]:
             found |= side.counts()
         found["the creator of topics"] = len(history.created_topics)
         if self.share_members:
@@ -457,6 +463,8 @@ class SimulatedCluster:
             await reading.read_recreated(recreator.PARTITION)
         for side in self.side_topics:
             await side.read_at_the_end(self.connect("final"))
+        for tuning in self.tuning:
+            await tuning.read_at_the_end(self.connect(LIMITED))
         for registrar in self.registrars[:1]:
             await registrar.read_at_the_end(self.connect("final"))
         if self.share_members:

@@ -38,6 +38,8 @@ TRIMMER_RATE = 0.15
 """How many have a client that deletes records."""
 REGISTRARS_RATE = 0.15
 """How many have clients that create and delete the same topic."""
+TUNER_RATE = 0.12
+"""How many have clients that change settings, partition counts, quotas and a feature level, and a producer with a quota."""
 SHARE_RATE = 0.15
 """How many have a share group."""
 RACKS_RATE = 0.15
@@ -95,6 +97,8 @@ class ClusterPlan:
     linger_seconds: float
     registrars: int
     """Clients that create and delete the same topic."""
+    is_tuned: bool
+    """Whether clients change settings, partition counts, quotas and a feature level."""
     share_members: int
     """Of the share group that reads the first topic."""
     has_racks: bool
@@ -135,6 +139,7 @@ class ClusterPlan:
         plan = replace(plan, share_members=rare.choice((2, 3)) if rare.random() < SHARE_RATE else 0)
         registrars = random.Random(f"registrars {seed}")
         plan = replace(plan, registrars=3 if registrars.random() < REGISTRARS_RATE else 0)
+        plan = replace(plan, is_tuned=random.Random(f"tuner {seed}").random() < TUNER_RATE)
         plan = replace(plan, wide_partitions=rare.choice((4, 9)) if rare.random() < WIDE_RATE else 0)
         plan = replace(plan, has_racks=nodes > 1 and rare.random() < RACKS_RATE)
         aging = random.Random(f"retention {seed}")
@@ -198,6 +203,7 @@ class ClusterPlan:
             has_trimmer=False,
             linger_seconds=0.0,
             registrars=0,
+            is_tuned=False,
             share_members=0,
             wide_partitions=0,
             has_racks=False,
@@ -243,6 +249,7 @@ class ClusterPlan:
             has_trimmer=False,
             linger_seconds=0.0,
             registrars=0,
+            is_tuned=False,
             share_members=0,
             wide_partitions=0,
             has_racks=False,

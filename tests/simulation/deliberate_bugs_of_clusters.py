@@ -41,6 +41,7 @@ from tests.simulation.bug import Bug
 from tests.simulation.deliberate_bugs import Switch, replaced, showing_all
 from tests.simulation.deliberate_bugs_of_rare_worlds import BUGS as RARE_WORLDS
 from tests.simulation.deliberate_bugs_of_side_topics import BUGS as SIDE_TOPICS
+from tests.simulation.deliberate_bugs_of_tuning import BUGS as TUNING
 
 _READ = Reading._read
 _APPEND_FETCHED: Any = vars(replica_fetcher)["append_fetched"]
@@ -346,4 +347,5 @@ BUGS: dict[str, Bug] = {
     "commit_metadata_alone": Bug(commit_metadata_alone, 12, "leave_controller_alone"),
     **RARE_WORLDS,
     **SIDE_TOPICS,
+    **TUNING,
 }

@@ -12,6 +12,7 @@ from tests.simulation.keyed_history import KeyedHistory
 from tests.simulation.retention_history import RetentionHistory
 from tests.simulation.share_history import ShareHistory
 from tests.simulation.topic_operation import TopicOperation
+from tests.simulation.tuning_history import TuningHistory
 from tests.simulation.unclean_history import UncleanHistory
 
 
@@ -182,6 +183,8 @@ class History:
     """Of the topic that is compacted."""
     unclean: UncleanHistory = field(default_factory=UncleanHistory)
     """Of the topic that may elect a leader which lacks records."""
+    tuning: TuningHistory = field(default_factory=TuningHistory)
+    """Of settings, partition counts, quotas and feature levels."""
     owners_offsets: dict[tuple[str, Owned], int] = field(default_factory=dict)
     """The highest offset that an owner of a partition was told it has committed, by group."""
     owners_reads: list[OwnersRead] = field(default_factory=list)
@@ -241,7 +244,7 @@ class History:
 
     def tally(self) -> Counter[str]:
         """Return how often things were seen that only some worlds have, and which of these worlds did not see them."""
-        return Counter({**self.retention.tally(), **self.keyed.tally(), **self.unclean.tally()})
+        return Counter({**self.retention.tally(), **self.keyed.tally(), **self.unclean.tally(), **self.tuning.tally()})
 
     def power_cut(self, flushed: bool) -> None:
         """A power cut breaks every promise that was not flushed to disk."""

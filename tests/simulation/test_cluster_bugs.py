@@ -9,6 +9,7 @@ import pytest
 
 from tests.simulation import deliberate_bugs_of_rare_worlds as rare_worlds
 from tests.simulation import deliberate_bugs_of_side_topics as side_topics
+from tests.simulation import deliberate_bugs_of_tuning as tuning
 from tests.simulation.bug import Bug
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
@@ -19,7 +20,7 @@ from tests.simulation.deliberate_bugs_of_clusters import BUGS, LASTING_CUT, TRIM
 pytestmark = pytest.mark.usefixtures("quiet")
 
 LEAST_BUGS = 50
-WORKLOADS = {bug.shown_by for bug in [*rare_worlds.BUGS.values(), *side_topics.BUGS.values()]}
+WORKLOADS = {bug.shown_by for bug in [*rare_worlds.BUGS.values(), *side_topics.BUGS.values(), *tuning.BUGS.values()]}
 """Fields of a plan that say whether a world has it."""
 
 

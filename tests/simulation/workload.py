@@ -77,6 +77,8 @@ class Producer:
         self.sequence = 0
         self.sent = 0
         self.pending: Batch | None = None
+        self.throttle_ms = 0
+        """How long it was told to wait by the last answer."""
 
     async def run(self, connect: Connect, loop: Any) -> None:
         client = connect(self.name)
@@ -139,6 +141,7 @@ class Producer:
         request = ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[topic])
         answer = await client.request(ApiKey.PRODUCE, 9, request, ProduceResponse)
         result = answer.responses[0].partition_responses[0]
+        self.throttle_ms = answer.throttle_time_ms
         return result.error_code, result.base_offset
 
 
