@@ -185,7 +185,9 @@ class SimulatedCluster:
             Registrar(f"registrar {n}", history.topic_operations, rng(f"registrar {n}"), plan.replicas)
             for n in range(plan.registrars)
         ]
-        self.tuning = [Tuning(self.brokers, self.partitions[0], history, rng, plan.pause_seconds)] if plan.is_tuned else []
+        self.tuning = (
+            [Tuning(self.brokers, self.partitions[0], history, rng, plan.pause_seconds)] if plan.is_tuned else []
+        )
         self.producers += [each.producer for each in self.tuning]
         self.creator = Creator(history, rng("creator"), plan.replicas, plan.create_every_seconds)
         view = View(self.brokers, self._newest, self._leader_of, self.clients.now_ms)
@@ -297,7 +299,8 @@ class SimulatedCluster:
             *self.wide_producers,
             self.creator,
         ]
-        workers += [worker for side in [*self.side_topics, *self.tuning] for worker in side.workers()]
+        workers += [worker for side in self.side_topics for worker in side.workers()]
+        workers += [worker for each in self.tuning for worker in each.workers()]
         if not self.plan.forgets:
             workers += [Reader(partition, self.history) for partition in self.partitions]
             watched = [*self.partitions, *(partition for side in self.side_topics for partition in side.watched)]
@@ -419,8 +422,10 @@ class SimulatedCluster:
             found[transaction.producer] += transaction.acknowledged
         for commit in history.commits:
             found[commit.group] += commit.acknowledged
-        for side in [*self.side_topics, *self.tuning]:
+        for side in self.side_topics:
             found |= side.counts()
+        for tuning in self.tuning:
+            found |= tuning.counts()
         found["the creator of topics"] = len(history.created_topics)
         if self.share_members:
             found["the share group"] = len(history.shared.finished)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from barnabas.log.log_config import INT64_MAX
 from tests.simulation.aging import BY_SIZE, BY_TIME, SLOW_CHECK_MS
-from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
+from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, LONE_CONTROLLER, SPARING, UNCLEAN
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.far_reader import RACKS, SETTINGS
 from tests.simulation.keyed import CLEANER
@@ -40,6 +40,8 @@ REGISTRARS_RATE = 0.15
 """How many have clients that create and delete the same topic."""
 TUNER_RATE = 0.12
 """How many have clients that change settings, partition counts, quotas and a feature level, and a producer with a quota."""
+TUNER_OF_LONE_CONTROLLERS_RATE = 0.5
+"""How many of those where a controller writes alone have them: there a change that is acknowledged too early is lost."""
 SHARE_RATE = 0.15
 """How many have a share group."""
 RACKS_RATE = 0.15
@@ -116,6 +118,9 @@ class ClusterPlan:
         plan = ClusterPlan.drawn(seed, nodes)
         unclean = random.Random(f"unclean {seed}")
         is_free = plan.aimed is None and not plan.has_moving_voters and nodes >= LEAST_TO_AIM
+        lone = random.Random(f"lone controller {seed}")
+        if plan.aimed == LONE_CONTROLLER and lone.random() < TUNER_OF_LONE_CONTROLLERS_RATE:
+            plan = replace(plan, is_tuned=True)
         is_free = is_free and not FORGETTING.intersection(plan.fault_kinds)
         return plan.with_unclean_elections() if is_free and unclean.random() < UNCLEAN_RATE else plan
 
@@ -306,6 +311,11 @@ class ClusterPlan:
     def elects_uncleanly(self) -> bool:
         """Whether it has a topic that may elect a leader which lacks records."""
         return self.aimed == UNCLEAN
+
+    @property
+    def tunes_lone_controllers(self) -> bool:
+        """Whether clients change settings while a controller writes what is lost."""
+        return self.is_tuned and self.aimed == LONE_CONTROLLER
 
     @property
     def forgets(self) -> bool:

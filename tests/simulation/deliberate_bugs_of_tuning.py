@@ -80,10 +80,10 @@ def serve_who_must_wait() -> Switch:
 
 
 BUGS: dict[str, Bug] = {
-    "set_alone": Bug(set_alone, 24, "is_tuned"),
-    "grow_alone": Bug(grow_alone, 24, "is_tuned"),
-    "limit_alone": Bug(limit_alone, 24, "is_tuned"),
-    "raise_alone": Bug(raise_alone, 24, "is_tuned"),
+    "set_alone": Bug(set_alone, 12, "tunes_lone_controllers"),
+    "grow_alone": Bug(grow_alone, 12, "tunes_lone_controllers"),
+    "limit_alone": Bug(limit_alone, 12, "tunes_lone_controllers"),
+    "raise_alone": Bug(raise_alone, 12, "tunes_lone_controllers"),
     "forget_quotas": Bug(forget_quotas, 12, "is_tuned"),
     "limit_nobody": Bug(limit_nobody, 6, "is_tuned"),
     "keep_the_highest_level": Bug(keep_the_highest_level, 6, "is_tuned"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any, Protocol
 
@@ -112,7 +113,7 @@ class PartitionCount:
         self._topic = topic
 
     def draw(self, rng: random.Random, register: Register) -> Value:
-        counts = [each.value for each in register.changes if each.ended < float("inf") and each.value is not None]
+        counts = [each.value for each in register.changes if each.ended < math.inf and each.value is not None]
         return min(max(counts) + 1, MOST_PARTITIONS)
 
     async def change(self, client: Asks, value: Value) -> int:

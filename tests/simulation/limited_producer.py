@@ -33,7 +33,7 @@ class LimitedProducer(Producer):
     async def step(self, client: Asks, loop: Any) -> None:
         assert isinstance(client, ClusterClient)
         muted, self._muted, self.throttle_ms = self._muted, None, 0
-        had_identity = self.identity is not None
+        had_identity, began = self.identity is not None, loop.time()
         await super().step(client, loop)
         # A connection that broke has raised an error, so that `_muted` is forgotten: what the broker mutes is a connection.
         if had_identity and muted is not None and client.last_asked == muted[0] and loop.time() < muted[1]:
@@ -41,7 +41,8 @@ class LimitedProducer(Producer):
             self.history.tuning.let_through.append(f"{self.name} was served {early_ms:.1f} ms before its wait was over")
         if self.throttle_ms:
             self.history.tuning.throttles += 1
-            self._muted = client.last_asked, loop.time() + self.throttle_ms / 1000
+            # From the broker's answer on, whenever that reaches this client.
+            self._muted = client.last_asked, began + self.throttle_ms / 1000
             if self.rng.random() < PATIENT_RATE:
                 await asyncio.sleep(self.throttle_ms / 1000)
 

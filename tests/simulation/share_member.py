@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from barnabas.log.log_config import INT64_MAX
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -157,10 +158,12 @@ class ShareReader:
             for record in iter_records(batches[at : at + header.size])
         }
         seen = self._history.seen.setdefault(partition, {})
+        # A request of a client that has ended may still be appended when the log has been read for the last time.
+        _, end = self._history.final_bounds.get(partition, (0, INT64_MAX))
         found = []
         for acquired in data.acquired_records:
             for offset in range(acquired.first_offset, acquired.last_offset + 1):
-                if offset in values:
+                if offset in values and offset < end:
                     seen[offset] = values[offset]
                 hold = Hold(
                     self.member_id,

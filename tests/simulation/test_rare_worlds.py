@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from math import inf as INFINITE
+from typing import Any
 
 import pytest
 
+from barnabas.protocol.messages import ShareFetchResponse
+from barnabas.records.builder import build_batch
 from tests.simulation import checkers
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import History, Partition, TimeLookup
 from tests.simulation.share_history import Hold, Leader, Record, ShareHistory
+from tests.simulation.share_member import ShareReader
 from tests.simulation.topic_operation import Kind, Outcome, TopicOperation
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -79,6 +85,31 @@ def test_a_record_that_nobody_finishes_is_found(count: int, lost: int, is_asked:
         shared.asked_to_finish[Record(P, 5)] = None
     found = checkers.ALL["shared_records"](History(shared=shared, final_logs={P: [(5, b"x")]}))
     assert (not found) == clean
+
+
+class Delivers:
+    """A cluster whose leader delivers two records."""
+
+    async def find(self, partition: Partition) -> tuple[Any, bytes]:
+        return LEADER[0], b"i" * 16
+
+    async def request_of(self, *asked: Any) -> ShareFetchResponse:
+        of = ShareFetchResponse
+        acquired = of.AcquiredRecords(first_offset=0, last_offset=1, delivery_count=1)
+        records = bytes(build_batch([(0, None, b"a", []), (0, None, b"b", [])]))
+        data = of.PartitionData(partition_index=0, records=records, acquired_records=[acquired])
+        return of(responses=[of.ShareFetchableTopicResponse(topic_id=b"i" * 16, partitions=[data])])
+
+
+@pytest.mark.parametrize(("bounds", "seen"), [({}, {0: b"a", 1: b"b"}), ({P: (0, 1)}, {0: b"a"})])
+def test_a_record_behind_the_end_of_the_last_reading_is_not_called_seen(
+    bounds: dict[Partition, tuple[int, int]], seen: dict[int, bytes]
+) -> None:
+    """Seed 77 of three nodes: the last request of a producer that had ended was appended after the log was read."""
+    history = History(final_bounds=bounds)
+    client: Any = Delivers()
+    asyncio.run(ShareReader(history, random.Random(0), lambda _: LEADER).fetch(client, P, wait_ms=0))
+    assert history.seen[P] == seen
 
 
 A, B = b"aaaa", b"bbbb"

@@ -10,7 +10,7 @@ from barnabas.protocol.errors import ErrorCode
 from tests.simulation.cluster_client import Address, ClusterClient
 from tests.simulation.history import History, Partition
 from tests.simulation.judged_node import JudgedNode
-from tests.simulation.knobs import ClientQuota, FeatureLevel, PartitionCount, TopicSetting
+from tests.simulation.knobs import ClientQuota, FeatureLevel, Knob, PartitionCount, TopicSetting
 from tests.simulation.limited_producer import LEAST_RATE, MOST_RATE, NAME, RATE, LimitedProducer, overdraw
 from tests.simulation.tuner import Tuner
 
@@ -41,7 +41,7 @@ class Tuning:
         self.producer = LimitedProducer(NAME, written, history, rng(NAME), pause_seconds)
         topic = TUNED.topic
         self._quota = ClientQuota(NAME, RATE, LEAST_RATE, MOST_RATE)
-        knobs = {
+        knobs: dict[str, list[Knob]] = {
             "the tuner of a topic": [
                 # Room for all that is written at the end.
                 TopicSetting(topic, "max.message.bytes", 100_000, 200_000),
@@ -53,12 +53,12 @@ class Tuning:
         }
         addresses = list(self._brokers)
         self._tuners = [
-            Tuner(name, found, addresses, history, rng(name), self._process_of) for name, found in knobs.items()
+            Tuner(name, found, addresses, history, rng(name), self._name_of) for name, found in knobs.items()
         ]
 
-    def _process_of(self, address: Address) -> Any:
+    def _name_of(self, address: Address) -> str | None:
         node = self._brokers[address]
-        return node.loop if node.serves else None
+        return node.name if node.serves else None
 
     def workers(self) -> list[Any]:
         return list(self._tuners)

@@ -6,7 +6,6 @@ Each is a register: one client changes it, one change after the other, and looks
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -31,13 +30,13 @@ class Sight(NamedTuple):
     """What a broker said; it may be behind.
 
     Attributes:
-        process: the broker's, which does not go back in what it knows.
+        broker: its name. It does not go back in what it knows, also when it starts again: it serves when it knows what is committed.
     """
 
     value: Value
     began: float
     ended: float
-    process: Hashable
+    broker: str
 
 
 @dataclass

@@ -12,7 +12,7 @@ and again and again, because brokers retry.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from tests.simulation.history import History
 from tests.simulation.tuning_history import Change, Register, Sight
@@ -25,13 +25,13 @@ def check(history: History) -> list[str]:
 
 
 def _judge(register: Register) -> Iterator[str]:
-    knows: dict[Hashable, float] = {}
+    knows: dict[str, float] = {}
     for sight in register.sights:
-        since = knows.get(sight.process, -math.inf)
+        since = knows.get(sight.broker, -math.inf)
         possible = [each.began for each in _said(sight, register) if each.ended >= since]
         if possible:
             # Others may have asked for the same value: the earliest of them leaves most possible for what is said later.
-            knows[sight.process] = max(since, min(possible))
+            knows[sight.broker] = max(since, min(possible))
         else:
             yield f"no order explains that a broker said {sight.value} at {sight.ended:.6f}"
     for sight in register.final:
