@@ -1,6 +1,7 @@
 """A client that changes what administrators change, and looks at any broker whether it is so; see `tuning_history`.
 
-It does not change the same thing again before a broker has shown the last acknowledged change: else the next one would hide that it is lost.
+It does not change the same thing again before a broker has shown the last acknowledged change: else the next change would hide that this
+one is lost.
 """
 
 from __future__ import annotations
