@@ -45,12 +45,12 @@ def grow_alone() -> Switch:
 
 
 def limit_alone() -> Switch:
-    """The controller answers a change of quotas before it is committed. Caught by linear_settings, when it is lost."""
+    """The controller answers a change of quotas before it is committed. Caught by progress: the tuner waits for it."""
     return _answering_alone(AlterClientQuotasResponse)
 
 
 def raise_alone() -> Switch:
-    """The controller answers a change of feature levels before it is committed. Caught by linear_settings, when it is lost."""
+    """The controller answers a change of feature levels before it is committed. Caught by progress: the tuner waits for it."""
     return _answering_alone(UpdateFeaturesResponse)
 
 
@@ -84,7 +84,7 @@ BUGS: dict[str, Bug] = {
     "grow_alone": Bug(grow_alone, 12, "tunes_lone_controllers"),
     "limit_alone": Bug(limit_alone, 12, "tunes_lone_controllers"),
     "raise_alone": Bug(raise_alone, 12, "tunes_lone_controllers"),
-    "forget_quotas": Bug(forget_quotas, 12, "is_tuned"),
+    "forget_quotas": Bug(forget_quotas, 30, "is_tuned"),
     "limit_nobody": Bug(limit_nobody, 6, "is_tuned"),
     "keep_the_highest_level": Bug(keep_the_highest_level, 6, "is_tuned"),
     "serve_who_must_wait": Bug(serve_who_must_wait, 24, "is_tuned"),
