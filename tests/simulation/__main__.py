@@ -16,12 +16,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from barnabas.simulation.timeline import LogLines
 from tests.long_runs import LongRun, add_flag
 from tests.scribbled_frames import scribble_over_handled_frames
-from tests.simulation import cluster, one_broker
+from tests.simulation import cluster, older_node, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
 from tests.simulation.sink import sink_cluster
@@ -49,6 +51,7 @@ def main() -> int:
     parser.add_argument(
         "--sink", action="store_true", help="play queries that write through the Spark sink to a cluster"
     )
+    parser.add_argument("--older", action="store_true", help="with --nodes: let one of them run barnabas 0.1.0")
     parser.add_argument("--seed", type=int, help="replay this one")
     parser.add_argument("--seeds", type=int, default=200, help="how many new ones (default 200)")
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
@@ -64,12 +67,15 @@ def main() -> int:
     scribble_over_handled_frames()
     play: Any = one_broker.run if args.nodes is None else partial(cluster.run, nodes=args.nodes)
     more = "" if args.nodes is None else f" NODES={args.nodes}"
-    if args.sink:
-        play, more = partial(sink_cluster.run, nodes=args.nodes or 3), f"{more} SINK=1"
-    if args.seed is not None:
-        return _replay(play, args.seed, args.bug, details=args.details)
-    first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
-    return _play_all(partial(_outcome, play, args.bug), range(first, first + args.seeds), args.jobs, more, run)
+    with TemporaryDirectory() as folder:
+        if args.older:
+            play, more = partial(play, older=older_node.load(Path(folder))), f"{more} ARGS=--older"
+        if args.sink:
+            play, more = partial(sink_cluster.run, nodes=args.nodes or 3), f"{more} SINK=1"
+        if args.seed is not None:
+            return _replay(play, args.seed, args.bug, details=args.details)
+        first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
+        return _play_all(partial(_outcome, play, args.bug), range(first, first + args.seeds), args.jobs, more, run)
 
 
 def _replay(play: Any, seed: int, bug: str | None, *, details: bool) -> int:

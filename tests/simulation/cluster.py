@@ -43,6 +43,7 @@ from tests.simulation.limited_producer import NAME as LIMITED
 from tests.simulation.member import MEMBERS_GROUP, Member
 from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
+from tests.simulation.older_node import OLDER_ID, OlderNode, OlderPackage
 from tests.simulation.recreator import Recreator
 from tests.simulation.registrar import Registrar
 from tests.simulation.result import Result, played
@@ -83,8 +84,8 @@ READ_EVERY_SECONDS = 1.0
 class SimulatedCluster:
     """The world of one run: the nodes, the clients, and what happens to them."""
 
-    def __init__(self, plan: ClusterPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: ClusterPlan, older: OlderPackage | None = None) -> None:
+        self.plan, self._older = plan, older
         self.history = History()
         self.world = World(plan.seed)
         self.nodes = self._add_nodes()
@@ -129,12 +130,12 @@ class SimulatedCluster:
         voters = [(each, hosts[each]) for each, of in roles.items() if "controller" in of]
         properties, moving = self.plan.properties(), self.plan.has_moving_voters
         settings = {each: {**properties, **self.plan.own(each)} for each in roles}
-        return [
-            self.world.add(
-                JudgedNode(self.world, each, hosts[each], of, voters, settings[each], has_moving_voters=moving)
-            )
-            for each, of in roles.items()
-        ]
+        nodes = []
+        for each, of in roles.items():
+            kind = partial(OlderNode, self._older) if self._older is not None and each == OLDER_ID else JudgedNode
+            node = kind(self.world, each, hosts[each], of, voters, settings[each], has_moving_voters=moving)
+            nodes.append(self.world.add(node))
+        return nodes
 
     def _add_workers(self) -> None:
         plan, history, rng = self.plan, self.history, self.world.random
@@ -503,14 +504,18 @@ class SimulatedCluster:
             self.history.final_replicas[partition] = {node.name: node.batches(partition, *bounds) for node in replicas}
 
 
-def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
-    """Play one seed, with one deliberate bug switched on if named, and judge it."""
+def run(seed: int, bug: str | None = None, *, nodes: int = 3, older: OlderPackage | None = None) -> Result:
+    """Play one seed, with one deliberate bug switched on if named, and judge it.
+
+    Args:
+        older: what one of the nodes runs in place of the present barnabas.
+    """
     with ExitStack() as stack:
         stack.enter_context(without_collections())
         if bug is not None:
             of_cluster = OF_CLUSTERS.get(bug)
             stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
-        cluster = SimulatedCluster(ClusterPlan.draw(seed, nodes))
+        cluster = SimulatedCluster(ClusterPlan.draw(seed, nodes), older)
         plan = cluster.plan
         faults = ", ".join([*([plan.aimed] if plan.aimed else []), *plan.fault_kinds])
         return played(

@@ -29,7 +29,7 @@ def test_a_seed_runs_clean_and_sees_changes_and_a_throttled_producer() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", ["limit_nobody", "keep_the_highest_level"])
 def test_a_bug_that_shows_in_every_world_is_caught(bug: str) -> None:
-    assert set(run(SEED, bug).violations) == {"linear_settings"}
+    assert "linear_settings" in run(SEED, bug).violations
 
 
 def test_ordinary_seeds_are_tuned() -> None:

@@ -58,7 +58,13 @@ class BrokerNode(Node):
         if not self.is_up:
             self.boot()
         self.note("starts")
-        self.server = ServerNode(
+        self.server = self._make_server()
+        await self.run(self.server.start())
+        self.has_started = True
+        self.note("serves")
+
+    def _make_server(self) -> ServerNode:
+        return ServerNode(
             BrokerConfig.from_properties(self.properties),
             loop=self.loop,
             disk=self.disk,
@@ -66,9 +72,6 @@ class BrokerNode(Node):
             random=random.Random(self._rng.random()),
             monotonic_ns=self.monotonic_ns,
         )
-        await self.run(self.server.start())
-        self.has_started = True
-        self.note("serves")
 
     async def stop(self) -> None:
         """Stop the broker cleanly, and end the process."""

@@ -1,0 +1,94 @@
+"""A node of a simulated cluster that runs an older barnabas, in the same process as the present one, as a package of another name.
+
+The network, the disk and the clock are the present simulation's: the seam to the server is the same since 0.1.0.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from barnabas.config.cannot_start import CannotStart
+from barnabas.log.partition_log import PartitionLog
+from tests.cluster import older_barnabas
+from tests.simulation.history import Partition
+from tests.simulation.judged_node import JudgedNode
+
+NAME = "older_barnabas_package"
+OLDER_ID = 2
+IMPORT = re.compile(r"^(\s*)(from|import) barnabas\b", re.MULTILINE)
+NAMED = re.compile(r'"barnabas\.(api\.\{|protocol\.messages"|version")')
+"""Modules that the older barnabas imports by their names."""
+
+
+class OlderPackage(NamedTuple):
+    """What a node is made of, and what it may raise."""
+
+    server: type[Any]
+    config: type[Any]
+    cannot_start: type[Exception]
+    kafka_error: type[Exception]
+
+
+def load(folder: Path) -> OlderPackage:
+    """Write the older barnabas below a folder, import it, and return it.
+
+    Raises:
+        NoHistory, RuntimeError: as `older_barnabas.unpack`.
+    """
+    if NAME not in sys.modules:
+        package = older_barnabas.unpack(folder) / "barnabas"
+        for path in package.rglob("*.py"):
+            text = IMPORT.sub(rf"\1\2 {NAME}", path.read_text())
+            path.write_text(NAMED.sub(rf'"{NAME}.\1', text))
+        package.rename(package.with_name(NAME))
+        sys.path.insert(0, str(package.parent))
+        try:
+            importlib.import_module(NAME)
+        finally:
+            sys.path.pop(0)
+    return OlderPackage(
+        _found("node.node", "Node"),
+        _found("config.config", "BrokerConfig"),
+        _found("config.cannot_start", "CannotStart"),
+        _found("protocol.errors", "KafkaError"),
+    )
+
+
+def _found(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"{NAME}.{module}"), name)
+
+
+class OlderNode(JudgedNode):
+    """A machine for one node of the older barnabas."""
+
+    def __init__(self, package: OlderPackage, *where: Any, **how: Any) -> None:
+        self._package = package
+        super().__init__(*where, **how)
+
+    def _make_server(self) -> Any:
+        return self._package.server(
+            self._package.config.from_properties(self.properties),
+            loop=self.loop,
+            disk=self.disk,
+            now_ms=self.now_ms,
+            random=random.Random(self._rng.random()),
+            monotonic_ns=self.monotonic_ns,
+        )
+
+    async def start(self) -> None:
+        """Start, and raise the present barnabas's `CannotStart` for the older one's."""
+        try:
+            await super().start()
+        except self._package.cannot_start as error:
+            raise CannotStart(str(error)) from error
+
+    def log(self, partition: Partition) -> PartitionLog | None:
+        try:
+            return super().log(partition)
+        except self._package.kafka_error:
+            return None
