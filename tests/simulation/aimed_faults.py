@@ -419,7 +419,6 @@ SPARING = "spare_one_disk"
 BLACK_OUT = "black_out"
 IN_TRANSACTIONS = "kill_leader_in_transactions"
 """These four have their own share of the seeds: one more in the list would give other faults to all seeds with an aimed one."""
-LONE_CONTROLLER = "leave_controller_alone"
 AIMED = (
     "kill_at_join",
     "leave_leader_alone",
@@ -429,7 +428,7 @@ AIMED = (
     "move_coordinator_back",
     "forget_in_short_isr",
     "kill_leader_with_a_new_end",
-    LONE_CONTROLLER,
+    "leave_controller_alone",
     "kill_the_others",
     "cut_all_power",
 )

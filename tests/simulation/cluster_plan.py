@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from barnabas.log.log_config import INT64_MAX
 from tests.simulation.aging import BY_SIZE, BY_TIME, SLOW_CHECK_MS
-from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, LONE_CONTROLLER, SPARING, UNCLEAN
+from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
 from tests.simulation.far_reader import RACKS, SETTINGS
 from tests.simulation.keyed import CLEANER
@@ -40,6 +40,7 @@ REGISTRARS_RATE = 0.15
 """How many have clients that create and delete the same topic."""
 TUNER_RATE = 0.12
 """How many have clients that change settings, partition counts, quotas and a feature level, and a producer with a quota."""
+LONE_CONTROLLER = "leave_controller_alone"
 TUNER_OF_LONE_CONTROLLERS_RATE = 0.5
 """How many of those where a controller writes alone have them: there a change that is acknowledged too early is lost."""
 SHARE_RATE = 0.15
@@ -118,9 +119,6 @@ class ClusterPlan:
         plan = ClusterPlan.drawn(seed, nodes)
         unclean = random.Random(f"unclean {seed}")
         is_free = plan.aimed is None and not plan.has_moving_voters and nodes >= LEAST_TO_AIM
-        lone = random.Random(f"lone controller {seed}")
-        if plan.aimed == LONE_CONTROLLER and lone.random() < TUNER_OF_LONE_CONTROLLERS_RATE:
-            plan = replace(plan, is_tuned=True)
         is_free = is_free and not FORGETTING.intersection(plan.fault_kinds)
         return plan.with_unclean_elections() if is_free and unclean.random() < UNCLEAN_RATE else plan
 
@@ -264,9 +262,12 @@ class ClusterPlan:
 
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
         """Return a plan with an aimed fault over and over, and now and then a fault of one kind."""
+        lone = random.Random(f"lone controller {self.seed}")
+        is_tuned = self.is_tuned or aimed == LONE_CONTROLLER and lone.random() < TUNER_OF_LONE_CONTROLLERS_RATE
         others = self.fault_kinds[:1] if rng.random() < 0.3 else ()
         return replace(
             self,
+            is_tuned=is_tuned,
             aimed=aimed,
             fault_kinds=others,
             fault_every_seconds=10.0,
