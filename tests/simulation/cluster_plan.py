@@ -263,7 +263,7 @@ class ClusterPlan:
     def aimed_at(self, aimed: str, rng: random.Random) -> ClusterPlan:
         """Return a plan with an aimed fault over and over, and now and then a fault of one kind."""
         lone = random.Random(f"lone controller {self.seed}")
-        is_tuned = self.is_tuned or aimed == LONE_CONTROLLER and lone.random() < TUNER_OF_LONE_CONTROLLERS_RATE
+        is_tuned = self.is_tuned or (aimed == LONE_CONTROLLER and lone.random() < TUNER_OF_LONE_CONTROLLERS_RATE)
         others = self.fault_kinds[:1] if rng.random() < 0.3 else ()
         return replace(
             self,
