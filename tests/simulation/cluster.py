@@ -43,7 +43,7 @@ from tests.simulation.limited_producer import NAME as LIMITED
 from tests.simulation.member import MEMBERS_GROUP, Member
 from tests.simulation.mover import Mover
 from tests.simulation.offset_watcher import OffsetWatcher
-from tests.simulation.older_node import OLDER_ID, OlderNode, OlderPackage
+from tests.simulation.older_node import OLDER_ID, OlderNode, OlderPackage, plan_with
 from tests.simulation.recreator import Recreator
 from tests.simulation.registrar import Registrar
 from tests.simulation.result import Result, played
@@ -515,7 +515,8 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3, older: OlderPackag
         if bug is not None:
             of_cluster = OF_CLUSTERS.get(bug)
             stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
-        cluster = SimulatedCluster(ClusterPlan.draw(seed, nodes), older)
+        drawn = ClusterPlan.draw(seed, nodes)
+        cluster = SimulatedCluster(drawn if older is None else plan_with(drawn), older)
         plan = cluster.plan
         faults = ", ".join([*([plan.aimed] if plan.aimed else []), *plan.fault_kinds])
         return played(

@@ -9,12 +9,15 @@ import importlib
 import random
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.log.partition_log import PartitionLog
 from tests.cluster import older_barnabas
+from tests.simulation.aimed_faults import BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
+from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import Partition
 from tests.simulation.judged_node import JudgedNode
 
@@ -23,6 +26,10 @@ OLDER_ID = 2
 IMPORT = re.compile(r"^(\s*)(from|import) barnabas\b", re.MULTILINE)
 NAMED = re.compile(r'"barnabas\.(api\.\{|protocol\.messages"|version")')
 """Modules that the older barnabas imports by their names."""
+
+
+NOT_PROMISED = frozenset({UNCLEAN, BLACK_OUT, IN_TRANSACTIONS, SPARING, "kill_the_others", "cut_all_power"})
+"""The aimed faults after which 0.1.0 loses what it does not lose today, or stands still."""
 
 
 class OlderPackage(NamedTuple):
@@ -61,6 +68,13 @@ def load(folder: Path) -> OlderPackage:
 
 def _found(module: str, name: str) -> Any:
     return getattr(importlib.import_module(f"{NAME}.{module}"), name)
+
+
+def plan_with(plan: ClusterPlan) -> ClusterPlan:
+    """Return a plan without what 0.1.0 does not promise, and without the topic whose cleaner is looked into."""
+    aimed = None if plan.aimed in NOT_PROMISED else plan.aimed
+    kinds = plan.fault_kinds if aimed or plan.fault_kinds else ("kill",)
+    return replace(plan, aimed=aimed, fault_kinds=kinds, compacts=False)
 
 
 class OlderNode(JudgedNode):
