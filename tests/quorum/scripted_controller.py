@@ -39,6 +39,7 @@ class ScriptedController:
         answer: returns the response to a request, None for silence, or `Close()`.
         asked: what it was asked, without ApiVersions.
         connections: how many were made.
+        apis: the lowest and the highest version of each API that it knows.
     """
 
     def __init__(self, world: World, name: str, answer: Callable[[Asked], Any]) -> None:
@@ -46,6 +47,7 @@ class ScriptedController:
         self.answer = answer
         self.asked: list[Asked] = []
         self.connections = 0
+        self.apis = dict(APIS)
         self.endpoint = VoterEndpoint("CONTROLLER", self.node.host, PORT)
 
     async def listen(self) -> None:
@@ -79,7 +81,7 @@ class _Connection(asyncio.Protocol):
         header, position = parse_request_header(frame)
         key, version = header.api_key, header.api_version
         if key == ApiKey.API_VERSIONS:
-            response = versions_response(APIS)
+            response = versions_response(self._controller.apis)
         else:
             request, _ = api(key).request_class.read(frame, position, version)
             asked = Asked(self._controller.node.loop.time(), key, version, header.client_id, request)

@@ -217,6 +217,41 @@ def test_a_clients_request_travels_in_an_envelope(is_long: bool) -> None:
     assert asked.request.client_host_address == bytes((10, 1, 2, 3))
 
 
+async def ask_to_create(cluster: Cluster, version: int) -> Any:
+    topic = messages.CreateTopicsRequest.CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
+    request = messages.CreateTopicsRequest(topics=[topic], timeout_ms=1)
+    return await cluster.channel.handle(ApiKey.CREATE_TOPICS, version, request, client=APP)
+
+
+def test_a_controller_that_is_older_gets_a_clients_request_in_the_version_that_it_knows() -> None:
+    created = messages.CreateTopicsResponse(
+        topics=[messages.CreateTopicsResponse.CreatableTopicResult(name="orders", num_partitions=1)]
+    )
+
+    async def story(cluster: Cluster) -> None:
+        cluster.one.apis[ApiKey.CREATE_TOPICS] = (2, 5)
+        cluster.one.answer = enveloped(created)
+        assert await ask_to_create(cluster, 7) == created
+
+    (asked,) = play(story).one.asked
+    header, _ = parse_request_header(asked.request.request_data)
+    assert (header.api_key, header.api_version) == (ApiKey.CREATE_TOPICS, 5)
+
+
+@pytest.mark.parametrize("known", [(0, 0), (1, 1)])
+def test_a_request_that_the_controllers_version_cannot_carry_is_rejected(known: tuple[int, int]) -> None:
+    """Version 0 of AlterPartitionReassignments cannot forbid another replication factor; the client asks for version 0 otherwise."""
+
+    async def story(cluster: Cluster) -> None:
+        cluster.one.apis[ApiKey.ALTER_PARTITION_REASSIGNMENTS] = known
+        request = messages.AlterPartitionReassignmentsRequest(allow_replication_factor_change=known[1] > 0)
+        with pytest.raises(KafkaError) as raised:
+            await cluster.channel.handle(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1 - known[0], request, client=APP)
+        assert raised.value.code == ErrorCode.UNSUPPORTED_VERSION
+
+    assert play(story).one.asked == []
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

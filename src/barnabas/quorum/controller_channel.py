@@ -6,6 +6,9 @@
 
 - A broker's own requests (registration, heartbeat, AlterPartition …) travel as they are, clients' requests in an Envelope
   (KIP-590), so that the controller sees the client's principal, client id and address.
+- Both travel in the highest version that the controller knows, too: one of an older Apache Kafka serves the clients of a newer broker.
+  A field that the older version cannot carry, and that is set, is UNSUPPORTED_VERSION. (Kafka's broker offers its clients what the
+  controller of that moment knows, and closes their connections when they ask another one for more.)
 - A request is sent again, after a short pause, until its time is over: when its connection is lost, when nothing listens, when the node
   is not the controller. Every kind of request, as in Kafka: a CreateTopics whose answer is lost may be answered TOPIC_ALREADY_EXISTS.
 - While requests are under way the channel looks for a new leader, and sends it the requests that the old one has not answered.
@@ -24,7 +27,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random as random_module
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.api.serving.context import Client
@@ -35,7 +39,7 @@ from barnabas.metadata.controller_request import FORWARDING_TIMEOUT_MS
 from barnabas.pause import Pause
 from barnabas.protocol.envelope import unwrapped, wrapped
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage, known_code
-from barnabas.protocol.message import Message, Struct
+from barnabas.protocol.message import Struct
 from barnabas.protocol.messages import EnvelopeRequest, EnvelopeResponse
 from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.steps import start
@@ -135,7 +139,7 @@ class ControllerChannel:
         """Answer a request, or have it answered.
 
         Args:
-            version: of the request; the broker's own request may travel in a lower one.
+            version: of the request; it may travel in a lower one.
             deadline_ms: until when it may be sent again, by the wall clock.
             mutation_quota: for this node's controller; another one has its own.
             client: the sender; None for the broker's own request.
@@ -235,13 +239,17 @@ class ControllerChannel:
             KafkaError: it rejects the request, with NOT_CONTROLLER for example.
         """
         if asked.client is None:
-            return _checked(await self._send(asked.request, asked.version))
-        client = asked.client
+            return _checked(await self._asking(lambda channel: channel.request(asked.request, highest=asked.version)))
+        return await self._asking(partial(self._forward, asked, asked.client))
+
+    async def _forward(self, asked: _Asked, client: Client, channel: Channel) -> Any:
+        """Send a client's request in an envelope, in a lower version if the controller is older than this broker."""
+        version = await channel.version_for(asked.request, asked.version)
 
         def wrap() -> EnvelopeRequest:
             return wrapped(
                 asked.request,
-                asked.version,
+                version,
                 correlation_id=client.correlation_id,
                 client_id=client.client_id,
                 principal=asked.principal,
@@ -249,23 +257,24 @@ class ControllerChannel:
             )
 
         def unwrap() -> Any:
-            return unwrapped(envelope.response_data, asked.api_key, asked.version, client.correlation_id)
+            return unwrapped(envelope.response_data, asked.api_key, version, client.correlation_id)
 
         # A long request is encoded, and its response decoded, apart from the loop.
         run = self._loop.run_in_executor
         request = await run(None, wrap) if asked.is_long else wrap()
-        envelope: EnvelopeResponse = await self._send(request, EnvelopeRequest.MAX_VERSION)
+        envelope: EnvelopeResponse = await channel.request(request)
         if envelope.error_code:
             raise _envelope_error(envelope.error_code)
         return await run(None, unwrap) if asked.is_long else unwrap()
 
-    async def _send(self, message: Message, highest: int) -> Any:
+    async def _asking(self, ask: Callable[[Channel], Awaitable[Any]]) -> Any:
+        """Ask the leader's node something, and look meanwhile whether another node leads."""
         channel = self._to_leader()
         self._under_way += 1
         if self._look_timer is None:
             self._look_timer = self._loop.call_later(LOOK_MS / 1000, self._look)
         try:
-            return await channel.request(message, highest=highest)
+            return await ask(channel)
         finally:
             self._under_way -= 1
             if not self._under_way and self._look_timer is not None:
