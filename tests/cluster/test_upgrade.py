@@ -15,14 +15,15 @@ from click.testing import CliRunner, Result
 
 from barnabas.cli import rolling
 from barnabas.main import command_group
-from tests.cluster import older_barnabas
+from tests import older_release
 from tests.cluster.cluster import Cluster
 from tests.cluster.exchange import RECORDS, TRANSACTIONS, Clients, all_work, clients, finish, judge
 from tests.cluster.node_process import BarnabasNode, NodeProcess
-from tests.cluster.older_barnabas import NoHistory, OlderBarnabasNode
+from tests.cluster.older_barnabas import OlderBarnabasNode
 from tests.cluster.replicas import check_bytes_identical
 from tests.cluster.topics import create_safe_topics
 from tests.cluster.waiting import wait_for
+from tests.older_release import NoHistory
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
 
@@ -34,7 +35,7 @@ PROGRAMS: dict[str, type[NodeProcess]] = {"new": BarnabasNode, "old": OlderBarna
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     try:
-        monkeypatch.setattr(OlderBarnabasNode, "source", older_barnabas.unpack(tmp_path / "older"), raising=False)
+        monkeypatch.setattr(OlderBarnabasNode, "source", older_release.unpack(tmp_path / "older"), raising=False)
     except NoHistory as reason:
         pytest.skip(str(reason))
     made = Cluster("barnabas", tmp_path)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from barnabas.config.cannot_start import CannotStart
 from barnabas.log.partition_log import PartitionLog
-from tests.cluster import older_barnabas
+from tests import older_release
 from tests.simulation.aimed_faults import BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import Partition
@@ -45,10 +45,10 @@ def load(folder: Path) -> OlderPackage:
     """Write the older barnabas below a folder, import it, and return it.
 
     Raises:
-        NoHistory, RuntimeError: as `older_barnabas.unpack`.
+        NoHistory, RuntimeError: as `older_release.unpack`.
     """
     if NAME not in sys.modules:
-        package = older_barnabas.unpack(folder) / "barnabas"
+        package = older_release.unpack(folder) / "barnabas"
         for path in package.rglob("*.py"):
             text = IMPORT.sub(rf"\1\2 {NAME}", path.read_text())
             path.write_text(NAMED.sub(rf'"{NAME}.\1', text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.older_barnabas import NoHistory
+from tests.older_release import NoHistory
 from tests.simulation.cluster import run
 from tests.simulation.older_node import OlderPackage, load
 
