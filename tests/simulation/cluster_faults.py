@@ -11,6 +11,7 @@ They stay within what three replicas with min.insync.replicas=2 promise to survi
   off, paused or behind: a killed process is not a machine without power, and the broker that returns says so (`running_file`).
 - A node loses its whole disk only while every replica is in sync and every node has the same metadata, because a voter loses its vote
   with its disk. A sole controller keeps its disk: nobody else has the metadata.
+- A node with several directories loses one of them under the same conditions as its whole disk.
 - A node whose disk fails counts as one that forgets: after a failed sync it claims nothing, and leaves the in-sync replicas when it
   restarts. If all brokers but one that has forgotten left them, that one would lead, and records would be lost, as in Apache Kafka, where
   every kill has this effect.
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING
 from barnabas.protocol.errors import KafkaError
 from barnabas.simulation.node import NodeDied
 from barnabas.simulation.world_loop import Crash
+from tests.simulation.failed_directory import FailedDirectory
 from tests.simulation.history import History
 from tests.simulation.judged_node import JudgedNode
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 60.0
 """More than a clean stop takes."""
+EMPTY_RATE = 0.7
+"""How many of the directories that failed are replaced by an empty one; the others return as they were."""
 FARTHEST_CLOCK_SECONDS = 3_000.0
 """How far a wall clock may be off."""
 
@@ -90,6 +94,8 @@ class Faults:
         for node in self.nodes:
             node.disk.duration = lambda call, path: 0.0
             node.disk.end_in_write = None
+            if node.broken:
+                node.mend_directory(is_empty=True)
             if node.disk.error_rate:
                 node.kill("is restarted because of its disk")
             node.mend_disk()
@@ -246,6 +252,27 @@ class Faults:
             node.disk.error_rate = rng.choice((0.003, 0.05, 1.0))
             await self._with_bad_disk(node, rng, must_restart=True)
 
+    async def fail_directory(self, rng: random.Random) -> None:
+        """Let one of a node's directories fail, and judge what follows; later its operator restarts the node, mostly with an empty one."""
+        node = self._node(rng)
+        if node is not None and node.is_broker and self._may_forget(node) and self._are_in_sync():
+            self._forgetful = node
+            self._history.crashes.append(f"failed directory of {node.name}")
+            await FailedDirectory(node, self.nodes, self._history, rng).judge()
+            await asyncio.sleep(self._seconds(rng))
+            node.mend_directory(is_empty=rng.random() < EMPTY_RATE)
+            await self._stay_down(node, rng)
+
+    async def replace_directory(self, rng: random.Random) -> None:
+        """Kill a node, and let it return with one empty directory."""
+        node = self._node(rng)
+        if node is not None and node.is_broker and self._may_forget(node) and self._are_in_sync():
+            self._forgetful = node
+            self._history.crashes.append(f"lost directory of {node.name}")
+            node.kill()
+            node.replace_directory(rng.choice(node.config.log_dirs))
+            await self._stay_down(node, rng)
+
     async def short_writes(self, rng: random.Random) -> None:
         """Let a node's disk take only a part of many writes."""
         node = self._node(rng)
@@ -296,5 +323,7 @@ KINDS = (
     "failing_disk",
     "short_writes",
 )
+OF_DIRECTORIES = ("fail_directory", "fail_directory", "replace_directory")
+"""The faults of nodes with several `log.dirs`; one of them twice as often."""
 OF_SEVERAL = frozenset({"cut", "isolate", "slow_way", "lose_power", "wipe"})
 """The faults that need two nodes, or a second copy of what one node forgets."""

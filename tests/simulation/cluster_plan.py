@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from barnabas.log.log_config import INT64_MAX
 from tests.simulation.aging import BY_SIZE, BY_TIME, SLOW_CHECK_MS
 from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
-from tests.simulation.cluster_faults import KINDS, OF_SEVERAL
+from tests.simulation.cluster_faults import KINDS, OF_DIRECTORIES, OF_SEVERAL
 from tests.simulation.far_reader import RACKS, SETTINGS
 from tests.simulation.keyed import CLEANER
 from tests.simulation.owner import SESSION_SECONDS
@@ -49,6 +49,12 @@ RACKS_RATE = 0.15
 """How many have racks, and a reader that reads from followers and asks for offsets by time."""
 UNCLEAN_RATE = 0.2
 """How many of those without another aimed fault, where no disk forgets, have a topic that may elect a leader which lacks records."""
+DIRECTORIES_RATE = 0.12
+"""How many of those without an aimed fault and a moving voter have nodes with three directories, of which one fails."""
+DIRECTORIES_SECONDS = 16.0
+"""Longer than it takes to judge what follows the failure of one."""
+ROOTS = ("/data", "/data2", "/data3")
+"""Their directories; the metadata log is in the first."""
 FORGETTING = frozenset({"lose_power", "wipe", "failing_disk", "full_disk"})
 """The faults after which a topic with one replica in sync may lose records, or have nobody who surely has all of them."""
 COMPACTION_RATE = 0.08
@@ -108,6 +114,8 @@ class ClusterPlan:
     """Whether brokers stand in racks, and a reader is sent to followers."""
     compacts: bool
     """Whether there is a topic that is compacted."""
+    has_directories: bool
+    """Whether each node has several `log.dirs`."""
     retention: str
     """The setting that deletes the old records of a topic; empty if there is no such topic."""
     wide_partitions: int
@@ -119,6 +127,9 @@ class ClusterPlan:
         plan = ClusterPlan.drawn(seed, nodes)
         unclean = random.Random(f"unclean {seed}")
         is_free = plan.aimed is None and not plan.has_moving_voters and nodes >= LEAST_TO_AIM
+        directories = random.Random(f"directories {seed}")
+        if is_free and directories.random() < DIRECTORIES_RATE:
+            return plan.with_directories(directories)
         is_free = is_free and not FORGETTING.intersection(plan.fault_kinds)
         return plan.with_unclean_elections() if is_free and unclean.random() < UNCLEAN_RATE else plan
 
@@ -211,6 +222,7 @@ class ClusterPlan:
             wide_partitions=0,
             has_racks=False,
             compacts=False,
+            has_directories=False,
             retention="",
         )
 
@@ -257,6 +269,7 @@ class ClusterPlan:
             wide_partitions=0,
             has_racks=False,
             compacts=False,
+            has_directories=False,
             retention="",
         )
 
@@ -275,6 +288,14 @@ class ClusterPlan:
             # Slow commits, so that the fault meets a coordinator before the next one.
             commit_seconds=1.0,
             has_mover=False,
+        )
+
+    def with_directories(self, rng: random.Random) -> ClusterPlan:
+        """Return a plan whose nodes have three directories each, of which one fails, or is lost, and perhaps another fault."""
+        others = tuple(kind for kind in self.fault_kinds if kind not in FORGETTING)
+        kinds = (rng.choice(OF_DIRECTORIES), *others[: rng.choice((0, 1))])
+        return replace(
+            self, has_directories=True, fault_kinds=kinds, fault_seconds=max(self.fault_seconds, DIRECTORIES_SECONDS)
         )
 
     def with_unclean_elections(self) -> ClusterPlan:
@@ -352,7 +373,9 @@ class ClusterPlan:
         """Return the settings of every node."""
         replicas, in_sync = str(self.replicas), str(max(1, self.replicas - 1))
         short = {"log.roll.ms": "1500", "log.retention.check.interval.ms": "1000", "log.segment.delete.delay.ms": "500"}
+        directories = {"log.dirs": ",".join(ROOTS), "replica.high.watermark.checkpoint.interval.ms": "1000"}
         return {
+            **(directories if self.has_directories else {}),
             **(short if self.has_trimmer or self.retention else {}),
             **(SETTINGS if self.has_racks else {}),
             **(CLEANER if self.compacts else {}),

@@ -1,4 +1,5 @@
-"""Deliberate bugs for what only some worlds have: share groups, wide producers, a topic that several clients create and delete.
+"""Deliberate bugs for what only some worlds have: share groups, wide producers, a topic that several clients create and delete,
+nodes with several directories.
 
 They stand in one table with `deliberate_bugs_of_clusters`.
 """
@@ -8,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from barnabas.log.errors import OutOfOrderSequence
+from barnabas.log.errors import KafkaStorageError, OutOfOrderSequence
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.log.producer_state_entry import BatchMetadata
+from barnabas.metadata import offline_directories
 from barnabas.metadata.controller_request import ControllerRequest
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.protocol.messages import DeleteTopicsResponse
+from barnabas.replication.directory_failures import DirectoryFailures
 from barnabas.share.acknowledgement import Change
 from barnabas.share.in_flight import RecordState, Run
 from barnabas.share.share_partition import SharePartition
@@ -100,7 +103,29 @@ def look_after_the_time() -> Switch:
     return replaced(PartitionLog, "offset_for_timestamp", find)
 
 
+def hide_failed_directories() -> Switch:
+    """A broker does not name the directories that have failed, and goes on leading. Caught by failed_directories."""
+    return replaced(DirectoryFailures, "offline_ids", property(lambda self: []))
+
+
+def keep_failed_directories_in_sync() -> Switch:
+    """The controller notes which directories are left, and changes no partition. Caught by failed_directories."""
+    return replaced(offline_directories, "_directory", lambda partition, broker_id: None)
+
+
+def stop_for_any_directory() -> Switch:
+    """A broker stops when any of its directories fails, as one with a single directory does. Caught by recovery."""
+
+    def stop(self: DirectoryFailures, directory: Any, reason: str) -> None:
+        self._replicas.stop_for_disk(KafkaStorageError(reason))
+
+    return replaced(DirectoryFailures, "_take_offline", stop)
+
+
 BUGS: dict[str, Bug] = {
+    "hide_failed_directories": Bug(hide_failed_directories, 6, "has_directories"),
+    "keep_failed_directories_in_sync": Bug(keep_failed_directories_in_sync, 6, "has_directories"),
+    "stop_for_any_directory": Bug(stop_for_any_directory, 6, "has_directories"),
     "delete_alone": Bug(delete_alone, 24, "registrars"),
     "finish_before_the_write": Bug(finish_before_the_write, 24, "share_members"),
     "deliver_what_is_held": Bug(deliver_what_is_held, 6, "share_members"),

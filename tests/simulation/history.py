@@ -234,6 +234,8 @@ class History:
     """By metadata offset: a digest of the image there, and the nodes that had it."""
     final_replicas: dict[Partition, dict[str, list[tuple[int, bytes]]]] = field(default_factory=dict)
     """By node: the batches of its replica at the end, below the high watermark, as (base offset, bytes)."""
+    failed_directories: list[str] = field(default_factory=list)
+    """What should have followed when a directory failed, and did not."""
     stalls: list[str] = field(default_factory=list)
     """What did not go on in time, when nothing disturbed the cluster any more."""
     recoveries: list[tuple[float, str]] = field(default_factory=list)

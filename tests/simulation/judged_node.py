@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 
 from barnabas.config.cannot_start import CannotStart
@@ -14,7 +15,6 @@ from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol.errors import KafkaError
 from barnabas.records.record_batch import iter_batches
-from barnabas.simulation.broker_node import DATA_DIR
 from barnabas.simulation.cluster_node import ClusterNode
 from barnabas.simulation.node import NodeDied
 from tests.simulation.history import History, Partition
@@ -26,10 +26,12 @@ class JudgedNode(ClusterNode):
     Attributes:
         starting: the start under way, or the last.
         has_bad_disk: whether its disk may have failed its present process, which may therefore stop.
+        broken: the one of its `log.dirs` that fails; empty if all work.
     """
 
     starting: asyncio.Task[None] | None = None
     has_bad_disk = False
+    broken = ""
     _will_begin = False
     _watching: asyncio.Task[None] | None = None
     _image_offset = -1
@@ -74,19 +76,43 @@ class JudgedNode(ClusterNode):
 
     @property
     def is_disk_bad(self) -> bool:
-        """Whether its disk is full, or fails."""
-        return self.disk.capacity is not None or self.disk.error_rate > 0
+        """Whether its disk is full, or fails; with several directories, whether the one fails that it cannot go on without."""
+        is_lost = bool(self.broken) and self.broken == self.config.metadata_dir
+        return is_lost or self.disk.capacity is not None or self.disk.error_rate > 0
 
     @property
     def is_dying(self) -> bool:
         """Whether its process may end at any moment."""
-        return self.is_disk_bad or self.disk.end_in_write is not None
+        return bool(self.broken) or self.is_disk_bad or self.disk.end_in_write is not None
 
     def mend_disk(self) -> None:
         """Let its disk work, and have room, from now on."""
         if self.is_disk_bad:
             self.note("its disk works again")
         self.disk.capacity, self.disk.error_rate, self.disk.short_write_rate = None, 0.0, 0.0
+
+    def break_directory(self, root: str, calls: frozenset[str] | None) -> None:
+        """Let one of its `log.dirs` fail with EIO from now on.
+
+        Args:
+            calls: the calls that fail; None for all.
+        """
+        self.note(f"its {root} fails")
+        self.broken = root
+        self.has_bad_disk = self.has_bad_disk or self.is_disk_bad
+
+        def failed(call: str, path: str) -> OSError | None:
+            is_below = f"{path}/".startswith(f"{root}/")
+            return OSError(errno.EIO, "simulated failure", path) if is_below and call in (calls or (call,)) else None
+
+        self.disk.on_call = failed
+
+    def mend_directory(self, *, is_empty: bool) -> None:
+        """End its process if it runs, and let the directory that fails work again, or put an empty one in its place."""
+        self.kill("is restarted because of a directory")
+        root, self.broken, self.disk.on_call = self.broken, "", None
+        if is_empty:
+            self.replace_directory(root)
 
     @property
     def serves(self) -> bool:
@@ -132,8 +158,9 @@ class JudgedNode(ClusterNode):
 
     def batches(self, partition: Partition, start: int, end: int) -> list[tuple[int, bytes]]:
         """Return the batches of its replica that have an offset from `start` on, and end before `end`, from its disk."""
-        folder = f"{DATA_DIR}/{partition.topic}-{partition.index}"
-        if not self.disk.exists(folder):
+        places = (f"{root}/{partition.topic}-{partition.index}" for root in self.config.log_dirs)
+        folder = next((each for each in places if self.disk.exists(each)), None)
+        if folder is None:
             return []
         names = sorted(name for name in self.disk.listdir(folder) if name.endswith(".log") and parse_file_name(name))
         found = []

@@ -23,8 +23,9 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 P = Partition("t", 0)
 LEADER: Leader = (("127.0.0.1", 9092), 3)
-SEEDS = (32, 54, 63)
-"""Clients that create and delete one topic while a voter crashes; a producer with several requests in flight; a share group."""
+SEEDS = (32, 54, 63, 43)
+"""Clients that create and delete one topic while a voter crashes; a producer with several requests in flight; a share group; three
+directories, of which one fails."""
 
 
 @pytest.mark.slow
@@ -39,6 +40,7 @@ def test_ordinary_seeds_have_each_workload() -> None:
     assert sum(plan.registrars > 0 for plan in plans) >= 5
     assert sum(plan.wide_partitions > 0 for plan in plans) >= 5
     assert sum(plan.has_racks for plan in plans) >= 5
+    assert sum(plan.has_directories for plan in [ClusterPlan.draw(seed) for seed in range(200)]) >= 5
 
 
 def names(found: History) -> set[str]:
@@ -158,3 +160,20 @@ def test_an_offset_by_time_that_is_not_the_first_is_found(offset: int, said: int
 
 def test_what_a_follower_shows_too_early_is_found() -> None:
     assert names(History(shown_early=["a follower showed offset 5"])) == {"steady_reading"}
+
+
+def test_what_does_not_follow_a_failed_directory_is_found() -> None:
+    assert names(History(failed_directories=["10 s later node 1 leads t-0"])) == {"failed_directories"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bug", "checker"),
+    [
+        ("hide_failed_directories", "failed_directories"),
+        ("keep_failed_directories_in_sync", "failed_directories"),
+        ("stop_for_any_directory", "recovery"),
+    ],
+)
+def test_a_bug_of_failed_directories_is_caught_by_this_seed(bug: str, checker: str) -> None:
+    assert checker in run(80, bug).violations

@@ -11,7 +11,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
-from barnabas.simulation.broker_node import DATA_DIR, PORT, BrokerNode
+from barnabas.simulation.broker_node import PORT, BrokerNode
 from barnabas.simulation.disk import SimDisk
 from barnabas.simulation.node import Surroundings
 
@@ -70,19 +70,36 @@ class ClusterNode(BrokerNode):
         return "controller" in self.roles
 
     def format(self) -> None:
-        """Format the disk, as `barnabas storage format` does."""
-        config = BrokerConfig.from_properties(self.properties)
+        """Format the disk, as `barnabas storage format` does: each of its `log.dirs`."""
+        for number, root in enumerate(self.config.log_dirs):
+            self._format(root, random.Random(f"{self.node_id} {root}" if number else self.node_id))
+
+    @property
+    def config(self) -> BrokerConfig:
+        """Its settings, as its next process reads them."""
+        return BrokerConfig.from_properties(self.properties)
+
+    def _format(self, root: str, dice: random.Random) -> None:
+        config = self.config
         format_directory(
             self.disk,
-            DATA_DIR,
+            root,
             CLUSTER_ID,
             self.node_id,
             config,
-            random.Random(self.node_id),
+            dice,
             now_ms=self.now_ms(),
             standalone=False,
             initial_voters=self._first_voters,
+            has_metadata=root == config.metadata_dir,
         )
+
+    def replace_directory(self, root: str) -> None:
+        """Put a new disk in the place of one of its `log.dirs`, formatted as its operator would, with an id of its own; it must be down."""
+        assert not self.is_up, f"{self.name} is up"
+        self.note(f"gets an empty {root}")
+        self.disk.rmtree(root)
+        self._format(root, random.Random(self._rng.getrandbits(32)))
 
     def wipe(self) -> None:
         """Put a new disk into the machine, formatted as its operator would; it must be down."""

@@ -12,6 +12,7 @@ from tests.simulation.checkers import (
     durability,
     equal_images,
     exactly_once_in_order,
+    failed_directories,
     identical_replicas,
     linear_settings,
     linear_topics,
@@ -59,4 +60,5 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "retention": retention.check,
     "compaction": compaction.check,
     "unclean_elections": unclean_elections.check,
+    "failed_directories": failed_directories.check,
 }
