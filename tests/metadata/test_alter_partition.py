@@ -142,6 +142,19 @@ def test_a_member_that_is_fenced_or_shuts_down_is_not_eligible() -> None:
     assert cluster.propose(1, 2) is ErrorCode.NONE
 
 
+def test_a_member_whose_directory_has_failed_does_not_join_again() -> None:
+    """Its last fetch was answered before it failed, and lets the leader propose it."""
+    cluster = Cluster()
+    assert cluster.propose(1, 2) is ErrorCode.NONE
+    change = messages.BrokerRegistrationChangeRecord(
+        broker_id=3, broker_epoch=cluster.epochs[3], log_dirs=[directory_of(9)]
+    )
+    cluster.harness.driver.append([encode_record(change, 33)])
+    cluster.harness.restart()
+    assert cluster.propose(1, 2, 3) is INELIGIBLE
+    assert cluster.now().isr == (1, 2)
+
+
 def test_a_member_of_another_incarnation_is_not_eligible() -> None:
     cluster = Cluster()
     assert cluster.propose(1, 2, epochs={2: cluster.epochs[2] - 1}) is INELIGIBLE

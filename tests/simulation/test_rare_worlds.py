@@ -23,9 +23,9 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 P = Partition("t", 0)
 LEADER: Leader = (("127.0.0.1", 9092), 3)
-SEEDS = (32, 54, 63, 43)
+SEEDS = (32, 54, 63, 43, 80)
 """Clients that create and delete one topic while a voter crashes; a producer with several requests in flight; a share group; three
-directories, of which one fails."""
+directories, of which one fails, in the second of these worlds while its replica fetches."""
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ The first of these that holds rejects a proposal, and then nothing changes:
     INVALID_REQUEST          a member is no replica or named twice, the leader is not in the ISR, the ISR of a leader that recovers has
                              other members, or a leader that has recovered wants to recover again
     INELIGIBLE_REPLICA       a member is not registered, shuts down, is fenced, or has another broker epoch: the broker has restarted since
-                             its replica fetched up to the high watermark
+                             its replica fetched up to the high watermark; or a member joins whose directory its broker does not
+                             offer any more: the fetch was older than the failure, and in Kafka the replica is in the ISR again
 
 - A change may complete a reassignment, and its leader may then be another broker. The leader gets NEW_LEADER_ELECTED although the record is
   written: it has to wait for new metadata.
@@ -29,7 +30,7 @@ from collections.abc import Iterator
 from barnabas.metadata.batches import in_batches
 from barnabas.metadata.cluster_control import registered
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
-from barnabas.metadata.partition_leaders import Elections, Hosted, is_active
+from barnabas.metadata.partition_leaders import Elections, Hosted, has_directory_online, is_active
 from barnabas.metadata.partition_registration import (
     LEADER_RECOVERED,
     LEADER_RECOVERING,
@@ -138,11 +139,13 @@ def _fault(
     is_recovering = proposal.leader_recovery_state == LEADER_RECOVERING
     if is_recovering and (len(isr) > 1 or partition.leader_recovery_state == LEADER_RECOVERED):
         return ErrorCode.INVALID_REQUEST
-    if not all(_is_eligible(view, member, epoch) for member, epoch in isr.items()):
+    if not all(_is_eligible(view, partition, member, epoch) for member, epoch in isr.items()):
         return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE
 
 
-def _is_eligible(view: ControllerView, broker_id: int, epoch: int) -> bool:
+def _is_eligible(view: ControllerView, partition: PartitionRegistration, broker_id: int, epoch: int) -> bool:
     broker = view.image.cluster.brokers.get(broker_id)
-    return broker is not None and is_active(broker) and epoch in (NO_BROKER_EPOCH, broker.epoch)
+    if broker is None or not is_active(broker) or epoch not in (NO_BROKER_EPOCH, broker.epoch):
+        return False
+    return broker_id in partition.isr or has_directory_online(broker, partition, broker_id)
