@@ -292,7 +292,7 @@ class ClusterPlan:
 
     def with_directories(self, rng: random.Random) -> ClusterPlan:
         """Return a plan whose nodes have three directories each, of which one fails, or is lost, and perhaps another fault."""
-        others = tuple(kind for kind in self.fault_kinds if kind not in FORGETTING)
+        others = tuple(kind for kind in self.fault_kinds if kind not in FORGETTING | CUTTING)
         kinds = (rng.choice(OF_DIRECTORIES), *others[: rng.choice((0, 1))])
         return replace(
             self, has_directories=True, fault_kinds=kinds, fault_seconds=max(self.fault_seconds, DIRECTORIES_SECONDS)

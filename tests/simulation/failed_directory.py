@@ -3,7 +3,7 @@
 - A directory with replicas: the node goes on. Soon it leads none of these replicas, and they are in no ISR beside others.
 - The directory of the metadata log: the node stops.
 
-It judges only a process that runs all the while: one that is killed or paused meanwhile owes nothing.
+It judges only a process that runs all the while, and has noticed: one that is killed or paused meanwhile owes nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from barnabas.log import meta_properties
+from barnabas.log.log_directories import LogDirectories
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.primitives import uuid_from_str
 from barnabas.simulation.disk import MUTATIONS
@@ -45,16 +46,26 @@ class FailedDirectory:
         deadline = loop.time() + FOLLOWS_SECONDS
         while self._is_judged():
             wrong = list(self._wrong())
-            if not wrong:
+            is_noticed = self._is_noticed()
+            if is_noticed and not wrong:
                 return
             if loop.time() > deadline:
-                self._history.failed_directories += [f"{FOLLOWS_SECONDS:g} s later {what}" for what in wrong]
+                self._history.failed_directories += [
+                    f"{FOLLOWS_SECONDS:g} s later {what}" for what in wrong if is_noticed
+                ]
                 return
             await asyncio.sleep(0.1)
 
     def _is_judged(self) -> bool:
         node = self._node
         return node.is_up and node.loop is self._process and not node.loop.is_paused
+
+    def _is_noticed(self) -> bool:
+        """Return whether the process knows: a directory that nobody writes to may fail for long, and reads alone do not count."""
+        broker = self._node.server.broker
+        logs = None if broker is None else broker.log_manager
+        is_offline = isinstance(logs, LogDirectories) and self._root in [each.root_dir for each in logs.offline]
+        return is_offline or self._root == self._node.config.metadata_dir
 
     def _wrong(self) -> Iterator[str]:
         name, own = self._node.name, self._node.node_id
