@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +95,22 @@ def test_logs_that_lack_something_claim_nothing() -> None:
     assert doubt_with(content[:-batch_bytes] + bytes(batch_bytes)) == missing, "a page that the system has lost"
     assert doubt_with(content[:-1] + b"?") == missing, "a wrong checksum"
     assert doubt_with(None) == missing, "an operator has removed it"
+
+
+def test_of_a_deleted_log_nothing_is_missing() -> None:
+    disk = SimDisk()
+    opened = running(disk, EPOCH)
+    log = opened.get(TOPIC, 0)
+    assert log is not None
+    log.high_watermark = log.log_end_offset
+    log.reconfigure(replace(CONFIG, file_delete_delay_ms=0))
+    at_once(opened.checkpoint())
+    opened.delete(TOPIC, 0)
+    at_once(opened.housekeeping())
+    assert not disk.exists(LOG)
+    disk.kill()
+    again = manager(disk)
+    assert (again.broker_epoch, again.claim.doubt) == (EPOCH, "")
 
 
 def test_many_damaged_logs_are_named_in_part() -> None:

@@ -38,6 +38,11 @@ class DeletedLogs:
         """Remove a directory, which has its new name already, after a delay."""
         self.entries.append((self._now_ms() + delay_ms, path))
 
+    def is_due(self) -> bool:
+        """Return whether there is a directory whose delay has passed."""
+        now_ms = self._now_ms()
+        return any(when <= now_ms for when, _ in self.entries)
+
     async def remove_due(self, is_closing: Callable[[], bool]) -> None:
         """Remove the files of deleted logs whose delay has passed.
 

@@ -88,13 +88,17 @@ class Housekeeping:
         self._next_checkpoint_ms = now_ms + self._intervals.checkpoint_ms
         self._next_high_watermarks_ms = now_ms + self._intervals.high_watermarks_ms
 
-    async def do(self, is_closing: Callable[[], bool]) -> None:
+    async def do(self, is_closing: Callable[[], bool], *, are_logs_removed: bool = False) -> None:
         """Do the work that is due.
 
         Args:
             is_closing: returns whether the logs are being closed meanwhile; then nothing more is done.
+            are_logs_removed: the files of deleted logs go next. A checkpoint that still names a log without a directory would make the
+                next run doubt what this one wrote (`RunClaim`).
         """
         self._is_closing = is_closing
+        if are_logs_removed:
+            self._next_high_watermarks_ms = 0
         now_ms = self._now_ms()
         await self._each_log(self._flush_if_due)
         await self._retain(now_ms)

@@ -477,7 +477,7 @@ class LogManager:
 
         It ends early if the logs are closed meanwhile.
         """
-        await self._housekeeping.do(lambda: self._is_closing)
+        await self._housekeeping.do(lambda: self._is_closing, are_logs_removed=self._deleted.is_due())
         if not self._is_closing:
             await self._deleted.remove_due(lambda: self._is_closing)
         if not self._is_closing:
