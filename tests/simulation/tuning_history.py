@@ -81,7 +81,7 @@ class TuningHistory:
         asked = [change for register in self.registers.values() for change in register.changes[1:]]
         return {
             "tuned worlds": 1,
-            "tuned worlds without a throttled producer": not self.throttles,
+            "tuned worlds without a throttled producer": int(not self.throttles),
             "tunings": sum(change.ended < math.inf for change in asked),
             "throttled answers": self.throttles,
         }
