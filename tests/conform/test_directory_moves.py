@@ -185,25 +185,17 @@ def test_a_move_that_one_of_them_has_begun_is_ended_by_the_other(tmp_path: Path)
         target = next(name for name in NAMES if name != source)
         kafka.stop()
 
-        barnabas.start()
-        begin_to_move(servers, tmp_path, target)
-        written += write(servers, "by barnabas", 100)
-        barnabas.kill()
-        assert (home(tmp_path), futures(tmp_path)) == ([source], [target])
-
-        kafka.start()
-        await_leaders(servers, {"t": 1})
-        let_it_end(servers, tmp_path, target)
-        assert values(servers) == written
-        begin_to_move(servers, tmp_path, source)
-        written += write(servers, "by kafka", 100)
-        kafka.kill()
-        assert (home(tmp_path), futures(tmp_path)) == ([target], [source])
-
-        barnabas.start()
-        await_leaders(servers, {"t": 1})
-        let_it_end(servers, tmp_path, source)
-        assert values(servers) == written
+        for mover, ender, old, new in ((barnabas, kafka, source, target), (kafka, barnabas, target, source)):
+            if mover is barnabas:
+                mover.start()
+            begin_to_move(servers, tmp_path, new)
+            written += write(servers, f"by {mover.name}", 100)
+            mover.kill()
+            assert (home(tmp_path), futures(tmp_path)) == ([old], [new])
+            ender.start()
+            await_leaders(servers, {"t": 1})
+            let_it_end(servers, tmp_path, new)
+            assert values(servers) == written
     finally:
         barnabas.kill()
         kafka.kill()

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
 from barnabas.log.run_claim import RunClaim
 from barnabas.log.running_file import RUNNING_FILE
 from barnabas.simulation.disk import SimDisk
@@ -17,6 +19,16 @@ from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manage
 EPOCH = 42
 PATH = f"{ROOT}/{RUNNING_FILE}"
 LOG = f"{ROOT}/orders-0/00000000000000000000.log"
+
+
+def with_checkpoint(disk: SimDisk) -> tuple[LogManager, PartitionLog]:
+    """Return the logs of a broker, and one of them; the checkpoint has its end as the high watermark."""
+    opened = running(disk, EPOCH)
+    log = opened.get(TOPIC, 0)
+    assert log is not None
+    log.high_watermark = log.log_end_offset
+    at_once(opened.checkpoint())
+    return opened, log
 
 
 def test_a_killed_broker_has_all_it_wrote() -> None:
@@ -68,11 +80,7 @@ def test_a_copy_claims_nothing() -> None:
 
 def test_logs_that_lack_something_claim_nothing() -> None:
     disk = SimDisk()
-    opened = running(disk, EPOCH)
-    log = opened.get(TOPIC, 0)
-    assert log is not None
-    log.high_watermark = log.log_end_offset
-    at_once(opened.checkpoint())
+    with_checkpoint(disk)
     disk.last_write = None
     disk.kill()
     content = disk.contents(LOG)
@@ -99,12 +107,8 @@ def test_logs_that_lack_something_claim_nothing() -> None:
 
 def test_of_a_deleted_log_nothing_is_missing() -> None:
     disk = SimDisk()
-    opened = running(disk, EPOCH)
-    log = opened.get(TOPIC, 0)
-    assert log is not None
-    log.high_watermark = log.log_end_offset
+    opened, log = with_checkpoint(disk)
     log.reconfigure(replace(CONFIG, file_delete_delay_ms=0))
-    at_once(opened.checkpoint())
     opened.delete(TOPIC, 0)
     at_once(opened.housekeeping())
     assert not disk.exists(LOG)

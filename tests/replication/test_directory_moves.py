@@ -16,6 +16,7 @@ from barnabas.replication.replica_quota import UNBOUNDED
 from barnabas.simulation.disk import SimDisk
 from tests.node.asking import fetched, produce
 from tests.node.several_directories import Several, break_directory
+from tests.replication.brokers import Exceeded
 
 ROOT = Path("/disks")
 
@@ -93,17 +94,6 @@ def stop_at(node: Several, stage: MoveStage) -> None:
         moves(node).quota = Exceeded()
     else:
         moves(node).tell = lambda *_: None
-
-
-class Exceeded:
-    def is_throttled(self, topic: str, index: int) -> bool:
-        return True
-
-    def is_exceeded(self) -> bool:
-        return True
-
-    def record(self, size: int) -> None:
-        """Count nothing."""
 
 
 def test_a_throttled_move_is_shown_and_can_be_given_up() -> None:

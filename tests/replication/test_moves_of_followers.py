@@ -11,20 +11,7 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.errors import ErrorCode
 from barnabas.replication.directory_moves import DirectoryMoves
 from barnabas.replication.replica_quota import UNBOUNDED
-from tests.replication.brokers import Broker, Cluster
-
-
-class Exceeded:
-    """A limit that lets nothing pass."""
-
-    def is_throttled(self, topic: str, index: int) -> bool:
-        return True
-
-    def is_exceeded(self) -> bool:
-        return True
-
-    def record(self, size: int) -> None:
-        """Count nothing."""
+from tests.replication.brokers import Broker, Cluster, Exceeded
 
 
 @pytest.fixture
