@@ -94,7 +94,7 @@ def values(addresses: str, count: int) -> list[str]:
         message = consumer.poll(PATIENCE_SECONDS)
         assert message is not None
         if message.error() is None:
-            found.append(message.value().decode())
+            found.append((message.value() or b"").decode())
     consumer.close()
     return found
 
