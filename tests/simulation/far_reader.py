@@ -90,10 +90,12 @@ class FarReader:
         elif found.preferred_read_replica >= 0:
             self._replicas[partition] = self._brokers[found.preferred_read_replica]
         else:
-            self._note(partition, memoryview(found.records or b""), offset)
+            has_shown = self._note(partition, memoryview(found.records or b""), offset)
             if replica is not None:
                 self._history.far_reads += 1
-                self._check_is_committed(partition)
+                if has_shown:
+                    # A new leader's high watermark may be lower than what its predecessor has shown, until its followers fetch.
+                    self._check_is_committed(partition)
         if self._rng.random() < RETURN_RATE:
             self._replicas.pop(partition, None)
 
@@ -114,8 +116,8 @@ class FarReader:
                 f"a follower of {where} showed offset {end - 1}; committed below {committed}"
             )
 
-    def _note(self, partition: Partition, data: memoryview, offset: int) -> None:
-        """Write down what one answer holds, from the offset on that was asked for."""
+    def _note(self, partition: Partition, data: memoryview, offset: int) -> bool:
+        """Write down what one answer holds, from the offset on that was asked for; return whether it holds records."""
         seen = self._history.seen.setdefault(partition, {})
         stamps = self._history.stamps.setdefault(partition, {})
         last = None
@@ -131,6 +133,7 @@ class FarReader:
             self._offsets[partition] = last + 1
         elif self._rng.random() < RETURN_RATE:
             self._offsets[partition] = self._history.trims_asked.get(partition, 0)
+        return last is not None
 
     async def _look_up(self, client: ClusterClient, partition: Partition) -> None:
         stamps = self._history.stamps.get(partition)
