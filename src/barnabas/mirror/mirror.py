@@ -171,7 +171,11 @@ class Mirror:
                 patient_until = self._clock() + _PATIENCE_SECONDS
             elif self._left and self._clock() > patient_until:
                 topic, partition = min(self._left)
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"cannot read {topic}-{partition} to its end"))
+                text = (
+                    f"cannot read {topic}-{partition} of the source to its end; `barnabas txn doctor {topic}` there says what"
+                    " holds readers back"
+                )
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
             if arrived.unknown or self._clock() >= refresh_at:
                 self._refresh()
                 refresh_at = self._clock() + _REFRESH_SECONDS

@@ -101,7 +101,8 @@ def read_messages(
                 raise KafkaException(error)
         if left and clock() > deadline:
             topic, partition = min(left)
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"cannot read {topic}-{partition} to its end"))
+            text = f"cannot read {topic}-{partition} to its end; `barnabas txn doctor {topic}` says what holds readers back"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
     consumer.unassign()
 
 
