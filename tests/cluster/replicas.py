@@ -25,9 +25,14 @@ def segment_bytes(cluster: Cluster, node_id: int, topic: str, partition: int) ->
 def producers(cluster: Cluster, topic: str, partition: int) -> dict[int, tuple[int, int]]:
     """Return id and epoch of the producer of each offset, as the leader's disk has them."""
     leader = next(each.leader for each in cluster.partitions(topic) if each.partition == partition)
+    return producers_of(segment_bytes(cluster, leader, topic, partition))
+
+
+def producers_of(batches: bytes) -> dict[int, tuple[int, int]]:
+    """Return id and epoch of the producer of each offset of a log."""
     return {
         offset: (header.producer_id, header.producer_epoch)
-        for _, header in iter_batches(segment_bytes(cluster, leader, topic, partition))
+        for _, header in iter_batches(batches)
         for offset in range(header.base_offset, header.last_offset + 1)
     }
 
