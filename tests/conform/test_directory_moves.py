@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +82,35 @@ def tool(servers: str, name: str, *args: str) -> str:
     return done.stdout
 
 
-def test_kafkas_tools_move_a_partition_and_apache_kafka_opens_the_directories(tmp_path: Path) -> None:
-    kafka = KafkaOnDisks(tmp_path, heap="512m")
-    barnabas = Barnabas(tmp_path, port=kafka.port)
-    servers = kafka.bootstrap_servers
+@contextmanager
+def both(folder: Path, *topics: NewTopic) -> Iterator[tuple[KafkaOnDisks, Barnabas]]:
+    """Yield Apache Kafka, which has started and leads topic t, and barnabas for the same directories and port; kill both at the end."""
+    kafka = KafkaOnDisks(folder, heap="512m")
+    barnabas = Barnabas(folder, port=kafka.port)
     try:
         kafka.start()
-        admin: Any = KafkaAdminClient(bootstrap_servers=servers)
-        admin.create_topics([NewTopic(name="t", num_partitions=1, replication_factor=1), NewTopic("u", 3, 1)])
+        admin: Any = KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+        admin.create_topics(list(topics))
         admin.close()
-        await_leaders(servers, {"t": 1})
+        await_leaders(kafka.bootstrap_servers, {"t": 1})
+        yield kafka, barnabas
+    finally:
+        barnabas.kill()
+        kafka.kill()
+
+
+def move(servers: str, folder: Path, target: str) -> Path:
+    """Begin a move of the partition with Kafka's tool; return its plan."""
+    plan = folder / "plan.json"
+    wanted = {"topic": "t", "partition": 0, "replicas": [1], "log_dirs": [str(folder / target)]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+    tool(servers, "reassign-partitions", "--execute", "--reassignment-json-file", str(plan))
+    return plan
+
+
+def test_kafkas_tools_move_a_partition_and_apache_kafka_opens_the_directories(tmp_path: Path) -> None:
+    with both(tmp_path, NewTopic("t", 1, 1), NewTopic("u", 3, 1)) as (kafka, barnabas):
+        servers = kafka.bootstrap_servers
         producer: Any = KafkaProducer(bootstrap_servers=servers, acks="all")
         before = [f"{number}-{'k' * 1_000}" for number in range(5_000)]
         for value in before:
@@ -103,10 +123,7 @@ def test_kafkas_tools_move_a_partition_and_apache_kafka_opens_the_directories(tm
         barnabas.start()
         writing = Writing(servers)
         target = next(name for name in NAMES if name != source)
-        plan = tmp_path / "plan.json"
-        wanted = {"topic": "t", "partition": 0, "replicas": [1], "log_dirs": [str(tmp_path / target)]}
-        plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
-        tool(servers, "reassign-partitions", "--execute", "--reassignment-json-file", str(plan))
+        plan = move(servers, tmp_path, target)
         verified = tool(servers, "reassign-partitions", "--verify", "--reassignment-json-file", str(plan))
         assert "Reassignment of replica t-0-1 completed successfully." in verified
         described = json.loads(tool(servers, "log-dirs", "--describe", "--topic-list", "t").splitlines()[-1])
@@ -124,9 +141,6 @@ def test_kafkas_tools_move_a_partition_and_apache_kafka_opens_the_directories(tm
         assert values(servers) == written
         assert home(tmp_path) == [target]
         kafka.stop()
-    finally:
-        barnabas.kill()
-        kafka.kill()
 
 
 def futures(folder: Path) -> list[str]:
@@ -140,10 +154,7 @@ def limit(servers: str, *change: str) -> None:
 def begin_to_move(servers: str, folder: Path, target: str) -> None:
     """Begin a move that gets nowhere for a while."""
     limit(servers, "--add-config", "replica.alter.log.dirs.io.max.bytes.per.second=1")
-    plan = folder / "plan.json"
-    wanted = {"topic": "t", "partition": 0, "replicas": [1], "log_dirs": [str(folder / target)]}
-    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
-    tool(servers, "reassign-partitions", "--execute", "--reassignment-json-file", str(plan))
+    move(servers, folder, target)
     until(lambda: futures(folder) == [target])
 
 
@@ -171,15 +182,8 @@ def write(servers: str, name: str, count: int = 5_000) -> list[str]:
 
 def test_a_move_that_one_of_them_has_begun_is_ended_by_the_other(tmp_path: Path) -> None:
     """A killed barnabas leaves a copy to Apache Kafka, which ends the move; then the other way round."""
-    kafka = KafkaOnDisks(tmp_path, heap="512m")
-    barnabas = Barnabas(tmp_path, port=kafka.port)
-    servers = kafka.bootstrap_servers
-    try:
-        kafka.start()
-        admin: Any = KafkaAdminClient(bootstrap_servers=servers)
-        admin.create_topics([NewTopic(name="t", num_partitions=1, replication_factor=1)])
-        admin.close()
-        await_leaders(servers, {"t": 1})
+    with both(tmp_path, NewTopic("t", 1, 1)) as (kafka, barnabas):
+        servers = kafka.bootstrap_servers
         written = write(servers, "first")
         (source,) = home(tmp_path)
         target = next(name for name in NAMES if name != source)
@@ -196,6 +200,3 @@ def test_a_move_that_one_of_them_has_begun_is_ended_by_the_other(tmp_path: Path)
             await_leaders(servers, {"t": 1})
             let_it_end(servers, tmp_path, new)
             assert values(servers) == written
-    finally:
-        barnabas.kill()
-        kafka.kill()

@@ -84,7 +84,7 @@ def test_nodes_and_clients_log_in(tmp_path: Path) -> None:
 
 
 class Records:
-    """A producer that sends numbered records until it is told to stop.
+    """A producer that sends numbered records until the test stops it.
 
     Attributes:
         acknowledged: the numbers that all in-sync replicas have.

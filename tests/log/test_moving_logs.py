@@ -213,12 +213,17 @@ def clean(logs: LogDirectories, clock: Clock) -> None:
         logs.online[0].cleaner.poll()
 
 
+def with_compacted_log(disk: SimDisk, clock: Clock) -> tuple[LogDirectories, PartitionLog]:
+    """Return the logs of directories, and a compacted one in the first directory."""
+    logs = opened(disk, clock=clock, config=COMPACTED)
+    logs.place(*KEY, IDS[0])
+    return logs, logs.get_or_create(*KEY, TOPIC, COMPACTED)
+
+
 def test_a_copy_begins_again_if_its_log_was_cleaned_without_it() -> None:
     """The copy has a record whose tombstone the log has no longer: the tombstone would never come, and the record would be back."""
     disk, clock = SimDisk(), Clock()
-    logs = opened(disk, clock=clock, config=COMPACTED)
-    logs.place(*KEY, IDS[0])
-    log = logs.get_or_create(*KEY, TOPIC, COMPACTED)
+    logs, log = with_compacted_log(disk, clock)
     put(log, b"gone", b"old")
     log.roll()
     future = logs.moving.begin(KEY, logs.online[1], TOPIC)
@@ -251,9 +256,7 @@ def test_a_copy_begins_again_if_its_log_was_cleaned_without_it() -> None:
 
 def test_a_copy_of_a_cleaned_log_goes_on_after_a_restart() -> None:
     disk, clock = SimDisk(), Clock()
-    logs = opened(disk, clock=clock, config=COMPACTED)
-    logs.place(*KEY, IDS[0])
-    log = logs.get_or_create(*KEY, TOPIC, COMPACTED)
+    logs, log = with_compacted_log(disk, clock)
     put(log, b"k", b"old")
     clean(logs, clock)
     assert logs.online[0].cleaner.cleaned_to(KEY) > 0

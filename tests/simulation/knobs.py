@@ -62,18 +62,26 @@ class Knob(Protocol):
         """Return the error code and the value that one broker names."""
 
 
-class TopicSetting:
-    """A setting of a topic."""
+class _Number:
+    """A number between two bounds; None is its default."""
 
     initial: Value = None
     done: frozenset[ErrorCode] = frozenset()
 
-    def __init__(self, topic: str, setting: str, least: int, most: int) -> None:
-        self.name = f"{setting} of {topic}"
-        self._topic, self._setting, self._bounds = topic, setting, (least, most)
+    def __init__(self, what: str, of: str, least: int, most: int) -> None:
+        self.name = f"{what} of {of}"
+        self._bounds = least, most
 
     def draw(self, rng: random.Random, register: Register) -> Value:
         return None if rng.random() < UNSET_RATE else rng.randint(*self._bounds)
+
+
+class TopicSetting(_Number):
+    """A setting of a topic."""
+
+    def __init__(self, topic: str, setting: str, least: int, most: int) -> None:
+        super().__init__(setting, topic, least, most)
+        self._topic, self._setting = topic, setting
 
     async def change(self, client: Asks, value: Value) -> int:
         config = IncrementalAlterConfigsRequest.AlterableConfig(
@@ -131,18 +139,12 @@ class PartitionCount:
         return found.error_code, len(found.partitions)
 
 
-class ClientQuota:
+class ClientQuota(_Number):
     """A limit of a client id."""
 
-    initial: Value = None
-    done: frozenset[ErrorCode] = frozenset()
-
     def __init__(self, client_id: str, key: str, least: int, most: int) -> None:
-        self.name = f"{key} of {client_id}"
-        self._client_id, self._key, self._bounds = client_id, key, (least, most)
-
-    def draw(self, rng: random.Random, register: Register) -> Value:
-        return None if rng.random() < UNSET_RATE else rng.randint(*self._bounds)
+        super().__init__(key, client_id, least, most)
+        self._client_id, self._key = client_id, key
 
     async def change(self, client: Asks, value: Value) -> int:
         made: Any = AlterClientQuotasRequest

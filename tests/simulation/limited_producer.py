@@ -1,4 +1,7 @@
-"""A producer with a quota: it waits when it is told to, mostly, and the broker lets it wait when it does not (KIP-219)."""
+"""A producer with a quota (KIP-219).
+
+The broker answers how long to wait. The producer mostly waits so long; when it sends earlier, the broker answers it later.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ TRIES = 20
 
 
 class LimitedProducer(Producer):
-    """A producer that notes when it is told to wait, and whether it has to."""
+    """A producer that notes which answers ask it to wait, and whether the broker answers it before the time is over."""
 
     _muted: tuple[Address | None, float] | None = None
-    """Where it was told to wait, and until when."""
+    """The broker that asked it to wait, and until when."""
 
     async def step(self, client: Asks, loop: Any) -> None:
         assert isinstance(client, ClusterClient)
