@@ -92,6 +92,7 @@ TYPED = {
     "barnabas topic delete {} -b {}{}": "barnabas topic delete orders",
     "barnabas topic describe NAME": "barnabas topic describe orders",
     "barnabas topic describe {}": "barnabas topic describe orders",
+    "barnabas txn doctor {}": "barnabas txn doctor orders",
     "barnabas verify --check {}": "barnabas verify --check run.jsonl",
 }
 
