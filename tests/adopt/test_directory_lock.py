@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.adopt.directory_lock import OneAtATime, TakenTwice, holder_of
-from barnabas.log.log_manager import LOCK_FILE
+from barnabas.log.directory_lock import LOCK_FILE
 
 HOLD = """
 import fcntl, sys

@@ -56,7 +56,7 @@ def verdict_of(name: str, value: str, source: ConfigSource = STATIC) -> Verdict 
         ("create.topic.policy.class.name", "com.example.Mine", Verdict.BLOCKS),
         ("sasl.enabled.mechanisms", "GSSAPI,PLAIN", Verdict.BLOCKS),
         ("sasl.enabled.mechanisms", "SCRAM-SHA-512", None),
-        ("cordoned.log.dirs", "/kafka/a", Verdict.DIFFERS),
+        ("cordoned.log.dirs", "/kafka/a", None),
         ("num.io.threads", "16", Verdict.DIFFERS),
         ("num.partitions", "16", None),
     ],

@@ -27,26 +27,27 @@ def run(*arguments: str) -> Result:
 
 
 def test_disks_and_network(running: barnabas.Broker, tmp_path: Path) -> None:
-    first, second = tmp_path / "a", tmp_path / "b"
-    first.mkdir()
-    second.mkdir()
+    directories = [tmp_path / name for name in ("a", "b", "metadata")]
+    for each in directories:
+        each.mkdir()
+    first, second, of_metadata = directories
     file = tmp_path / "server.properties"
-    file.write_text(f"log.dirs={first}, {second}\n")
+    file.write_text(f"log.dirs={first}, {second}\nmetadata.log.dir={of_metadata}\n")
     answer = run("-c", str(file), "--size-mb", "1", "--within", "100ms", "-b", running.bootstrap_servers, "-o", "json")
     assert answer.exit_code == 0, answer.output
     found = json.loads(answer.stdout)
-    assert [each["directory"] for each in found["disks"]] == [str(first), str(second)]
+    assert [each["directory"] for each in found["disks"]] == [str(each) for each in directories]
     assert all(each["written"] == "1.00 MB" and each["syncs"] > 0 for each in found["disks"])
     (trip,) = found["network"]
     assert trip["trips"] > 0
     assert 0 < trip["trip_p50_ms"] <= trip["trip_max_ms"]
-    assert [*first.iterdir(), *second.iterdir()] == []
+    assert [path for each in directories for path in each.iterdir()] == []
 
 
 def test_without_a_directory_only_the_network(running: barnabas.Broker) -> None:
     answer = run("-b", running.bootstrap_servers)
     assert answer.exit_code == 0
-    assert answer.stderr == "no disk was tested: name directories, or --config FILE for its log.dirs\n"
+    assert answer.stderr == "no disk was tested: name directories, or --config FILE for its directories\n"
     assert "TRIP-P50-MS" in answer.stdout
 
 

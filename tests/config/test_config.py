@@ -52,6 +52,7 @@ def test_every_field_is_a_setting() -> None:
         "is_alone",
         "log_dirs",
         "metadata_dir",
+        "all_dirs",
         "provided",
     }
     made = config()

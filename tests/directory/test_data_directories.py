@@ -13,6 +13,7 @@ from barnabas.directory.data_directories import DataDirectories
 from barnabas.directory.storage import format_directory
 from barnabas.log.log_directories import LogDirectories
 from barnabas.log.log_manager import LogManager
+from barnabas.protocol.primitives import uuid_from_str
 from barnabas.simulation.disk import SimDisk
 
 
@@ -54,9 +55,8 @@ def test_several_directories_are_formatted_before_the_start() -> None:
     [
         (
             {"metadata_log_dir": "/c"},
-            "log.dirs does not name metadata.log.dir=/c (set metadata.log.dir to one of log.dirs)",
+            "/c is not formatted: mount its disk if it has one; else `barnabas storage format",
         ),
-        ({"cordoned_log_dirs": "/a"}, "cordoned.log.dirs is not supported with several log.dirs (remove it)"),
         ({"metadata_log_dir": "/b"}, "/a/__cluster_metadata-0 is a metadata log, but the metadata log is in /b"),
     ],
 )
@@ -120,3 +120,43 @@ def test_a_directory_whose_disk_fails_during_the_start_is_offline(call: str) -> 
 
 def break_calls(disk: SimDisk, broken: str) -> None:
     disk.on_call = lambda call, path: OSError(5, "broken", path) if call == broken and path.startswith("/b") else None
+
+
+def apart() -> SimDisk:
+    """Return a disk with /a and /b, and with the metadata log in /meta."""
+    disk = SimDisk()
+    for number, root in enumerate(("/meta", "/a", "/b")):
+        config = configured(metadata_log_dir="/meta")
+        format_directory(disk, root, "abc", 1, config, random.Random(number), has_metadata=root == "/meta")
+    return disk
+
+
+@pytest.mark.parametrize("roots", [("/a", "/b"), ("/a",)])
+def test_the_metadata_log_may_have_a_directory_of_its_own(roots: tuple[str, ...]) -> None:
+    disk = apart()
+    config = configured(metadata_log_dir="/meta", log_dirs=",".join(roots))
+    directories = DataDirectories(disk, config)
+    directories.check()
+    assert directories.roots == ["/meta", *roots]
+    managers = [LogManager(disk, root, now_ms=lambda: 1) for root in roots]
+    logs = LogDirectories(managers) if len(managers) > 1 else managers[0]
+    directories.lock(logs)
+    assert sorted(disk.locks) == sorted(f"{root}/.lock" for root in ("/meta", *roots))
+    identity = directories.open(logs, random.Random(1), 0)
+    # The broker names the directories with logs to the controller; the quorum knows the other one.
+    assert len(set(logs.ids)) == len(roots)
+    assert uuid_from_str(identity.directory_id or "") not in logs.ids
+    asyncio.run(directories.recover(logs, lambda: 0))
+    directories.undo(logs)
+    asyncio.run(logs.close())
+    assert list(disk.locks) == ["/meta/.lock"]
+    directories.release()
+    assert list(disk.locks) == []
+
+
+@pytest.mark.parametrize("broken", ["/meta", "/a"])
+def test_a_node_needs_its_metadata_log_and_one_directory_of_logs(broken: str) -> None:
+    disk = apart()
+    disk.on_call = lambda call, path: OSError(5, "broken", path) if path.startswith(broken) else None
+    with pytest.raises(CannotStart, match=f"cannot use the data directory {broken}: broken"):
+        DataDirectories(disk, configured(metadata_log_dir="/meta", log_dirs="/a")).check()

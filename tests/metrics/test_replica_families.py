@@ -48,6 +48,7 @@ def test_only_the_leader_counts(hosting: Hosting) -> None:
         "isrshrinkspersec_total": 0,
         "isrexpandspersec_total": 0,
         "kafka_log_logmanager_offlinelogdirectorycount": 0,
+        "kafka_log_logmanager_cordonedlogdirectorycount": 0,
     }
 
 

@@ -83,7 +83,7 @@ def test_it_has_nothing_to_replicate_and_logs_no_leaders() -> None:
     timers, quorum = Timers(loop), SimpleNamespace(loader=None)
     made.report_changes(quorum, lambda: True, nothing, timers)  # type: ignore[arg-type]
     assert repr(timers) == "<Timers >"
-    made.replicate(nothing, OneDirectory(Uuid(bytes(16))), lambda: 1, quorum)  # type: ignore[arg-type]
+    made.replicate(nothing, OneDirectory([Uuid(bytes(16))]), lambda: 1, quorum)  # type: ignore[arg-type]
     assert vars(nothing) == {}
     delta = MetadataDelta(MetadataImage())
     made.apply_settings(delta, MetadataImage())

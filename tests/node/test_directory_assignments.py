@@ -26,7 +26,7 @@ class Stage:
         self.loop = WorldLoop()
         self.asked: list[list[int]] = []
         self.answers: list[asyncio.Future[Any]] = []
-        self.assignments = DirectoryAssignments(2, OneDirectory(OURS), lambda: 9, self, self.loop)  # type: ignore[arg-type]
+        self.assignments = DirectoryAssignments(2, OneDirectory([OURS]), lambda: 9, self, self.loop)  # type: ignore[arg-type]
 
     def handle(self, api_key: int, version: int, request: AssignReplicasToDirsRequest) -> asyncio.Future[Any]:
         assert (api_key, version) == (ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0)

@@ -27,7 +27,7 @@ from tests.node.runtimes import runtime_of
 from tests.node.test_alone import Story
 from tests.replication.hosting import Hosting
 
-DIRECTORY = OneDirectory(uuid_from_str("AAAAAAAAAAAAAAAAAAAAAw"))
+DIRECTORY = OneDirectory([uuid_from_str("AAAAAAAAAAAAAAAAAAAAAw")])
 
 
 @pytest.fixture

@@ -277,7 +277,7 @@ def test_the_controller_of_a_node_that_stops_goes_on_until_its_broker_may_stop(
         ),
         (
             {"metadata.log.dir": "meta"},
-            r"^log\.dirs does not name metadata\.log\.dir=meta \(set metadata\.log\.dir to one of log\.dirs\)",
+            r"^meta is not formatted: mount its disk if it has one; else `barnabas storage format -t CLUSTER-ID",
         ),
     ],
 )

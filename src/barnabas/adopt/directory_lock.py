@@ -14,7 +14,7 @@ import os
 import struct
 import sys
 
-from barnabas.log.log_manager import LOCK_FILE
+from barnabas.log.directory_lock import LOCK_FILE
 
 __all__ = ["OneAtATime", "TakenTwice", "holder_of"]
 

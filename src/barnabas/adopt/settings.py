@@ -24,7 +24,6 @@ __all__ = ["findings_of_settings"]
 _TIERED = "remote.storage.enable"
 _AUTHORIZER = "authorizer.class.name"
 _ENABLED = "sasl.enabled.mechanisms"
-_CORDONED = "cordoned.log.dirs"
 _OF_ALL = (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,)
 _DYNAMIC = (ConfigSource.DYNAMIC_BROKER_CONFIG, *_OF_ALL)
 _LEAVE = "leave it for the way back"
@@ -64,10 +63,7 @@ def _of_broker(broker: int, entries: Sequence[ConfigEntry], *, is_with_file: boo
     for entry in entries:
         is_static = entry.source == ConfigSource.STATIC_BROKER_CONFIG
         where = "all brokers" if entry.source in _OF_ALL else f"broker {broker}"
-        if entry.name == _CORDONED and entry.value:
-            what = f"{_CORDONED} names {printable(entry.value)}: barnabas brokers do not have this setting"
-            yield differs(where, what, "as barnabas the broker gets new replicas again: drain it first, if it must not")
-        elif entry.source in _DYNAMIC or (is_static and not is_with_file):
+        if entry.source in _DYNAMIC or (is_static and not is_with_file):
             yield from _of_protection(where, entry, keys)
             yield from _of_entry(where, entry, keys)
 

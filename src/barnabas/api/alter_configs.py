@@ -2,8 +2,8 @@
 
 - A setting that the request does not name returns to its default. Deprecated in favour of IncrementalAlterConfigs, still sent by
   librdkafka.
-- The broker reads the key and trust stores that it shall use (`serving/store_checks`) and forwards the request to the active controller,
-  which responds after its records are committed.
+- The broker checks its own stores and directories that the request names (`serving/own_settings`), and forwards the request to the
+  active controller, which responds after its records are committed.
 
 Version 1 adds the throttle time, 2 is flexible.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.api.serving.store_checks import forward_accepted, rejected_stores
+from barnabas.api.serving.own_settings import forward_accepted, rejected_settings
 from barnabas.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 async def handle(context: AnyContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Check what only this broker can, then forward."""
-    rejected = await rejected_stores(context, request.resources, _values_after)
+    rejected = await rejected_settings(context, request.resources, _values_after)
     return await forward_accepted(context, request, rejected, AlterConfigsResponse)
 
 

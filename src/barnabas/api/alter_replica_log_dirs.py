@@ -1,7 +1,8 @@
 """AlterReplicaLogDirs (API key 34, versions 1-2): move replicas to another directory of this broker.
 
 - The response comes when the move has begun; DescribeLogDirs shows how far it is (`directory_moves`). The directory where the replica is
-  ends a move that is under way. A directory that the broker does not have is LOG_DIR_NOT_FOUND, one that is offline KAFKA_STORAGE_ERROR.
+  ends a move that is under way. A directory that the broker does not have is LOG_DIR_NOT_FOUND, one that is offline KAFKA_STORAGE_ERROR,
+  one that is cordoned INVALID_REPLICA_ASSIGNMENT (KIP-1066).
 - A replica that is not here yet is REPLICA_NOT_AVAILABLE, and the broker remembers the directory for it.
 - Directories are compared as text, in the form that DescribeLogDirs returns.
 - The checks have Kafka's order: a topic name too long for the directory of a moving replica, the directory, the replica. A replica
@@ -61,6 +62,8 @@ def _move(replicas: ReplicaManager, topic: str, index: int, path: str) -> ErrorC
     directory = next(each for each in logs.directories if each.root_dir == path)
     if isinstance(directory, OfflineDirectory):
         return ErrorCode.KAFKA_STORAGE_ERROR
+    if directory.is_cordoned:
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     try:
         partition = replicas.partition(topic, index)
     except KafkaError as error:

@@ -5,7 +5,7 @@
 - A replica that moves (AlterReplicaLogDirs) is in both directories. In the new one it is a future replica, with how many offsets it lags.
 - A directory that is offline has KAFKA_STORAGE_ERROR, no replicas, and no sizes.
 
-Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-827), 5 cordoned directories (KIP-1066), here none.
+Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-827), 5 cordoned directories (KIP-1066).
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> De
                 topics=list(topics.values()),
                 total_bytes=total,
                 usable_bytes=usable,
+                is_cordoned=directory.is_cordoned,
             )
             for (directory, total, usable), topics in zip(volumes, found, strict=True)
         ]

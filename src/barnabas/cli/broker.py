@@ -125,7 +125,8 @@ def _summary(node: Node, leads: int, holds: int, found: list[LogDir] | KafkaErro
 
 
 def _named(directory: LogDir) -> str:
-    return directory.path if directory.error is None else f"{directory.path} (offline)"
+    state = "offline" if directory.error else "cordoned" if directory.is_cordoned else ""
+    return f"{directory.path} ({state})" if state else directory.path
 
 
 def _settings(entries: Iterable[ConfigEntry]) -> Table:
@@ -169,7 +170,7 @@ def log_dirs_of(
     rows = [
         (
             broker_id,
-            each.path,
+            _named(each),
             len(each.replicas),
             format_bytes(sum(replica.size_in_bytes for replica in each.replicas)),
             format_bytes(each.usable_bytes) if each.usable_bytes >= 0 else None,
@@ -215,6 +216,7 @@ def _objects(broker_id: int, dirs: list[LogDir]) -> list[dict[str, object]]:
             "broker": broker_id,
             "directory": each.path,
             "error": each.error.code.name if each.error else None,
+            "cordoned": each.is_cordoned,
             "size_bytes": sum(replica.size_in_bytes for replica in each.replicas),
             "usable_bytes": each.usable_bytes if each.usable_bytes >= 0 else None,
             "total_bytes": each.total_bytes if each.total_bytes >= 0 else None,

@@ -37,7 +37,7 @@ _SLOW_SYNC_MS = 50
     "--config",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="Test the log.dirs of this file.",
+    help="Test the directories of this file.",
 )
 @click.option("--size-mb", type=click.IntRange(1, 65536), default=256, show_default=True, help="Bytes to write, in MB.")
 @click.option("--within", "within_ms", type=Duration(), default="10s", show_default=True,
@@ -80,7 +80,7 @@ def self_test(
     for note in notes:
         click.echo(note, err=True)
     if not chosen:
-        click.echo("no disk was tested: name directories, or --config FILE for its log.dirs", err=True)
+        click.echo("no disk was tested: name directories, or --config FILE for its directories", err=True)
     if failures:
         raise Failures(failures)
 
@@ -91,7 +91,8 @@ def _log_dirs(path: str) -> list[str]:
     except (OSError, ValueError) as error:
         raise Failure(str(error)) from None
     text = properties.get("log.dirs") or properties.get("log.dir") or ""
-    found = [each.strip() for each in text.split(",") if each.strip()]
+    of_metadata = properties.get("metadata.log.dir", "")
+    found = [each.strip() for each in (*text.split(","), of_metadata) if each.strip()]
     if not found:
         raise Failure(f"{printable(path)} has no log.dirs", "name the directories instead")
     return found

@@ -43,13 +43,14 @@ class ReplicaSize(NamedTuple):
 
 
 class LogDir(NamedTuple):
-    """A log directory; an old broker leaves -1 for its total and usable bytes."""
+    """A log directory; an old broker leaves -1 for its total and usable bytes, and says of none that it gets no new replica."""
 
     path: str
     error: KafkaError | None
     replicas: list[ReplicaSize]
     total_bytes: int
     usable_bytes: int
+    is_cordoned: bool = False
 
 
 class ProducerState(NamedTuple):
@@ -124,6 +125,7 @@ def describe_log_dirs(
                 ),
                 each.total_bytes,
                 each.usable_bytes,
+                each.is_cordoned,
             )
             for each in response.results
         ]

@@ -37,6 +37,7 @@ from barnabas.metadata.config_schema import (
     ConfigResourceType,
     ConfigValue,
 )
+from barnabas.metadata.cordoned_directories import CORDONED, why_not_cordoned
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_of_security, is_secret
 from barnabas.quota.client_quotas import QuotaWindows
 from barnabas.words.hidden_values import hidden_in
@@ -68,6 +69,7 @@ class BrokerConfig(NodeRoles):
     without_effect: tuple[str, ...]
     log_dirs: tuple[str, ...]
     metadata_dir: str
+    all_dirs: tuple[str, ...]
     cluster_id: str | None
     provided: frozenset[str]
     broker_rack: str | None
@@ -216,7 +218,10 @@ class BrokerConfig(NodeRoles):
         )
         fields["embedded"] = embedded
         fields["log_dirs"] = log_dirs = _log_dirs(value)
-        fields["metadata_dir"] = value("metadata.log.dir") or log_dirs[0]
+        fields["metadata_dir"] = metadata_dir = str(value("metadata.log.dir") or log_dirs[0])
+        fields["all_dirs"] = _each_once(metadata_dir, log_dirs)
+        if why := why_not_cordoned(value(CORDONED), log_dirs):
+            raise ConfigError(why)
         fields["_values"] = values
         made = cls(fields)
         names_others = not _names_no_other_node(made)
@@ -247,6 +252,7 @@ _DERIVED = (
     "has_other_voters",
     "log_dirs",
     "metadata_dir",
+    "all_dirs",
     "unknown",
     "without_effect",
     "provided",
@@ -282,6 +288,11 @@ def _log_dirs(value: Callable[[str], ConfigValue]) -> tuple[str, ...]:
             raise ConfigError(f"log.dirs names {printable(each)} twice")
         seen[each] = None
     return dirs
+
+
+def _each_once(metadata_dir: str, log_dirs: tuple[str, ...]) -> tuple[str, ...]:
+    is_apart = os.path.normpath(metadata_dir) not in map(os.path.normpath, log_dirs)
+    return (metadata_dir, *log_dirs) if is_apart else log_dirs
 
 
 def merged_broker_properties(

@@ -3,7 +3,8 @@
 - One directory is formatted by the start, if it is empty. Several are not: `barnabas storage format` gives each its id, and a start that
   finds an empty one among them would not know whether its disk was lost. This is Kafka's rule too.
 - Several belong to one node of one cluster, each with an id of its own. The metadata log is in `metadata.log.dir`, or in
-  the first of them.
+  the first of them. If `log.dirs` does not name `metadata.log.dir`, that directory has no replicas: the broker has a lock on it, and no
+  `LogManager`.
 - A directory that cannot be read is offline, if it is not the one with the metadata log and another can be read; so is one whose recovery
   fails because of its disk. The node starts without it. This is Kafka's rule too.
 
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.directory.data_directory import DataDirectory, UnreadableDirectory
+from barnabas.log.directory_lock import DirectoryLock
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_directories import LogDirectories, Logs
@@ -43,8 +45,11 @@ class DataDirectories:
         metadata = os.path.normpath(config.metadata_dir)
         self._each = [
             DataDirectory(disk, config, root, has_metadata=os.path.normpath(root) == metadata)
-            for root in config.log_dirs
+            for root in config.all_dirs
         ]
+        is_apart = len(config.all_dirs) > len(config.log_dirs)
+        # The lock of the directory with the metadata log, if that is not one of log.dirs.
+        self._apart: DirectoryLock | None = DirectoryLock(disk, config.metadata_dir) if is_apart else None
         # Those that cannot be read, with the reason; and their managers, to be closed.
         self._lost: dict[DataDirectory, UnreadableDirectory] = {}
         self._to_close: list[LogManager] = []
@@ -70,15 +75,8 @@ class DataDirectories:
         """Look at the directories without changing anything.
 
         Raises:
-            CannotStart: the settings name none for the metadata log, or one is not this node's, not formatted, or cannot be read.
+            CannotStart: one is not this node's, not formatted, or cannot be read.
         """
-        config = self._config
-        if not any(each.has_metadata for each in self._each):
-            raise CannotStart(
-                f"log.dirs does not name metadata.log.dir={config.metadata_dir} (set metadata.log.dir to one of log.dirs)"
-            )
-        if len(self._each) > 1 and config.value("cordoned.log.dirs"):
-            raise CannotStart("cordoned.log.dirs is not supported with several log.dirs (remove it)")
         for each in self._each:
             with self._tolerant_of(each):
                 each.check()
@@ -114,27 +112,38 @@ class DataDirectories:
         try:
             yield
         except UnreadableDirectory as error:
-            if directory.has_metadata or len(self._online) == 1:
+            if directory.has_metadata or not any(
+                self._has_logs(each) for each in self._online if each is not directory
+            ):
                 raise
             self._lost[directory] = error
+
+    def _has_logs(self, directory: DataDirectory) -> bool:
+        return self._apart is None or not directory.has_metadata
 
     def lock(self, logs: Logs) -> None:
         """Take the lock of each directory; errors as in `DataDirectory.lock`."""
         for each, manager in self._with(logs):
             with self._tolerant_of(each):
-                each.lock(manager)
+                each.lock(manager or self._lock_apart)
         self._take_offline(logs)
+
+    @property
+    def _lock_apart(self) -> DirectoryLock:
+        assert self._apart is not None, "a directory without logs has the metadata log"
+        return self._apart
 
     def open(self, logs: Logs, random: random_module.Random, now_ms: int) -> MetaProperties:
         """Return the identity of the directory with the metadata log; errors as in `DataDirectory.open`."""
         owners: dict[DataDirectory, MetaProperties] = {}
         for each, manager in self._with(logs):
             with self._tolerant_of(each):
-                owners[each] = each.open(manager, random, now_ms)
+                owners[each] = each.open(manager or self._lock_apart, random, now_ms)
         self._take_offline(logs)
-        if isinstance(logs, LogDirectories):
+        if len(self._each) > 1:
             self._check_together()
-            logs.ids = [uuid_from_str(owner.directory_id or "") for owner in owners.values()]
+        ids = [owner.directory_id for each, owner in owners.items() if self._has_logs(each)]
+        logs.ids = [uuid_from_str(each) for each in ids if each is not None]
         return next(owner for each, owner in owners.items() if each.has_metadata)
 
     def _take_offline(self, logs: Logs) -> None:
@@ -170,9 +179,18 @@ class DataDirectories:
     def undo(self, logs: Logs) -> None:
         """Remove what this start has made; see `DataDirectory.undo`."""
         for each, manager in self._with(logs):
-            each.undo(is_locked=manager.is_locked)
+            each.undo(is_locked=(manager or self._lock_apart).is_locked)
 
-    def _with(self, logs: Logs) -> list[tuple[DataDirectory, LogManager]]:
-        """Return the directories that can be read, with their managers."""
+    def release(self) -> None:
+        """Let others have a directory that has the metadata log only; the managers of the logs release theirs."""
+        if self._apart is not None:
+            self._apart.release()
+
+    def _with(self, logs: Logs) -> list[tuple[DataDirectory, LogManager | None]]:
+        """Return the directories that can be read, with their managers; None for one without logs."""
         managers = {each.root_dir: each for each in logs.directories if isinstance(each, LogManager)}
-        return [(each, managers[each.root]) for each in self._online if each.root in managers]
+        return [
+            (each, managers.get(each.root))
+            for each in self._online
+            if each.root in managers or not self._has_logs(each)
+        ]

@@ -25,9 +25,10 @@ from barnabas.directory.start_report import RecoveryReport, say_start, say_what_
 from barnabas.directory.storage import format_directory
 from barnabas.log import log_files, meta_properties
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
+from barnabas.log.directory_lock import LOCK_FILE, DirectoryLock
 from barnabas.log.disk import Disk, DiskLocked, parent_dir
 from barnabas.log.errors import KafkaStorageError, in_words, is_of_a_bad_disk
-from barnabas.log.log_manager import LOCK_FILE, LogManager
+from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.log.recovery import Recovery
 from barnabas.metadata.bootstrap import BOOTSTRAP_CHECKPOINT
@@ -110,7 +111,7 @@ class DataDirectory:
     """One start's view of its directory.
 
     Args:
-        root: one of `log.dirs`; None for the first.
+        root: one of `log.dirs`, or `metadata.log.dir`; None for the first of `log.dirs`.
 
     Attributes:
         has_metadata: whether the metadata log is in this directory.
@@ -161,10 +162,10 @@ class DataDirectory:
         check_is_free(self._disk, self.root, self._remedy)
         config = self._config
         command = "`barnabas storage format -t CLUSTER-ID -c FILE`"
-        if len(config.log_dirs) > 1:
+        if len(config.all_dirs) > 1:
             raise CannotStart(
                 f"{self.root} is not formatted: mount its disk if it has one; else `barnabas storage format -t CLUSTER-ID -c FILE`"
-                " formats several log.dirs, with --ignore-formatted a new one beside those that are formatted"
+                " formats several directories, with --ignore-formatted a new one beside those that are formatted"
             )
         if config.is_controller and not config.is_alone and not config.quorum_voters:
             raise CannotStart(
@@ -177,14 +178,14 @@ class DataDirectory:
                 " (`barnabas cluster info` shows the id of a cluster that runs)"
             )
 
-    def lock(self, log_manager: LogManager) -> None:
+    def lock(self, lock: LogManager | DirectoryLock) -> None:
         """Take the directory's lock; create the directory if it is missing.
 
         Raises:
             CannotStart: another broker has it, or the disk does not take the lock's file.
         """
         try:
-            log_manager.lock()
+            lock.lock()
         except DiskLocked:
             raise CannotStart(
                 f"{self.root} is in use by another broker (stop that broker, or {self._remedy})"
@@ -192,13 +193,13 @@ class DataDirectory:
         except OSError as error:
             raise self._refused(error) from None
 
-    def open(self, log_manager: LogManager, random: random_module.Random, now_ms: int) -> MetaProperties:
+    def open(self, lock: LogManager | DirectoryLock, random: random_module.Random, now_ms: int) -> MetaProperties:
         """Return the directory's identity; format the directory first if it has none.
 
         Raises:
             CannotStart: it is not this node's, must not be formatted, or the disk failed.
         """
-        self.lock(log_manager)
+        self.lock(lock)
         try:
             if self.has_metadata:  # One directory of a node is enough, and this one is written to all the time.
                 # Now, because a node of a cluster joins its quorum before its logs are recovered.
@@ -207,12 +208,15 @@ class DataDirectory:
         except (KafkaStorageError, OSError) as error:
             raise self._refused(error) from None
 
-    async def recover(self, log_manager: LogManager, monotonic_ns: Callable[[], int]) -> None:
-        """Recover the logs.
+    async def recover(self, log_manager: LogManager | None, monotonic_ns: Callable[[], int]) -> None:
+        """Recover the logs; without a manager there are none, only the metadata log.
 
         Raises:
             CannotStart: the disk failed.
         """
+        if log_manager is None:
+            self._say_start(Recovery(), was_clean=True)
+            return
         try:
             await self._recover(log_manager, monotonic_ns)
         except (KafkaStorageError, OSError) as error:

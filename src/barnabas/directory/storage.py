@@ -22,8 +22,8 @@ from typing import NamedTuple
 from barnabas.config.cannot_start import CannotStart
 from barnabas.config.config import BrokerConfig
 from barnabas.log import meta_properties
+from barnabas.log.directory_lock import LOCK_FILE
 from barnabas.log.disk import Disk, DiskLocked, parent_dir
-from barnabas.log.log_manager import LOCK_FILE
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.metadata.bootstrap import BOOTSTRAP_CHECKPOINT, bootstrap_records, default_levels
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION

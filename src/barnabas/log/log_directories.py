@@ -1,7 +1,7 @@
 """Several data directories of one broker: a `LogManager` for each, and in which of them a replica's log is.
 
 - A log that exists stays where it is. A new one goes where the metadata says, if the broker has told the controller before; else into the
-  directory with the fewest logs, the first of those in the order of `log.dirs`.
+  directory with the fewest logs, the first of those in the order of `log.dirs`. A cordoned directory gets none, unless all are.
 - A log is made on its first use, so a replica may have a place (`place`) long before it has files.
 - Each directory has its lock, its checkpoints, its marker of a clean stop and its cleaner. A broker claims to have all that its last run
   wrote only if all directories say so, of the same run: a new disk among them takes the claim away.
@@ -19,7 +19,7 @@ its id, and the directory; the other log becomes a stray (`settle`).
 
 A broker that has lost a directory claims nothing of this run at its next start, even if the disk is back.
 
-Sources: Kafka's `LogManager.nextLogDirs`, `readBrokerEpochFromCleanShutdownFiles`; KIP-112, KIP-858.
+Sources: Kafka's `LogManager.nextLogDirs`, `readBrokerEpochFromCleanShutdownFiles`; KIP-112, KIP-858, KIP-1066.
 """
 
 from __future__ import annotations
@@ -258,7 +258,8 @@ class LogDirectories:
         return home
 
     def _fewest(self) -> LogManager:
-        return min(self.online, key=lambda each: self._count(each, 0))
+        offered = [each for each in self.online if not each.is_cordoned]
+        return min(offered or self.online[:1], key=lambda each: self._count(each, 0))
 
     def _count(self, directory: Directory, more: int) -> int:
         """Change how many logs a directory has, with those that have only a place yet; return it."""

@@ -39,13 +39,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.log import clean_shutdown_file, log_files, partition_metadata, stray_logs
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.deleted_logs import DeletedLogs
-from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
+from barnabas.log.directory_lock import DirectoryLock
+from barnabas.log.disk import Disk, DiskUsage
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.future_logs import FutureLogs
 from barnabas.log.housekeeping import Housekeeping, Intervals
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOCK_FILE = ".lock"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 
 
@@ -81,6 +81,8 @@ class LogManager:
         broker_epoch: the epoch that a clean stop writes down. At first the last owner's, if its logs have all that it wrote; else -1.
         claim: whether the logs have all that an owner wrote that was killed.
         failure: whether the disk takes writes.
+        is_cordoned: whether no new replica is to come here (KIP-1066).
+        ids: of this directory, alone; empty if it has none, or until its owner is known.
         futures: the copies of logs that move here; checkpoints and the end of the run treat them as logs.
     """
 
@@ -115,7 +117,7 @@ class LogManager:
         self._run_blocking: RunBlocking = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._config_for = config_for or (lambda _: LogConfig())
         self._open_files = OpenFiles(disk.max_open_files()) if open_files is None else open_files
-        self._lock: DiskLock | None = None
+        self._lock = DirectoryLock(disk, root_dir)
         self._logs: dict[Key, PartitionLog] = {}
         self._topic_ids: dict[Key, Uuid | None] = {}
         # Directories that were listed but not opened yet.
@@ -132,6 +134,8 @@ class LogManager:
         # Called when retention has deleted segments of a log.
         self.on_retained: Callable[[Key], None] = lambda _: None
         self.failure = LogDirFailure(root_dir)
+        self.is_cordoned = False
+        self.ids: Sequence[Uuid] = ()
         self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
         self.claim = RunClaim(disk, root_dir, run_blocking)
         self.cleaner = LogCleaner(
@@ -167,21 +171,11 @@ class LogManager:
     @property
     def is_locked(self) -> bool:
         """Whether this manager holds the directory's lock."""
-        return self._lock is not None
+        return self._lock.is_locked
 
     def lock(self) -> None:
-        """Lock the directory; create it if it is missing.
-
-        Raises:
-            DiskLocked: another broker owns the directory.
-            OSError: the directory cannot be created or written.
-        """
-        if self._lock is not None:
-            return
-        if not self._disk.is_dir(self.root_dir):
-            self._disk.mkdir(self.root_dir)
-            self._disk.sync_dir(parent_dir(self.root_dir))
-        self._lock = self._disk.lock(f"{self.root_dir}/{LOCK_FILE}")
+        """Lock the directory; errors as in `DirectoryLock.lock`."""
+        self._lock.lock()
 
     async def open(self, on_recovery: Callable[[Recovery], None] | None = None) -> None:
         """Lock the directory, and recover its logs if the last owner did not close them.
@@ -211,11 +205,6 @@ class LogManager:
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self.root_dir}: {in_words(error)}") from error
         self._housekeeping.begin(self._now_ms())
-
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
 
     async def _take_over(self) -> None:
         """Read the checkpoints, and list the logs."""
@@ -268,12 +257,8 @@ class LogManager:
     def _open_listed(self, key: Key, config: LogConfig) -> PartitionLog:
         path = self._unopened[key]
         self._topic_ids[key] = self._topic_id_of(key)
-        log = self._open_log(key, path, config, clean=self.had_clean_shutdown)
+        log = self._logs[key] = self._load(key, path, config, clean=self.had_clean_shutdown)
         del self._unopened[key]
-        return log
-
-    def _open_log(self, key: Key, path: str, config: LogConfig, *, clean: bool) -> PartitionLog:
-        log = self._logs[key] = self._load(key, path, config, clean=clean)
         return log
 
     def _load_future(self, key: Key, path: str) -> PartitionLog:
@@ -376,7 +361,8 @@ class LogManager:
         self._disk.mkdir(path)
         if topic_id is not None:
             self._write_topic_id(key, path, topic_id)
-        return self._open_log(key, path, config, clean=True)
+        log = self._logs[key] = self._load(key, path, config, clean=True)
+        return log
 
     def _write_topic_id(self, key: Key, path: str, topic_id: Uuid) -> None:
         self._disk.write_file_atomic(
@@ -537,7 +523,7 @@ class LogManager:
             logger.error("%s: closed, but not marked as clean: %s", self.root_dir, in_words(error))
         for logs in (self._logs, self._unopened, self.futures.opened, self.futures.unopened):
             logs.clear()
-        self._release()
+        self._lock.release()
 
     async def _close_logs(self, clean: bool) -> bool:
         """Close every log; if all closed cleanly, write the checkpoints, and return True.

@@ -35,6 +35,7 @@ class OfflineDirectory:
     Attributes:
         knows_its_replicas: whether names were given.
         failure: says that the disk takes no writes.
+        is_cordoned: whether no new replica is to come here (KIP-1066).
     """
 
     def __init__(self, root_dir: str, reason: str, names: Iterable[Key] | None, id: Uuid | None) -> None:
@@ -44,6 +45,7 @@ class OfflineDirectory:
         self.knows_its_replicas = names is not None
         self.failure = LogDirFailure(root_dir)
         self.failure.is_offline = True
+        self.is_cordoned = False
         self._names = dict.fromkeys(names or ())
 
     def __repr__(self) -> str:

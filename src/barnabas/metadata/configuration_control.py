@@ -6,7 +6,7 @@
 - A broker resource with an empty name is the cluster-wide default; a setting that is only per broker is rejected
   there, and one that is only read at the start is rejected everywhere.
 - A broker setting that asks for protection (TLS, logins, ACLs) is rejected: a node reads these at its start (`security_settings`). The
-  stores of one listener of one node are not: that node has looked at them before it forwards the request (`api/serving/store_checks`).
+  stores of one listener of one node are not: that node has looked at them before it forwards the request (`api/serving/own_settings`).
 - While eligible leader replicas are on, min.insync.replicas cannot be set for one broker or removed for the cluster, and
   a change of it forgets the eligible leader replicas that were chosen by the old value.
 - A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker reload
@@ -29,6 +29,7 @@ from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.group_config_bounds import check_group_bounds
+from barnabas.metadata.list_changes import changed_list
 from barnabas.metadata.listener_values import check_listeners
 from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import indexed
@@ -259,17 +260,8 @@ def _changed_value(
     if key is None or key.kind is not ConfigType.LIST:
         message = f"Can't {change.operation.name} to key {change.name} because its type is not LIST."
         raise KafkaError(ErrorCode.INVALID_CONFIG, message)
-    parts = _parts(key.default if current is None else current)
-    wanted = _parts(change.value)
-    if change.operation is AlterOperation.APPEND:
-        parts += [part for part in wanted if part not in parts]
-    else:
-        parts = [part for part in parts if part not in wanted]
-    return ",".join(parts)
-
-
-def _parts(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    present = key.default if current is None else current
+    return changed_list(present, change.value, is_append=change.operation is AlterOperation.APPEND)
 
 
 def _check_values(

@@ -73,6 +73,12 @@ def families(replicas: ReplicaManager, rows: Sequence[PartitionRow]) -> Iterator
         "Data directories whose disk takes no writes.",
         [("", sum(each.failure.is_offline for each in replicas.log_manager.directories))],
     )
+    yield family(
+        "kafka_log_logmanager_cordonedlogdirectorycount",
+        "gauge",
+        "Data directories that get no new replica (cordoned.log.dirs).",
+        [("", sum(each.is_cordoned for each in replicas.log_manager.directories))],
+    )
     yield from _volume(replicas)
     for side, quota in (("leader", replicas.leader_quota), ("follower", replicas.follower_quota)):
         if isinstance(quota, ReplicationQuotaManager):

@@ -20,18 +20,21 @@ from typing import TYPE_CHECKING
 from barnabas.api.serving.context import BrokerServices
 from barnabas.api.serving.dispatch import Dispatcher
 from barnabas.config.cannot_start import CannotStart
-from barnabas.config.config import BrokerConfig, log_config, quota_windows
+from barnabas.config.config import BrokerConfig, effective_broker_value, log_config, quota_windows
 from barnabas.config.config_checks import selects_by_rack
 from barnabas.config.config_table import config_schema
 from barnabas.config.runtime import Runtime
 from barnabas.config.timers import Timers
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_directories import LogDirectories, Logs
+from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.cordoned_directories import CORDONED, cordoned_among, why_not_cordoned
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.metadata_version import CORDONED_DIRECTORIES_SINCE
 from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.net.addresses import dialable
 from barnabas.net.connections import Connections
@@ -55,11 +58,13 @@ from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from barnabas.api.serving.context import Controller
     from barnabas.api.serving.dispatch import Observer
+    from barnabas.metadata.configs_image import ConfigurationsImage
     from barnabas.net.renewed_stores import RenewedStores
+    from barnabas.node.directory_assignments import Placement
     from barnabas.node.inter_broker import InterBrokerChannels
     from barnabas.node.membership import Membership
     from barnabas.node.metrics_endpoint import MetricsEndpoint
@@ -128,6 +133,7 @@ class BrokerServer:
         self._channels: InterBrokerChannels | None = None
         self.directory_failures: DirectoryFailures | None = None
         self._move_quota: ReplicationQuotaManager | None = None
+        self._placement: Placement
         # Done when the metadata of this broker has it as unfenced for the first time.
         self._has_seen_itself: asyncio.Future[None] = runtime.loop.create_future()
 
@@ -243,7 +249,8 @@ class BrokerServer:
         return "the broker is fenced" if broker is None or broker.fenced else ""
 
     def _make_services(self, meta: MetaProperties) -> None:
-        config, runtime, placement = self.config, self._runtime, placement_of(self.log_manager, meta)
+        config, runtime = self.config, self._runtime
+        placement = self._placement = placement_of(self.log_manager)
         self.lifecycle = BrokerLifecycle(
             config,
             self._membership,
@@ -255,6 +262,7 @@ class BrokerServer:
             lambda: self._leaderless.logs(),
             placement.ids,
             self._offline_directories,
+            self._cordoned_directories,
         )
         self.quotas = ClientQuotas(quota_windows(config), runtime.now_ms)
         self.replica_manager = ReplicaManager(
@@ -309,7 +317,7 @@ class BrokerServer:
             monotonic_ns=runtime.monotonic_ns,
             recent_deletions=RecentDeletions(runtime.now_ms),
             authorizer=self._authorizer,
-            why_not_stores=self.stores.why_not if self.stores else None,
+            why_not_settings=self._why_not_settings,
         )
 
     def _tolerate_lost_directories(self) -> None:
@@ -338,6 +346,35 @@ class BrokerServer:
     def _offline_directories(self) -> list[bytes]:
         return [] if self.directory_failures is None else self.directory_failures.offline_ids
 
+    def _cordoned_directories(self) -> list[bytes] | None:
+        if (self.image.features.metadata_version or 0) < CORDONED_DIRECTORIES_SINCE:
+            return None
+        online = [each for each in self.log_manager.directories if isinstance(each, LogManager)]
+        return [id for id, each in zip(self._placement.ids, online, strict=False) if each.is_cordoned]
+
+    def _cordon(self, configs: ConfigurationsImage) -> None:
+        """Let new replicas go where the settings allow; the controller learns of it."""
+        of_cluster = configs.for_resource(ConfigResourceType.BROKER, "")
+        of_broker = configs.for_resource(ConfigResourceType.BROKER, str(self.config.node_id))
+        value = effective_broker_value(self.config, CORDONED, of_cluster, of_broker)
+        cordoned = cordoned_among(value, self.config.log_dirs)
+        changed = [each for each in self.log_manager.directories if each.is_cordoned != (each.root_dir in cordoned)]
+        for each in changed:
+            each.is_cordoned = not each.is_cordoned
+            what = "gets no new replica" if each.is_cordoned else "gets new replicas again"
+            logger.info("The data directory %s %s (%s)", each.root_dir, what, CORDONED)
+        if changed:
+            self.lifecycle.beat_soon()
+            if why := why_not_cordoned(value, self.config.log_dirs):
+                logger.warning("%s", why)
+
+    async def _why_not_settings(self, dynamic: Mapping[str, str]) -> str:
+        """Return Kafka's answer to settings of this node in the metadata that it cannot honour; empty if it can."""
+        value = effective_broker_value(self.config, CORDONED, {}, dynamic)
+        if why := why_not_cordoned(value, self.config.log_dirs):
+            return f"requirement failed: {why}"
+        return await self.stores.why_not(dynamic)
+
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""
         return self._log_config(topic, self.image)
@@ -361,6 +398,7 @@ class BrokerServer:
             self._channels.drop_outdated()
         if is_first or delta.configs is not None:
             await self.stores.apply(image.configs)
+            self._cordon(image.configs)
         self.services.recent_deletions.apply(delta)
         self._membership.apply_settings(delta, image)
         await apply_delta(self.replica_manager, delta, image)

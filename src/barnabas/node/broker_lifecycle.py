@@ -10,7 +10,8 @@
 - Until it has read the metadata up to its registration, and is ready to serve, the broker asks to stay fenced. A heartbeat that does
   not achieve what the broker wants is followed by the next one soon.
 - A heartbeat says what this broker's replicas of partitions without a leader have; the controller elects the longest log.
-- A heartbeat names the data directories that have failed; the controller elects others for the replicas in them.
+- A heartbeat names the data directories that have failed; the controller elects others for the replicas in them. It also names those that
+  are cordoned (KIP-1066); the controller places no replica on a broker that has no other.
 - A heartbeat that fails is repeated after a pause that doubles, up to the interval of heartbeats; a registration, up to half a second.
   The first of several equal failures is logged.
 - Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when nobody has answered
@@ -87,6 +88,7 @@ class BrokerLifecycle:
         random: the source of the incarnation id, and of the jitter in pauses.
         directory_ids: of the data directories; empty if the one has none.
         offline_directories: returns the ids of those that have failed.
+        cordoned_directories: returns the ids of those that are cordoned; None while the cluster's metadata has no place for them.
 
     Attributes:
         epoch: the broker epoch; -1 before the registration.
@@ -104,6 +106,7 @@ class BrokerLifecycle:
         replica_logs: Callable[[], list[BrokerHeartbeatRequest.ReplicaLog]] = list,
         directory_ids: Sequence[bytes] = (),
         offline_directories: Callable[[], list[bytes]] = list,
+        cordoned_directories: Callable[[], list[bytes] | None] = lambda: None,
     ) -> None:
         self.epoch = -1
         self._config = config
@@ -114,6 +117,7 @@ class BrokerLifecycle:
         self._replica_logs = replica_logs
         self._directory_ids = directory_ids
         self._offline_directories = offline_directories
+        self._cordoned_directories = cordoned_directories
         self._random = random
         self._loop = loop
         self._is_ready = False
@@ -234,6 +238,7 @@ class BrokerLifecycle:
                 want_fence=not self._is_ready,
                 want_shut_down=want_shut_down,
                 offline_log_dirs=self._offline_directories(),
+                cordoned_log_dirs=self._cordoned_directories(),
                 replica_logs=self._replica_logs() if self._is_ready else [],
             ),
         )

@@ -22,13 +22,12 @@ from barnabas.metadata.directory_ids import MIGRATING, UNASSIGNED
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AssignReplicasToDirsRequest
-from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.protocol.primitives import Uuid
 from barnabas.steps import in_background, sleep
 from barnabas.turns import ELEMENT, next_turn, pace
 
 if TYPE_CHECKING:
     from barnabas.api.serving.context import Controller
-    from barnabas.log.meta_properties import MetaProperties
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.partition_registration import PartitionRegistration
     from barnabas.metadata.topics_image import TopicsDelta
@@ -53,8 +52,8 @@ def _changes(topics: TopicsDelta) -> Iterator[tuple[str, Partition, PartitionReg
 class OneDirectory:
     """The placement of a broker with one directory; without an id it has no place that could be named."""
 
-    def __init__(self, directory_id: Uuid | None) -> None:
-        self.ids: Sequence[Uuid] = () if directory_id is None else (directory_id,)
+    def __init__(self, ids: Sequence[Uuid]) -> None:
+        self.ids = ids
 
     def __repr__(self) -> str:
         return f"<OneDirectory {self.ids}>"
@@ -68,15 +67,9 @@ Placement = LogDirectories | OneDirectory
 """Where the replicas of a broker are; `ids` are those of its directories."""
 
 
-def placement_of(logs: Logs, meta: MetaProperties) -> Placement:
-    """Return where the replicas in these logs are.
-
-    Args:
-        meta: the identity of the directory, if it is one.
-    """
-    if isinstance(logs, LogDirectories):
-        return logs
-    return OneDirectory(None if meta.directory_id is None else uuid_from_str(meta.directory_id))
+def placement_of(logs: Logs) -> Placement:
+    """Return where the replicas in these logs are."""
+    return logs if isinstance(logs, LogDirectories) else OneDirectory(logs.ids)
 
 
 class DirectoryAssignments:

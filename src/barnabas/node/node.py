@@ -446,6 +446,7 @@ class Node:
             await self._flush_logs()
         self.quorum.close(clean=self.failure is None)
         await self.log_manager.close(clean=self.failure is None)
+        self._directory.release()
         self._close_http()
         logger.info("Stopped in %.1f s", (self._runtime.monotonic_ns() - began) / 1e9)
 
@@ -478,3 +479,4 @@ class Node:
         # A broker that never served has appended nothing: the next start finds its logs as they were, or as this one has recovered them.
         is_clean = self._directory.was_formatted and self.log_manager.is_recovered
         await self.log_manager.close(clean=is_clean)
+        self._directory.release()

@@ -83,16 +83,11 @@ def run_storage(arguments: Sequence[str]) -> int:
     return 1
 
 
-def _directories(config: BrokerConfig) -> list[str]:
-    """Return the directories of a node, each once."""
-    return list({os.path.normpath(each): each for each in (config.metadata_dir, *config.log_dirs)}.values())
-
-
 def _show(config: BrokerConfig) -> int:
     """Print what the directories hold, as names and values like the other commands, and their problems on standard error."""
     disk = OsDisk()
     found = info(
-        disk, _directories(config), lambda each: check_is_free(disk, each, remedies(config.embedded).other_directory)
+        disk, config.all_dirs, lambda each: check_is_free(disk, each, remedies(config.embedded).other_directory)
     )
     blocks = [
         f"DIRECTORY     {printable(directory)}\n"
@@ -288,7 +283,7 @@ def _unformatted(disk: OsDisk, config: BrokerConfig, *, skips_formatted: bool) -
         CannotStart: one is formatted already, belongs to another node, or holds other people's files.
     """
     left, owned, cluster_id = [], "", None
-    for directory in _directories(config):
+    for directory in config.all_dirs:
         if not disk.exists(f"{directory}/{META_PROPERTIES}"):
             check_is_free(disk, directory, remedies(config.embedded).other_directory)
             left.append(directory)

@@ -189,8 +189,7 @@ class BrokerServices:
         missing_topics: coordinators' topics that the controller could not create, and the last reason.
         authorizer: None if everything is allowed.
         refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
-        why_not_stores: returns why this node may not use the stores of settings, its own in the metadata; empty if it may. None if no
-            listener has stores.
+        why_not_settings: returns why this node cannot honour settings, its own in the metadata; empty if it can.
     """
 
     listener_kind: ClassVar[str] = "broker"
@@ -215,11 +214,11 @@ class BrokerServices:
     client_metrics: Callable[[], ClientMetricsManager]
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
+    why_not_settings: Callable[[Mapping[str, str]], Awaitable[str]]
     authorizer: StandardAuthorizer | None = None
     creating_topics: dict[str, Creation] = field(default_factory=dict)
     missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
-    why_not_stores: Callable[[Mapping[str, str]], Awaitable[str]] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -235,11 +234,11 @@ class ControllerServices:
         now_ms: wall clock, epoch milliseconds.
         monotonic_ns: a clock for durations, in nanoseconds.
         authorizer: None if everything is allowed.
-        why_not_stores: None: a controller forwards changes of stores unseen, as Kafka's do.
+        why_not_settings: None: a controller does not check the settings of brokers' files, as Kafka's do not.
     """
 
     listener_kind: ClassVar[str] = "controller"
-    why_not_stores: ClassVar[None] = None
+    why_not_settings: ClassVar[None] = None
     apis: Mapping[int, Api]
     node_id: int
     cluster_id: str

@@ -1,9 +1,13 @@
-"""Changes of a listener's key and trust stores: the broker that they are for reads the stores before it forwards the request.
+"""Changes of a broker's settings that only the broker itself can check, before it forwards the request.
+
+These are the key and trust stores of its listeners, which it reads, and `cordoned.log.dirs`, which names its directories.
 
     resource                                           here
-    names no `listener.name.NAME.ssl.…` of a store     passes
+    names no `listener.name.NAME.ssl.…` of a store,
+    and no `cordoned.log.dirs`                         passes
     of another node                                    INVALID_REQUEST: only that node has the files
     stores that the node may not use                   INVALID_REQUEST, Kafka's words
+    directories that the node does not have            INVALID_REQUEST, Kafka's words
     the client may not alter it                        passes: the controller denies it, and no file is read
     named twice, and the rest                          passes
 
@@ -22,6 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.api.serving.forwarding import forward
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.cordoned_directories import CORDONED
 from barnabas.metadata.security_settings import reloadable_of_listener
 from barnabas.protocol.errors import ErrorCode
 from barnabas.security.acls import CLUSTER_NAME, AclOperation, ResourceType
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 
     _Resource = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
 
-__all__ = ["forward_accepted", "rejected_stores"]
+__all__ = ["forward_accepted", "rejected_settings"]
 
 R = TypeVar("R", bound="_Resource")
 Q = TypeVar("Q", "AlterConfigsRequest", "IncrementalAlterConfigsRequest")
@@ -47,10 +52,12 @@ ValuesAfter = Callable[[R, Mapping[str, str]], dict[str, str]]
 """Returns the values that a resource would have, for those that it has."""
 
 
-async def rejected_stores(context: AnyContext, resources: Sequence[R], values_after: ValuesAfter[R]) -> dict[int, str]:
+async def rejected_settings(
+    context: AnyContext, resources: Sequence[R], values_after: ValuesAfter[R]
+) -> dict[int, str]:
     """Return the reason for each resource that this broker rejects, by its place."""
     rejected: dict[int, str] = {}
-    if context.services.why_not_stores is None:
+    if context.services.why_not_settings is None:
         return rejected
     named = Counter((each.resource_type, each.resource_name) for each in resources)
     for index, resource in enumerate(resources):
@@ -85,9 +92,9 @@ async def forward_accepted(context: AnyContext, request: Q, rejected: Mapping[in
 
 async def _why_not(context: AnyContext, resource: R, values_after: ValuesAfter[R]) -> str:
     services, name = context.services, resource.resource_name
-    if services.why_not_stores is None or resource.resource_type != ConfigResourceType.BROKER or not name:
+    if services.why_not_settings is None or resource.resource_type != ConfigResourceType.BROKER or not name:
         return ""
-    if not any(reloadable_of_listener(config.name) for config in resource.configs):
+    if not any(config.name == CORDONED or reloadable_of_listener(config.name) for config in resource.configs):
         return ""
     asker = context.asker
     if asker is not None and not asker.decides(AclOperation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
@@ -95,4 +102,4 @@ async def _why_not(context: AnyContext, resource: R, values_after: ValuesAfter[R
     if name != str(services.node_id):
         return f"Unexpected broker id, expected {services.node_id}, but received {name}" if name.isdecimal() else ""
     present = services.image().configs.for_resource(ConfigResourceType.BROKER, name)
-    return await services.why_not_stores(values_after(resource, present))
+    return await services.why_not_settings(values_after(resource, present))

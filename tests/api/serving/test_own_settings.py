@@ -167,7 +167,7 @@ def test_no_file_is_read_for_a_client_without_the_right(tmp_path: Path, monkeypa
             asked.append(dynamic)
             return "read"
 
-        node.server.services.why_not_stores = why_not
+        node.server.services.why_not_settings = why_not
         change: dict[str, str | None] = {f"{PREFIX}keystore.location": "/etc/shadow"}
         ((code, message),) = node.alter((BROKER, "1", change))
         assert code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
