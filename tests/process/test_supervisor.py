@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 import signal
 import sys
@@ -309,6 +310,40 @@ def test_a_cluster_grows_and_shrinks_while_it_runs(tmp_path: Path, capsys: pytes
         f"barnabas ready on {addresses}" for addresses in ("h:1", "h:1,h:2", "h:1")
     ]
     assert f"node 2 is retired, its files stay in {tmp_path}/node-2\n" in out
+
+
+@pytest.mark.slow
+def test_a_node_stays_while_the_folder_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def resize(supervisor: Supervisor, asked: asyncio.Future[None]) -> None:
+        await printed(capsys, "barnabas ready on", [])
+        with monkeypatch.context() as patched:
+            patched.setattr(cluster.resizable, "shrink", full)
+            with pytest.raises(OSError, match="No space left"):
+                await supervisor.resize(2, 1)
+        assert [each.serves for each in supervisor.described().nodes] == [True, True]
+        # One that does not start stays as one that has ended.
+        (tmp_path / "node-3").mkdir()
+        (tmp_path / "node-3" / "broken").write_text("error: port taken")
+        with monkeypatch.context() as patched:
+            patched.setattr(cluster.resizable, "shrink", full)
+            with pytest.raises(OSError, match="No space left"):
+                await supervisor.resize(2, 3)
+        assert [each.serves for each in supervisor.described().nodes] == [True, True, False]
+        assert size_of(tmp_path) == "3"
+        (tmp_path / "node-3" / "broken").unlink()
+        assert [each.serves for each in (await supervisor.resize(3, 3)).nodes] == [True, True, True]
+        assert len((await supervisor.resize(3, 2)).nodes) == 2
+        asked.set_result(None)
+
+    cluster = Cluster(tmp_path, 2)
+    assert cluster.run(resize) == 0
+    assert size_of(tmp_path) == "2"
+    assert sorted(cluster.ended) == ["left-1", "left-2", "stopped-1", "stopped-2", "terminated-3"]
 
 
 @pytest.mark.slow

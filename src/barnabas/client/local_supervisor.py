@@ -137,6 +137,8 @@ def _ask(folder: Path, request: str) -> None:
         if not stat.S_ISFIFO(os.fstat(pipe).st_mode):
             raise NotSupervised(f"{path} is not the pipe of a supervisor")
         os.write(pipe, f"{request}\n".encode())
+    except OSError as error:
+        raise NotSupervised(f"the supervisor of {folder} does not read its pipe: {error.strerror}") from None
     finally:
         os.close(pipe)
 

@@ -14,7 +14,7 @@
 - A start with fewer nodes starts all that the folder has. If the folders of the others, none of them a voter's, are gone, they are
   retired.
 - A cluster that runs grows by a broker at a time (`grow_cluster`): its files, then the number of nodes, then its process. It shrinks
-  in the other order, and the folder of a retired node stays; a cluster that grows again takes it back.
+  by the number of nodes first, then by the process. The folder of a retired node stays; a cluster that grows again takes it back.
 - Ports are chosen once: those of the clients first, from the given port on, then those of the controllers. Others that are in use
   are passed over. A later start keeps them, unless it names a port.
 - Settings and logs name hosts, clients and topics: like a data directory, folders are made so that only their owner can enter them,

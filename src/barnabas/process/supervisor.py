@@ -405,8 +405,9 @@ class Supervisor:
             await self._started(process)
         except CannotStart:
             if not self._stopping.is_set():
-                self.nodes.remove(process)
+                # A folder that keeps the node has it here, too, as one that has ended: the next resize starts it again.
                 await self._loop.run_in_executor(None, self._folder.shrink)
+                self.nodes.remove(process)
             raise
 
     async def _started(self, process: NodeProcess) -> None:
@@ -427,11 +428,12 @@ class Supervisor:
         ready.result()
 
     async def _retire(self, process: NodeProcess) -> None:
+        # First: a folder that cannot be written keeps the node.
+        await self._loop.run_in_executor(None, self._folder.shrink)
         process.is_to_leave = True
         await process.stop(alone=True)
         await self._kept.pop(process.node.node_id)
         self.nodes.remove(process)
-        await self._loop.run_in_executor(None, self._folder.shrink)
         print(f"node {process.node.node_id} is retired, its files stay in {process.node.folder}", flush=True)
 
     def restart(self, node_id: int) -> None:
