@@ -101,17 +101,19 @@ class NodeProcess:
 
     def format(self, cluster_id: str) -> None:
         """Format its data directory unless it is formatted."""
-        if (self.data_dir / "meta.properties").exists():
-            return
-        done = subprocess.run(
-            self._whole_format_command(cluster_id), capture_output=True, text=True, timeout=START_SECONDS, check=False
-        )
+        if not (self.data_dir / "meta.properties").exists():
+            self._format(cluster_id)
+
+    def format_new_directories(self, cluster_id: str) -> None:
+        """Format those of its directories that have no owner yet, beside the others."""
+        self._format(cluster_id, "--ignore-formatted")
+
+    def _format(self, cluster_id: str, *more: str) -> None:
+        version = [] if self.release_version is None else ["--release-version", self.release_version]
+        command = [*self.format_command(cluster_id), *version, *self.format_options, *more]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
         if done.returncode:
             raise RuntimeError(f"node {self.node_id} is not formatted: {done.stdout}{done.stderr}")
-
-    def _whole_format_command(self, cluster_id: str) -> list[str]:
-        version = [] if self.release_version is None else ["--release-version", self.release_version]
-        return [*self.format_command(cluster_id), *version, *self.format_options]
 
     # Its process
 

@@ -10,8 +10,9 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Load
+from tests.cluster.loop_disk import NoLoopDisk
 from tests.cluster.node_process import KINDS
-from tests.cluster.power import NoPower, Power
+from tests.cluster.power import Power
 from tests.cluster.records import check_exactly_once, read_partition
 from tests.cluster.topics import create_topic
 
@@ -45,7 +46,7 @@ def started(
     cluster = Cluster(kind, folder, has_own_controller=has_own_controller)
     try:
         power = stack.enter_context(Power(cluster))
-    except NoPower as error:
+    except NoLoopDisk as error:
         pytest.skip(f"no power can be cut here: {error}")
     stack.enter_context(cluster)
     topics = [PLAIN, FLUSHED] + [SYNCED] * (kind == "barnabas")

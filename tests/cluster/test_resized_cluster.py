@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.client.admin import Admin, TopicMetadata
-from tests.cluster.exchange_judge import Verdict, Written, judge_records
+from tests.cluster.judged_load import judged_load
 from tests.cluster.load import Load
-from tests.cluster.records import read_partition
-from tests.cluster.replicas import producers_of
 from tests.cluster.waiting import wait_for
 from tests.process.process import ENVIRONMENT, command, run
 from tests.process.test_nodes_on_one_machine import Cluster
@@ -42,23 +39,6 @@ def killed(addresses: str, *words: str, when: str) -> None:
         process.kill()
 
 
-def judged(addresses: str, load: Load, folder: Path) -> Verdict:
-    """Judge what the producer was told by what a consumer reads; the leader's disk says in which epochs of the producer."""
-    with Admin(addresses) as admin:
-        topic = admin.describe_topics([load.topic])[load.topic]
-    assert isinstance(topic, TopicMetadata)
-    told: dict[int, list[int]] = {index: [] for index in range(load.partitions)}
-    for each in load.acknowledged:
-        told[each.partition].append(each.number)
-    there = {}
-    for found in topic.partitions:
-        paths = (folder / f"node-{found.leader}" / "data" / f"{load.topic}-{found.partition}").glob("*.log")
-        producers = producers_of(b"".join(path.read_bytes() for path in sorted(paths)))
-        records = read_partition(addresses, load.topic, found.partition)
-        there[found.partition] = [Written(int(value), producers[offset]) for offset, value in records]
-    return judge_records(told, there)
-
-
 def test_nothing_is_lost_while_a_cluster_grows_and_shrinks(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     with Cluster(folder, 3, "--port", "0") as cluster:
@@ -82,7 +62,7 @@ def test_nothing_is_lost_while_a_cluster_grows_and_shrinks(tmp_path: Path) -> No
             assert "retired" in typed(addresses, *resize)
             load.await_more(20)
         assert load.failures == []
-        assert judged(addresses, load, folder).problems == {}
+        assert judged_load(addresses, load, folder).problems == {}
         typed(addresses, "status")
         assert not list(folder.glob(".answer-*"))
 
