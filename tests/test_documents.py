@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -20,9 +21,11 @@ import barnabas
 from barnabas.claims import ClaimProducer, open_store
 from barnabas.claims.payloads import store_payload
 from barnabas.cli.commands import COMMANDS
+from barnabas.client.admin import Admin
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
 from tests.changeable_quorum import changeable_quorum
+from tests.cluster.waiting import wait_for
 from tests.documents import Block, Typist, blocks, comparable, indented_commands, typist
 from tests.pages import write_files
 from tests.process.process import pid_of
@@ -185,15 +188,27 @@ def a_fourth_broker(typing: Typist) -> None:
 
 
 def a_stopped_fourth_broker(typing: Typist) -> None:
-    process = os.pidfd_open(pid_of(Path("cluster/node-4")))
-    signal.pidfd_send_signal(process, signal.SIGTERM)
-    assert select.select([process], [], [], 60)[0] == [process]
+    stop_node(typing, 4)
 
 
 def a_stopped_third_node(typing: Typist) -> None:
-    process = os.pidfd_open(pid_of(Path("cluster/node-3")))
+    stop_node(typing, 3)
+
+
+def stop_node(typing: Typist, node: int) -> None:
+    """Stop a node of the cluster in order, and wait until the other brokers know."""
+    process = os.pidfd_open(pid_of(Path(f"cluster/node-{node}")))
     signal.pidfd_send_signal(process, signal.SIGTERM)
     assert select.select([process], [], [], 60)[0] == [process]
+    # They are in the order of the nodes.
+    others = [each for number, each in enumerate(typing.bootstrap.split(","), 1) if number != node]
+
+    def is_known(address: str) -> bool:
+        with Admin(address) as admin:
+            return node in [each.id for each in admin.describe_cluster().fenced]
+
+    for address in others:
+        wait_for(f"{address} knows that node {node} is stopped", partial(is_known, address))
 
 
 def a_quorum_that_can_change(typing: Typist) -> None:

@@ -97,6 +97,21 @@ def test_a_voter_is_added(memory: MemoryCluster, admin: Admin, error: ErrorCode)
     assert admin.describe_quorum().listener == "CONTROLLER"
 
 
+def test_a_voter_that_lags_behind_is_added_when_it_has_read_the_log(memory: MemoryCluster, admin: Admin) -> None:
+    only(memory, messages.DescribeQuorumRequest, 2)
+    lagging = "Aborted add voter operation for ReplicaKey(id=1, directoryId=x) since it is lagging behind"
+    late = messages.AddRaftVoterResponse(error_code=ErrorCode.REQUEST_TIMED_OUT, error_message=lagging)
+    answers = [messages.AddRaftVoterResponse(), late, late]
+    memory.handlers["AddRaftVoterRequest"] = lambda *_: answers.pop()
+    memory.handlers["DescribeQuorumRequest"] = lambda *_: answer()
+    assert admin.add_voter(1, DIRECTORY, "CONTROLLER", "kafka-1", 9093) is None
+    assert answers == []
+    memory.handlers["AddRaftVoterRequest"] = lambda *_: late
+    found = admin.add_voter(1, DIRECTORY, "CONTROLLER", "kafka-1", 9093)
+    assert found is not None
+    assert found.message == lagging
+
+
 def test_a_voter_is_removed_and_a_lost_answer_is_not_asked_for_again(memory: MemoryCluster, admin: Admin) -> None:
     only(memory, messages.DescribeQuorumRequest, 2)
     late = messages.RemoveRaftVoterResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)

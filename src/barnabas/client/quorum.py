@@ -13,7 +13,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.outcome import outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
-from barnabas.protocol.errors import KafkaError, error_for
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 
@@ -101,7 +101,8 @@ def add_voter(
 ) -> KafkaError | None:
     """Let an observer vote; return when the change is committed and a broker shows it, or the error.
 
-    The leader dials the address first, and waits until the node has read the metadata log.
+    The leader dials the address first. It refuses a node that has not read the metadata log to its end; the request is then sent again
+    until the cluster's `timeout_ms` is over.
     """
     request_class = messages.AddRaftVoterRequest
 
@@ -116,7 +117,17 @@ def add_voter(
         answer = connection.request(request)
         return dict.fromkeys(batch, outcome_of(answer.error_code, answer.error_message))
 
-    return _changed(cluster, node, ask, votes=True)
+    deadline, attempt = cluster.deadline(), 0
+    while True:
+        error = _changed(cluster, node, ask, votes=True)
+        if error is None or not _lags_behind(error) or not cluster.pause(attempt, deadline):
+            return error
+        attempt += 1
+
+
+def _lags_behind(error: KafkaError) -> bool:
+    """Return whether the leader has refused a voter that has not read the log to its end; the code is also that of other failures."""
+    return error.code is ErrorCode.REQUEST_TIMED_OUT and "lagging behind" in error.message
 
 
 def remove_voter(cluster: Cluster, node: int, directory_id: Uuid) -> KafkaError | None:
