@@ -1,5 +1,7 @@
 """A node of a simulated cluster that runs an older barnabas, in the same process as the present one, as a package of another name.
 
+Each time it starts again it may have the other program: it is upgraded, or goes back.
+
 The network, the disk and the clock are the present simulation's: the seam to the server is the same since 0.1.0.
 """
 
@@ -17,6 +19,7 @@ from barnabas.config.cannot_start import CannotStart
 from barnabas.log.partition_log import PartitionLog
 from tests import older_release
 from tests.simulation.aimed_faults import BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
+from tests.simulation.cluster_faults import OF_DIRECTORIES
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import Partition
 from tests.simulation.judged_node import JudgedNode
@@ -71,20 +74,29 @@ def _found(module: str, name: str) -> Any:
 
 
 def plan_with(plan: ClusterPlan) -> ClusterPlan:
-    """Return a plan without what 0.1.0 does not promise, and without the topic whose cleaner is looked into."""
+    """Return a plan without what 0.1.0 does not promise or does not have, and without the topic whose cleaner is looked into."""
     aimed = None if plan.aimed in NOT_PROMISED else plan.aimed
-    kinds = plan.fault_kinds if aimed or plan.fault_kinds else ("kill",)
-    return replace(plan, aimed=aimed, fault_kinds=kinds, compacts=False)
+    kinds = tuple(each for each in plan.fault_kinds if each not in OF_DIRECTORIES)
+    return replace(
+        plan, aimed=aimed, fault_kinds=kinds if aimed or kinds else ("kill",), compacts=False, has_directories=False
+    )
 
 
 class OlderNode(JudgedNode):
-    """A machine for one node of the older barnabas."""
+    """A machine for one node: its first process is of the older barnabas, each later one of either, as an upgrade and its way back."""
 
     def __init__(self, package: OlderPackage, *where: Any, **how: Any) -> None:
         self._package = package
+        self._was_older = self._has_run = False
         super().__init__(*where, **how)
 
     def _make_server(self) -> Any:
+        is_older = not self._has_run or self._rng.random() < 0.5
+        if self._has_run and is_older != self._was_older:
+            self.note(f"runs barnabas {older_release.RELEASE if is_older else 'of today'} from now on")
+        self._has_run, self._was_older = True, is_older
+        if not is_older:
+            return super()._make_server()
         return self._package.server(
             self._package.config.from_properties(self.properties),
             loop=self.loop,
