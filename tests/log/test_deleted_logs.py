@@ -20,7 +20,11 @@ def test_files_go_after_the_delay() -> None:
     asyncio.run(logs.remove_due(lambda: False))
     assert disk.exists(PATH)
     assert repr(logs) == "<DeletedLogs 1>"
+    # A clock that is set back makes no difference.
+    clock.ms -= 3_600_000
+    assert not logs.is_due()
     clock.ms += 1_000
+    assert logs.is_due()
     asyncio.run(logs.remove_due(lambda: True))
     assert disk.exists(PATH)
     logs.add(PATH)

@@ -163,3 +163,20 @@ def test_checkpoints_that_a_truncation_has_stopped_are_written_the_next_time(mon
     clock.ms += 1
     at_once(opened.housekeeping())
     assert disk.exists(wrote)
+
+
+def test_a_clock_that_is_set_back_delays_nothing() -> None:
+    clock, disk = Clock(), SimDisk()
+    opened = timed(disk, clock)
+    small = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(retention_bytes=1, segment_bytes=200))
+    synced = opened.get_or_create(TOPIC, 1, TOPIC_ID, LogConfig(flush_ms=1_000))
+    for log in (small, synced):
+        for _ in range(10):
+            append(log, 1)
+        log.high_watermark = log.log_end_offset
+    clock.ms -= 86_400_000
+    at_once(opened.housekeeping())
+    assert (small.log_start_offset, synced.recovery_point) == (0, synced.log_end_offset)
+    clock.ms += 600_000
+    at_once(opened.housekeeping())
+    assert small.log_start_offset > 0

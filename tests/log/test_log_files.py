@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.log import checkpoints, clean_shutdown_file, log_files, log_manager, meta_properties
+from barnabas.log import checkpoints, clean_shutdown_file, directory_lock, log_files, meta_properties
 
 
 def test_offset_files() -> None:
@@ -75,7 +75,7 @@ def test_each_kind_of_file_has_its_page() -> None:
         checkpoints.LOG_START_OFFSET_CHECKPOINT,
         checkpoints.REPLICATION_OFFSET_CHECKPOINT,
         clean_shutdown_file.CLEAN_SHUTDOWN_FILE,
-        log_manager.LOCK_FILE,
+        directory_lock.LOCK_FILE,
         log_files.STRAY_DIR_SUFFIX,
         meta_properties.META_PROPERTIES,
     ):

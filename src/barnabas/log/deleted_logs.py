@@ -11,6 +11,7 @@ from collections.abc import Callable
 from barnabas.log.disk import Disk
 from barnabas.log.errors import in_words
 from barnabas.log.log_flusher import RunBlocking
+from barnabas.log.steady_time import SteadyTime
 from barnabas.turns import REPLICA, pace
 
 __all__ = ["DeletedLogs"]
@@ -28,7 +29,7 @@ class DeletedLogs:
     def __init__(self, disk: Disk, now_ms: Callable[[], int], run_blocking: RunBlocking) -> None:
         self.entries: list[tuple[int, str]] = []
         self._disk = disk
-        self._now_ms = now_ms
+        self._steady_ms = SteadyTime(now_ms)
         self._run_blocking = run_blocking
 
     def __repr__(self) -> str:
@@ -36,11 +37,11 @@ class DeletedLogs:
 
     def add(self, path: str, delay_ms: int = 0) -> None:
         """Remove a directory, which has its new name already, after a delay."""
-        self.entries.append((self._now_ms() + delay_ms, path))
+        self.entries.append((self._steady_ms() + delay_ms, path))
 
     def is_due(self) -> bool:
         """Return whether there is a directory whose delay has passed."""
-        now_ms = self._now_ms()
+        now_ms = self._steady_ms()
         return any(when <= now_ms for when, _ in self.entries)
 
     async def remove_due(self, is_closing: Callable[[], bool]) -> None:
@@ -49,7 +50,7 @@ class DeletedLogs:
         Args:
             is_closing: returns whether the directory is being closed; the next start lists the rest.
         """
-        now_ms = self._now_ms()
+        now_ms = self._steady_ms()
         due = [path for when, path in self.entries if when <= now_ms]
         if due:
             self.entries = [entry for entry in self.entries if entry[0] > now_ms]

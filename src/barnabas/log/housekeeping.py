@@ -18,6 +18,7 @@ from barnabas.log.log_config import INT64_MAX
 from barnabas.log.log_dir_failure import LogDirFailure
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.partition_log import PartitionLog
+from barnabas.log.steady_time import SteadyTime
 from barnabas.turns import LOG_OPENED, RECORD, REPLICA, WRITE, pace
 
 __all__ = ["Housekeeping", "Intervals"]
@@ -68,6 +69,7 @@ class Housekeeping:
         self._apply_retention_to = apply_retention_to
         self._intervals = intervals
         self._now_ms = now_ms
+        self._steady_ms = SteadyTime(now_ms)
         self._next_retention_ms = 0
         self._next_producer_check_ms = 0
         self._next_checkpoint_ms = 0
@@ -81,8 +83,9 @@ class Housekeeping:
     def __repr__(self) -> str:
         return f"<Housekeeping {self._root_dir} retention={len(self._retention_round)}>"
 
-    def begin(self, now_ms: int) -> None:
+    def begin(self) -> None:
         """Begin the intervals."""
+        now_ms = self._steady_ms()
         self._next_retention_ms = now_ms + self._intervals.retention_ms
         self._next_producer_check_ms = now_ms + self._intervals.producer_expiration_ms
         self._next_checkpoint_ms = now_ms + self._intervals.checkpoint_ms
@@ -99,7 +102,7 @@ class Housekeeping:
         self._is_closing = is_closing
         if are_logs_removed:
             self._next_high_watermarks_ms = 0
-        now_ms = self._now_ms()
+        now_ms = self._steady_ms()
         await self._each_log(self._flush_if_due)
         await self._retain(now_ms)
         await self._expire_producers(now_ms)
@@ -120,11 +123,12 @@ class Housekeeping:
             cost = WRITE if self._logs.get(key) is log and work(log) else RECORD
 
     def _flush_if_due(self, log: PartitionLog) -> bool:
-        """Flush a log whose flush.ms has passed since its last flush; return whether that was so."""
+        """Flush a log whose flush.ms has passed since its last flush, or the clock was set back; return whether that was so."""
+        since_ms = self._now_ms() - log.last_flush_ms
         if (
             log.config.flush_ms != INT64_MAX
             and log.recovery_point < log.log_end_offset
-            and self._now_ms() - log.last_flush_ms >= log.config.flush_ms
+            and not 0 <= since_ms < log.config.flush_ms
         ):
             with self._logged(f"flush {log.name}"):
                 log.flush_elsewhere()

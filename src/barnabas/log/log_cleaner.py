@@ -38,6 +38,7 @@ from barnabas.log.disk import Disk
 from barnabas.log.errors import in_words
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.segment_replacement import SegmentReplacement
+from barnabas.log.steady_time import SteadyTime
 
 if TYPE_CHECKING:
     from barnabas.log.cleaner_worker import CleanerWorker
@@ -141,6 +142,7 @@ class LogCleaner:
         self._path = f"{root_dir}/{CLEANER_OFFSET_CHECKPOINT}"
         self._logs = logs
         self._now_ms = now_ms
+        self._steady_ms = SteadyTime(now_ms)
         self._make_worker = make_worker
         self._worker: CleanerWorker | None = None
         self._on_cleaned = on_cleaned
@@ -204,13 +206,13 @@ class LogCleaner:
 
     def _begin_next(self) -> bool:
         """Begin the cleaning of the dirtiest log; return False if none is due, or it is too early to measure."""
-        now_ms = self._now_ms()
-        if now_ms < self._next_poll_ms:
+        steady_ms, now_ms = self._steady_ms(), self._now_ms()
+        if steady_ms < self._next_poll_ms:
             return False
         self.stats.last_run_ms = now_ms
         picked = self._pick(now_ms)
         if picked is None:
-            self._next_poll_ms = now_ms + self.config.backoff_ms
+            self._next_poll_ms = steady_ms + self.config.backoff_ms
             if self._worker is not None:
                 self._worker.rest()
             return False
@@ -240,8 +242,13 @@ class LogCleaner:
         best: tuple[Key, CleanableLog] | None = None
         dirtiest = 0.0
         delay_ms = 0
+        steady_ms = self._steady_ms()
         for key, log in self._logs.items():
-            if not log.config.compact or key in self._uncleanable | self._paused or self._resting.get(key, 0) > now_ms:
+            if (
+                not log.config.compact
+                or key in self._uncleanable | self._paused
+                or self._resting.get(key, 0) > steady_ms
+            ):
                 continue
             if log.segment_count == 1:
                 continue
@@ -263,7 +270,7 @@ class LogCleaner:
     def _let_rest(self, key: Key, reason: str) -> None:
         """Leave a log alone for a while, because the disk failed."""
         self.stats.failed += 1
-        self._resting[key] = self._now_ms() + RETRY_MS
+        self._resting[key] = self._steady_ms() + RETRY_MS
         logger.error("Cannot clean %s-%d now: %s", *key, reason)
 
     # The worker's answers
@@ -295,7 +302,7 @@ class LogCleaner:
             self._cancel(cleaning)
         elif not is_in_use and not cleaning.is_cancelled:
             # Segments behind a failed exchange must wait: a `.cleaned` file may be left there, and would undo theirs.
-            self._resting[cleaning.key] = self._now_ms() + RETRY_MS
+            self._resting[cleaning.key] = self._steady_ms() + RETRY_MS
             self._cancel(cleaning)
         self._exchange_next(cleaning)
 

@@ -204,7 +204,7 @@ class LogManager:
                 self.broker_epoch = self.claim.decide(recovery.damaged)
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self.root_dir}: {in_words(error)}") from error
-        self._housekeeping.begin(self._now_ms())
+        self._housekeeping.begin()
 
     async def _take_over(self) -> None:
         """Read the checkpoints, and list the logs."""
