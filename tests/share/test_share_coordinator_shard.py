@@ -161,6 +161,21 @@ def test_a_read_writes_only_a_new_leader_epoch() -> None:
     assert host.summary() == StateSummary(1, 2, 7, 0)
 
 
+@pytest.mark.parametrize("state_epoch", [1, 4])
+def test_a_late_initialization_leaves_what_is_delivered(state_epoch: int) -> None:
+    """The group asks again when an answer is late, and both requests may arrive: the second one after the first deliveries."""
+    host = Host()
+    host.initialize(start_offset=-1)
+    host.write(start_offset=7, complete=2)
+    before = host.summary()
+    host.initialize(state_epoch=state_epoch, start_offset=-1)
+    assert host.summary() == before
+    host.write(start_offset=8, complete=1)
+    # An operator's new start offset counts.
+    host.initialize(state_epoch=state_epoch, start_offset=3)
+    assert host.summary().start_offset == 3
+
+
 def test_a_state_without_a_start_offset_has_no_count() -> None:
     host = Host()
     assert host.summary() == StateSummary(0, 0, -1, -1)

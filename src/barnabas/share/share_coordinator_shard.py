@@ -158,6 +158,9 @@ class ShareCoordinatorShard:
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> CoordinatorResult[None]:
         """Start a new state: nothing is delivered from `start_offset` on (-1: the leader decides).
 
+        Without a start offset a state that exists stays as it is: the group sends the request again if an answer is late, and the partition
+        may be read already. Deviation: Apache Kafka 4.3.1 starts a new state then.
+
         Raises:
             KafkaError: INVALID_REQUEST, FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
         """
@@ -168,6 +171,8 @@ class ShareCoordinatorShard:
         self._check_exists(key)
         known = self._states.get(key)
         unknown_start = start_offset == UNINITIALIZED_START_OFFSET
+        if known is not None and unknown_start:
+            return CoordinatorResult(None)
         now = self._now_ms()
         state = ShareGroupOffset(
             snapshot_epoch=0 if known is None else known.snapshot_epoch + 1,
