@@ -54,3 +54,13 @@ def test_a_real_broker_describes_itself() -> None:
     assert (found["broker"], found["leaders"], found["replicas"]) == (1, 2, 2)
     assert {each["topic"] for each in found["log_dirs"][0]["replicas"]} == {"t"}
     assert "listeners" in {each["key"] for each in found["configs"]}
+
+
+def test_a_cordoned_directory_is_marked() -> None:
+    with barnabas.Broker(config={"cordoned.log.dirs": "*"}) as running:
+        where = ("-b", running.bootstrap_servers)
+        (found,) = run("logdirs", *where)
+        assert found["cordoned"]
+        for words in (["broker", "logdirs"], ["broker", "describe", "1"]):
+            shown = CliRunner().invoke(command_group(), [*words, *where], prog_name="barnabas").stdout
+            assert f"{found['directory']} (cordoned)" in shown

@@ -170,7 +170,7 @@ def log_dirs_of(
     rows = [
         (
             broker_id,
-            _named(each),
+            f"{each.path} (cordoned)" if each.is_cordoned else each.path,
             len(each.replicas),
             format_bytes(sum(replica.size_in_bytes for replica in each.replicas)),
             format_bytes(each.usable_bytes) if each.usable_bytes >= 0 else None,

@@ -397,8 +397,8 @@ class BrokerServer:
         if self._channels is not None and delta.cluster is not None:
             self._channels.drop_outdated()
         if is_first or delta.configs is not None:
-            await self.stores.apply(image.configs)
             self._cordon(image.configs)
+            await self.stores.apply(image.configs)
         self.services.recent_deletions.apply(delta)
         self._membership.apply_settings(delta, image)
         await apply_delta(self.replica_manager, delta, image)
