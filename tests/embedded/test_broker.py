@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from barnabas.config.config import ConfigError
 from barnabas.embedded import broker as broker_module
 from barnabas.node.broker import CannotStart
 from barnabas.protocol.errors import KafkaError
+from tests.embedded.own_process import threads_after
 
 PATIENCE_SECONDS = 60
 
@@ -122,8 +122,12 @@ def test_a_data_dir_keeps_its_records(tmp_path: Path) -> None:
         assert consume(broker, "orders", 1) == ["kept"]
 
 
-def test_stop_gives_back_port_thread_and_folder() -> None:
-    before = set(threading.enumerate())
+def test_stop_gives_back_its_threads() -> None:
+    assert threads_after("barnabas.Broker().start().stop()") == []
+    assert "barnabas" in threads_after("kept = barnabas.Broker().start()")
+
+
+def test_stop_gives_back_port_and_folder() -> None:
     port = free_port()
     broker = barnabas.Broker(port=port).start()
     folder = broker.data_dir
@@ -131,7 +135,6 @@ def test_stop_gives_back_port_thread_and_folder() -> None:
     broker.stop()
     broker.stop()
     assert not os.path.exists(folder)
-    assert set(threading.enumerate()) <= before
     assert repr(broker) == "<barnabas.Broker stopped>"
     with pytest.raises(RuntimeError, match="has stopped"):
         _ = broker.bootstrap_servers

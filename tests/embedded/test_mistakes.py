@@ -6,13 +6,13 @@ import asyncio
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import barnabas
+from tests.embedded.own_process import threads_after
 
 
 def test_a_second_start_says_what_to_do() -> None:
@@ -120,14 +120,14 @@ def test_a_directory_that_log_dirs_cannot_name(name: str, tmp_path: Path, monkey
 
 def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    threads = set(threading.enumerate())
     with barnabas.Broker() as broker:
         for wrong in ({"num.partitions": "many"}, {"listeners": f"PLAINTEXT://127.0.0.1:{broker.port}"}):
             with pytest.raises((barnabas.ConfigError, barnabas.CannotStart)):
                 barnabas.Broker(config=wrong).start()
         assert os.listdir(tmp_path) == [os.path.basename(broker.data_dir)]
-    assert set(threading.enumerate()) <= threads
     assert os.listdir(tmp_path) == []
+    wrong = "barnabas.Broker(config={'listeners': 'PLAINTEXT://192.0.2.1:0'}).start()"
+    assert threads_after(f"try: {wrong}\nexcept barnabas.CannotStart: pass\nelse: raise AssertionError") == []
 
 
 def test_settings_are_python_values() -> None:
