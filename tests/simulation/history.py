@@ -73,13 +73,14 @@ class Refusal(NamedTuple):
 
     Attributes:
         may_be_fenced: whether another producer of its id may have begun since, or the coordinator have ended its transaction: an
-            InitProducerId of its own had no answer, or the transaction was open for longer than its timeout. Also whether a leader
-            that is cut off may have asked a coordinator that has been replaced.
+            InitProducerId of its own had no answer, or the transaction was open for longer than its timeout.
+        is_of_the_replaced: whether the answer may be that of a leader that has been replaced while it was cut off.
     """
 
     producer: str
     code: ErrorCode
     may_be_fenced: bool = False
+    is_of_the_replaced: bool = False
 
 
 Owned = tuple[bytes | str, int]

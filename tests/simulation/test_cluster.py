@@ -101,6 +101,13 @@ def test_what_a_reader_saw_and_is_not_there_is_found() -> None:
     assert "steady_reading" not in names(log)
 
 
+def test_a_leader_that_was_replaced_may_refuse() -> None:
+    codes = (ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert names(History(refusals=[Refusal("x0", code, False, True) for code in codes])) == set()
+    lost = Refusal("x0", ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, False, True)
+    assert names(History(refusals=[lost])) == {"permitted_refusals"}
+
+
 @pytest.mark.parametrize(
     ("code", "may_be_fenced", "clean"),
     [

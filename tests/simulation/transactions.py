@@ -268,7 +268,7 @@ class Transactor:
         # A coordinator measures the timeout with the wall clock.
         is_overdue = self._do_clocks_jump or loop.time() - self._began > TIMEOUT_MS / 1000
         is_of_the_replaced = self._are_nodes_cut_off and error.is_of_leader
-        refusal = Refusal(self.name, error.code, self._may_be_fenced or is_overdue or is_of_the_replaced)
+        refusal = Refusal(self.name, error.code, self._may_be_fenced or is_overdue, is_of_the_replaced)
         self._history.refusals.append(refusal)
         self._may_be_fenced = False
         loop.note(f"{self.name} was answered {error.code.name}", is_detail=True)

@@ -4,8 +4,10 @@ Permitted are:
 
 - "Not yet" for longer than the producer is patient: the coordinator or the leader may be gone for so long.
 - `FENCED`, if another InitProducerId of the same id may have come between: one whose answer was lost may be carried out late. The
-  coordinator fences too when a transaction is open for longer than its timeout. And a leader that is cut off from the controllers
-  verifies with a coordinator that has been replaced and does not know the producer's epoch: INVALID_PRODUCER_EPOCH, as in Kafka.
+  coordinator fences too when a transaction is open for longer than its timeout.
+- What a leader answers that has been replaced while it was cut off, as in Kafka. It verifies with a coordinator that has been replaced,
+  too, and does not know the producer's epoch: INVALID_PRODUCER_EPOCH. Or it takes a late marker of the transaction before, which another
+  leader has long taken, while it verifies a batch of the next one: INVALID_TXN_STATE (seed 253676881).
 
 Everything else is a violation. INVALID_TXN_STATE says that the coordinator has forgotten what it acknowledged, or remembers what never was;
 OUT_OF_ORDER_SEQUENCE_NUMBER that a leader has lost records of the producer, or the aborted rest of a transaction that it took for ended.
@@ -19,6 +21,7 @@ from tests.simulation.history import History
 from tests.simulation.transactions import AGAIN
 
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+OF_THE_REPLACED = FENCED | {ErrorCode.INVALID_TXN_STATE}
 
 
 def check(history: History) -> list[str]:
@@ -26,6 +29,8 @@ def check(history: History) -> list[str]:
         return []
     return [
         f"{producer} was refused without a cause: {code.name}"
-        for producer, code, may_be_fenced in history.refusals
-        if code not in AGAIN and not (may_be_fenced and code in FENCED)
+        for producer, code, may_be_fenced, is_of_the_replaced in history.refusals
+        if code not in AGAIN
+        and not (may_be_fenced and code in FENCED)
+        and not (is_of_the_replaced and code in OF_THE_REPLACED)
     ]
