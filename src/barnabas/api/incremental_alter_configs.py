@@ -32,7 +32,7 @@ async def handle(context: AnyContext, request: IncrementalAlterConfigsRequest) -
 def _values_after(
     resource: IncrementalAlterConfigsRequest.AlterConfigsResource, present: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the values after the changes. The controller rejects a change of a list for a setting that is none."""
+    """Return the values after the changes. The controller rejects APPEND and SUBTRACT of a setting that is not a list."""
     after = dict(present)
     for config in resource.configs:
         if config.config_operation == _DELETE:

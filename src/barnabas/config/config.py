@@ -21,7 +21,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.client.config_providers import PROVIDERS, ProviderError, Resolved, resolved
 from barnabas.config.config_checks import check_advertised, check_assignors, check_protection, selects_by_rack
@@ -43,6 +43,9 @@ from barnabas.quota.client_quotas import QuotaWindows
 from barnabas.words.hidden_values import hidden_in
 from barnabas.words.printable import printable
 
+if TYPE_CHECKING:
+    from barnabas.metadata.configs_image import ConfigurationsImage
+
 __all__ = [
     "BrokerConfig",
     "ConfigError",
@@ -51,6 +54,7 @@ __all__ = [
     "effective_topic_values",
     "log_config",
     "quota_windows",
+    "value_in_force",
 ]
 
 
@@ -61,6 +65,7 @@ class BrokerConfig(NodeRoles):
         unknown: the properties that are not settings.
         without_effect: the properties that this broker ignores although they differ from their defaults.
         metadata_dir: the directory of the metadata log: metadata.log.dir, or else the first of `log_dirs`.
+        all_dirs: `log_dirs`, and before them `metadata_dir` if they do not name it.
         cluster_id: None unless given; the formatted directory has it.
         provided: the values that came from `config.providers`.
     """
@@ -310,6 +315,13 @@ def effective_broker_value(
         if name in given:
             return config_schema().of(ConfigResourceType.BROKER)[name].parse(given[name])
     return config.value(name)
+
+
+def value_in_force(config: BrokerConfig, name: str, configs: ConfigurationsImage) -> ConfigValue:
+    """Return the effective value of a setting of this broker, as `effective_broker_value`, from the metadata."""
+    of_cluster = configs.for_resource(ConfigResourceType.BROKER, "")
+    of_broker = configs.for_resource(ConfigResourceType.BROKER, str(config.node_id))
+    return effective_broker_value(config, name, of_cluster, of_broker)
 
 
 def _topic_default(key: ConfigKey, broker: Mapping[str, str]) -> ConfigValue:

@@ -112,9 +112,8 @@ class DataDirectories:
         try:
             yield
         except UnreadableDirectory as error:
-            if directory.has_metadata or not any(
-                self._has_logs(each) for each in self._online if each is not directory
-            ):
+            left = [each for each in self._online if each is not directory and self._has_logs(each)]
+            if directory.has_metadata or not left:
                 raise
             self._lost[directory] = error
 

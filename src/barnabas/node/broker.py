@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from barnabas.api.serving.context import BrokerServices
 from barnabas.api.serving.dispatch import Dispatcher
 from barnabas.config.cannot_start import CannotStart
-from barnabas.config.config import BrokerConfig, effective_broker_value, log_config, quota_windows
+from barnabas.config.config import BrokerConfig, effective_broker_value, log_config, quota_windows, value_in_force
 from barnabas.config.config_checks import selects_by_rack
 from barnabas.config.config_table import config_schema
 from barnabas.config.runtime import Runtime
@@ -354,9 +354,7 @@ class BrokerServer:
 
     def _cordon(self, configs: ConfigurationsImage) -> None:
         """Let new replicas go where the settings allow; the controller learns of it."""
-        of_cluster = configs.for_resource(ConfigResourceType.BROKER, "")
-        of_broker = configs.for_resource(ConfigResourceType.BROKER, str(self.config.node_id))
-        value = effective_broker_value(self.config, CORDONED, of_cluster, of_broker)
+        value = value_in_force(self.config, CORDONED, configs)
         cordoned = cordoned_among(value, self.config.log_dirs)
         changed = [each for each in self.log_manager.directories if each.is_cordoned != (each.root_dir in cordoned)]
         for each in changed:

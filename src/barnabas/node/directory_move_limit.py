@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from barnabas.config.config import BrokerConfig, effective_broker_value
-from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.config.config import BrokerConfig, value_in_force
 from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.quota.replication_quota_manager import ReplicationQuotaManager
 
@@ -33,8 +32,6 @@ def move_quota(config: BrokerConfig, now_ms: Callable[[], int]) -> ReplicationQu
 
 def moved_bytes_per_second(config: BrokerConfig, configs: ConfigurationsImage) -> int:
     """Return the limit as of now."""
-    of_cluster = configs.for_resource(ConfigResourceType.BROKER, "")
-    of_broker = configs.for_resource(ConfigResourceType.BROKER, str(config.node_id))
-    value = effective_broker_value(config, SETTING, of_cluster, of_broker)
+    value = value_in_force(config, SETTING, configs)
     assert isinstance(value, int), f"{SETTING} is a number"
     return value

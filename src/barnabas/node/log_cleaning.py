@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.config.config import BrokerConfig, effective_broker_value
+from barnabas.config.config import BrokerConfig, value_in_force
 from barnabas.log.cleanable_log import CleanerConfig
 from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.log_flusher import RunBlocking
-from barnabas.metadata.config_schema import ConfigResourceType, ConfigValue
+from barnabas.metadata.config_schema import ConfigValue
 from barnabas.metadata.configs_image import ConfigurationsImage
 
 if TYPE_CHECKING:
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 
 def cleaner_config(config: BrokerConfig, configs: ConfigurationsImage) -> CleanerConfig:
     """Return the effective settings: static, then cluster-wide dynamic, then this broker's dynamic ones."""
-    of_cluster = configs.for_resource(ConfigResourceType.BROKER, "")
-    of_broker = configs.for_resource(ConfigResourceType.BROKER, str(config.node_id))
 
     def value(name: str) -> ConfigValue:
-        return effective_broker_value(config, name, of_cluster, of_broker)
+        return value_in_force(config, name, configs)
 
     def number(name: str) -> float:
         found = value(name)
