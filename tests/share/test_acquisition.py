@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.share.acquisition import Reading, acquire
 from barnabas.share.in_flight import RecordState
 from barnabas.share.window import Acquired
-from tests.share.windows import ACCEPT, RELEASE, A, Window, X
+from tests.share.windows import ACCEPT, RELEASE, A, Window, X, restored
 
 
 def test_a_first_fetch_acquires_whole_batches() -> None:
@@ -107,6 +107,22 @@ def test_a_new_window_starts_at_the_first_record_that_the_log_has() -> None:
     acquired = acquire(window.records, Reading("m", [(5, 9)], 0, 10, False, window.limits), 500)
     assert acquired == [Acquired(5, 9, 1)]
     assert (window.records.start_offset, window.records.end_offset) == (5, 9)
+
+
+def test_a_log_start_within_a_record_batch_is_where_a_member_begins() -> None:
+    window = Window(15)
+    window.acquire(to=24, most=5, strict=True)
+    window.acknowledge(15, 19, RELEASE)
+    window.records.move_start(23)
+    read = Reading("m", [(20, 29)], 23, 10, False, window.limits)
+    assert acquire(window.records, read, 500) == [Acquired(23, 29, 1)]
+
+
+def test_a_gap_before_the_start_offset_is_not_acquired() -> None:
+    window = restored(0, (0, 4, A, 1), (10, 14, A, 1))
+    window.records.move_start(12)
+    read = Reading("m", [(0, 9), (10, 19)], 12, 10, False, window.limits)
+    assert acquire(window.records, read, 500) == [Acquired(12, 14, 2), Acquired(15, 19, 1)]
 
 
 def test_records_below_the_start_offset_and_an_empty_request_acquire_nothing() -> None:

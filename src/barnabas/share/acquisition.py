@@ -69,9 +69,7 @@ class _Acquisition:
             window.advance()
         last_offset, allowed = self._room(max_records, batches[-1][1])
         floor = window.floor(base)
-        if floor is None:
-            base = max(base, window.start_offset)
-        elif floor.last >= base:
+        if floor is not None and floor.last >= base:
             base = floor.first
         if allowed <= 0 or base > last_offset:
             return []
@@ -91,7 +89,7 @@ class _Acquisition:
     def _acquire_among(self, known: list[InFlightBatch], base: int, last_offset: int, allowed: int) -> list[Acquired]:
         result: list[Acquired] = []
         count = 0
-        gap_start = max(base, self._window.start_offset)
+        gap_start = base
         first_base = self._read.batches[0][0]
         for batch in known:
             if count >= allowed:
@@ -101,7 +99,7 @@ class _Acquisition:
                     new = self._acquire_new(gap_start, batch.first - 1, allowed - count)
                     result += new
                     count += sum(found.size for found in new)
-                gap_start = max(batch.last + 1, self._window.start_offset)
+                gap_start = batch.last + 1
                 if count >= allowed:
                     break
             throttled = self._is_throttled(batch, first_base, last_offset)
@@ -173,7 +171,14 @@ class _Acquisition:
         return taken
 
     def _acquire_new(self, first: int, last: int, allowed: int) -> list[Acquired]:
-        """Acquire records that are not in the window: whole record batches, or exactly `allowed`."""
+        """Acquire records that are not in the window: whole record batches, or exactly `allowed`.
+
+        The start offset can be within a record batch: the log's start has moved there. Nothing below it is acquired, for nothing that
+        is acknowledged there would be written.
+        """
+        first = max(first, self._window.start_offset)
+        if first > last:
+            return []
         if allowed < last - first + 1:
             whole = _end_of_batch(self._read.batches, first + allowed - 1)
             last = min(whole, last) if self._window.gap_active else whole
