@@ -137,6 +137,10 @@ def test_a_file_of_kafkas_tool(tmp_path: Path) -> None:
         ('{"partitions": [{"topic": "u", "partition": 0, "replicas": [1]}]}', "topic u does not exist"),
         ('{"partitions": [{"topic": "t", "partition": 9, "replicas": [1]}]}', "there is no partition t-9"),
         ('{"partitions": [{"topic": "t", "partition": 0, "replicas": []}]}', "t-0 would have no replica"),
+        (
+            '{"partitions": [{"topic": "t", "partition": 0, "replicas": [2, 1], "log_dirs": ["any", "/disk-2"]}]}',
+            "names log_dirs of partition t-0",
+        ),
     ],
 )
 def test_a_file_that_is_wrong(tmp_path: Path, text: str, error: str) -> None:

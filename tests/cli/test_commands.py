@@ -44,8 +44,8 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "acl create", "acl delete", "acl explain", "acl list", "adopt back", "adopt check", "adopt next", "adopt status",
-        "broker describe", "broker list", "broker logdirs", "broker self-test", "cert dev", "claims audit", "claims sweep",
-        "cluster accept-loss", "cluster cancel", "cluster drain",
+        "broker describe", "broker list", "broker logdirs", "broker move", "broker self-test", "cert dev", "claims audit",
+        "claims sweep", "cluster accept-loss", "cluster cancel", "cluster drain",
         "cluster forget", "cluster health", "cluster info", "cluster move", "cluster nodes", "cluster quorum", "cluster rebalance",
         "cluster replace", "cluster resize", "cluster restart", "cluster status", "cluster throttle",
         "cluster upgrade", "cluster voter add", "cluster voter remove",

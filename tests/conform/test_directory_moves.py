@@ -7,6 +7,8 @@ what is there.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -200,3 +202,45 @@ def test_a_move_that_one_of_them_has_begun_is_ended_by_the_other(tmp_path: Path)
             await_leaders(servers, {"t": 1})
             let_it_end(servers, tmp_path, new)
             assert values(servers) == written
+
+
+def command(servers: str, *words: str) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "barnabas", "broker", "move", "1", *words, "-b", servers, "-o", "json"]
+    return subprocess.run(call, capture_output=True, text=True, timeout=120)
+
+
+def test_the_own_command_moves_replicas_of_both_programs(tmp_path: Path) -> None:
+    """`barnabas broker move` with a limit, under a producer; a second one ends what was begun; then a directory is emptied."""
+    with both(tmp_path, NewTopic("t", 1, 1), NewTopic("u", 3, 1)) as (kafka, barnabas):
+        servers = kafka.bootstrap_servers
+        written = write(servers, "first")
+        for mover in (kafka, barnabas):
+            if mover is barnabas:
+                kafka.stop()
+                barnabas.start()
+                await_leaders(servers, {"t": 1})
+            (source,) = home(tmp_path)
+            target, third = (name for name in NAMES if name != source)
+            writing = Writing(servers)
+            done = command(servers, "t:0", "--to", str(tmp_path / target), "--throttle", "20MB")
+            written += writing.end()
+            assert (done.returncode, done.stderr) == (0, "")
+            (moved,) = json.loads(done.stdout)
+            assert (moved["topic"], moved["new_directory"], moved["status"]) == ("t", str(tmp_path / target), "moved")
+            assert (home(tmp_path), futures(tmp_path)) == ([target], [])
+            described = tool(servers, "configs", "--describe", "--entity-type", "brokers", "--entity-name", "1")
+            assert "replica.alter.log.dirs.io.max.bytes.per.second" not in described
+
+            begin_to_move(servers, tmp_path, third)
+            ended = command(servers, "t:0", "--to", str(tmp_path / target))
+            assert (ended.returncode, ended.stderr) == (0, "")
+            assert json.loads(ended.stdout)[0]["status"] == "move ended"
+            until(lambda: not futures(tmp_path))
+            limit(servers, "--delete-config", "replica.alter.log.dirs.io.max.bytes.per.second")
+            assert home(tmp_path) == [target]
+
+            emptied = command(servers, "--from", str(tmp_path / target), "--to", str(tmp_path / third))
+            assert (emptied.returncode, emptied.stderr) == (0, "")
+            assert not [each for each in (tmp_path / target).glob("[tu]-*") if not each.name.endswith("-delete")]
+            assert values(servers) == written
+        barnabas.kill()

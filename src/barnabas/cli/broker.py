@@ -1,4 +1,4 @@
-"""`barnabas broker`: list, describe, logdirs, self-test."""
+"""`barnabas broker`: list, describe, logdirs, move, self-test."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable
 
 import click
 
+from barnabas.cli.broker_move import move
 from barnabas.cli.broker_self_test import self_test
 from barnabas.cli.changed_settings import SHORT_SOURCES
-from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.failure import failure_of
+from barnabas.cli.named_brokers import named_brokers
 from barnabas.cli.output import Found, Table
 from barnabas.cli.session import Session, session_options
 from barnabas.client.admin import (
@@ -29,9 +31,10 @@ from barnabas.words.byte_sizes import format_bytes
 
 @click.group()
 def broker() -> None:
-    """Brokers: list, describe, sizes of their log directories."""
+    """Brokers: list, describe, sizes of their log directories, moves between these."""
 
 
+broker.add_command(move)
 broker.add_command(self_test)
 
 
@@ -67,26 +70,6 @@ def counts_of(partitions: Iterable[PartitionMetadata | PartitionDescription]) ->
     return leads, holds
 
 
-def _nodes(admin: Admin, ids: Iterable[int]) -> list[Node]:
-    """Return the brokers of these ids, or all.
-
-    Raises:
-        Failure: one of them does not serve.
-    """
-    found = admin.describe_cluster()
-    there = {node.id: node for node in found.brokers}
-    wanted = list(dict.fromkeys(ids)) or sorted(there)
-    for each in wanted:
-        if each in [node.id for node in found.fenced]:
-            raise Failure(f"broker {each} does not serve", "start it, then ask again")
-        if each not in there:
-            raise Failure(
-                f"broker {each} is not part of the cluster now",
-                f"its brokers are: {', '.join(map(str, sorted(there)))}",
-            )
-    return [there[each] for each in wanted]
-
-
 @broker.command()
 @click.argument("ids", nargs=-1, type=int, metavar="[ID]…")
 @session_options
@@ -97,7 +80,7 @@ def describe(session: Session, ids: tuple[int, ...]) -> None:
     barnabas broker describe 1
     """
     with session.admin() as admin:
-        nodes = _nodes(admin, ids)
+        nodes = named_brokers(admin, ids)
         leads, holds = partition_counts(admin)
         log_dirs = admin.describe_log_dirs([node.id for node in nodes])
         configs = admin.describe_configs([ConfigResource(ResourceType.BROKER, str(node.id)) for node in nodes])
@@ -165,7 +148,7 @@ def log_dirs_of(
     """
     for described in admin.describe_topics(topics).values():
         result(described)
-    outcomes = admin.describe_log_dirs([node.id for node in _nodes(admin, ids)])
+    outcomes = admin.describe_log_dirs([node.id for node in named_brokers(admin, ids)])
     chosen = {broker_id: _only(_dirs(broker_id, found), topics) for broker_id, found in sorted(outcomes.items())}
     rows = [
         (

@@ -152,6 +152,11 @@ def _read(path: str) -> dict[TopicPartition, list[int]]:
             if at in wanted:
                 raise Failure(f"{printable(path)} names partition {at} twice", "leave one of them out")
             wanted[at] = [int(each) for each in entry["replicas"]]
+            if any(each != "any" for each in entry.get("log_dirs", ())):
+                raise Failure(
+                    f"{printable(path)} names log_dirs of partition {at}, and this command does not choose directories",
+                    "leave them out, and then `barnabas broker move` moves replicas between directories",
+                )
     except (ValueError, KeyError, TypeError) as error:
         raise Failure(
             f"{printable(path)} is not a file of kafka-reassign-partitions: {error!r}",

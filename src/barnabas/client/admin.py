@@ -25,6 +25,7 @@ from barnabas.client import (
     configs,
     cuts,
     delegation_tokens,
+    directory_moves,
     elections,
     features,
     group_descriptions,
@@ -171,6 +172,8 @@ class Admin(Closeable):
 
     describe_cluster = _method(brokers.describe_cluster)
     describe_log_dirs = _method(brokers.describe_log_dirs)
+    alter_replica_log_dirs = _method(directory_moves.alter_replica_log_dirs)
+    await_directory_moves = _method(directory_moves.await_directory_moves)
     describe_producers = _method(brokers.describe_producers)
     unregister_broker = _method(brokers.unregister_broker)
     describe_quorum = _method(quorum.describe_quorum)

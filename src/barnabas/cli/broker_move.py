@@ -1,0 +1,261 @@
+"""`barnabas broker move`: replicas go to another directory of their broker.
+
+`kafka-reassign-partitions --execute` does the same for a file that names `log_dirs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import click
+
+from barnabas.cli.cluster_throttle import Rate
+from barnabas.cli.failure import Failure, Failures, failure_of
+from barnabas.cli.named_brokers import named_brokers
+from barnabas.cli.output import Found, Table
+from barnabas.cli.partitions import partitions_of
+from barnabas.cli.progress import Measured, shown
+from barnabas.cli.session import Session, complete_brokers, complete_topics, session_options
+from barnabas.cli.wording import counted, listed
+from barnabas.client.admin import (
+    Admin,
+    ConfigChange,
+    ConfigResource,
+    ConfigSource,
+    LogDir,
+    ResourceType,
+    TopicPartition,
+    result,
+)
+from barnabas.client.configs import ConfigOperation
+from barnabas.protocol.errors import KafkaError
+from barnabas.words.byte_sizes import format_bytes
+from barnabas.words.printable import printable
+
+_LIMIT = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+
+class _Replica(NamedTuple):
+    """A replica, and where its copy is if it is being moved."""
+
+    directory: str
+    size_bytes: int
+    copy_in: str | None
+    copied_bytes: int
+
+
+@click.command()
+@click.argument("broker_id", type=click.IntRange(min=0), metavar="BROKER", shell_complete=complete_brokers)
+@click.argument("partitions", nargs=-1, metavar="[TOPIC[:0,1]]…", shell_complete=complete_topics)
+@click.option("--to", "target", required=True, metavar="DIRECTORY", help="Where the replicas go.")
+@click.option(
+    "--from", "source", metavar="DIRECTORY", help="Only replicas of this directory; all of them if none is named."
+)
+@click.option("--throttle", type=Rate(), metavar="RATE", help="Copy at most so many bytes a second: 20MB.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be moved.")
+@session_options
+def move(
+    session: Session,
+    broker_id: int,
+    partitions: tuple[str, ...],
+    target: str,
+    source: str | None,
+    throttle: int | None,
+    dry_run: bool,
+) -> None:
+    """Move replicas of a broker to another of its directories, and wait until they are there.
+
+    Producers and consumers go on meanwhile. To name the directory where a replica is ends its move. Ctrl-C leaves the moves that have
+    begun: they go on.
+
+    \b
+    barnabas broker move 1 orders:0,3 --to /disk-2 --dry-run
+    barnabas broker move 1 --from /disk-1 --to /disk-2 --throttle 50MB
+    """
+    if source is None and not partitions:
+        raise click.UsageError("Name partitions, --from DIRECTORY, or both.")
+    with session.admin() as admin:
+        named_brokers(admin, [broker_id])
+        wanted = None if not partitions else _named(admin, partitions)
+        found = admin.describe_log_dirs([broker_id], wanted)[broker_id]
+        if isinstance(found, KafkaError):
+            raise failure_of(found, f"broker {broker_id}")
+        to = _directory(broker_id, found, target)
+        chosen = _chosen(broker_id, wanted, found, source)
+        plan = {at: each for at, each in chosen.items() if each.directory != to.path or each.copy_in is not None}
+        _check(broker_id, to, plan)
+        failures: dict[TopicPartition, Failure] = {}
+        if plan and not dry_run:
+            with _limited(admin, broker_id, throttle):
+                failures = _carry_out(admin, broker_id, plan, to.path)
+    session.output.show_found(_found(plan, to.path, failures, dry_run=dry_run))
+    if not plan:
+        click.echo("nothing to move", err=True)
+    if failures:
+        raise Failures(list(failures.values()))
+
+
+def _named(admin: Admin, texts: tuple[str, ...]) -> list[TopicPartition]:
+    try:
+        return partitions_of(admin, texts)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _directory(broker_id: int, found: list[LogDir], path: str) -> LogDir:
+    """Return the directory of a path.
+
+    Raises:
+        Failure: the broker has no such directory, or it is offline.
+    """
+    for each in found:
+        if each.path.rstrip("/") == path.rstrip("/"):
+            if each.error is not None:
+                raise Failure(
+                    f"{printable(each.path)} of broker {broker_id} is offline: {each.error.code.name}",
+                    "mend its disk and restart the broker first",
+                )
+            return each
+    raise Failure(
+        f"broker {broker_id} has no directory {printable(path)}",
+        f"its directories are: {', '.join(printable(each.path) for each in found)}",
+    )
+
+
+def _chosen(
+    broker_id: int, wanted: list[TopicPartition] | None, found: list[LogDir], source: str | None
+) -> dict[TopicPartition, _Replica]:
+    """Return the replicas that are meant.
+
+    Raises:
+        Failure: the broker has no replica of a partition.
+    """
+    copies = {each.partition: (there.path, each) for there in found for each in there.replicas if each.is_future}
+    held = {}
+    for there in found:
+        for each in there.replicas:
+            if not each.is_future:
+                path, copy = copies.get(each.partition, (None, None))
+                held[each.partition] = _Replica(
+                    there.path, each.size_in_bytes, path, 0 if copy is None else copy.size_in_bytes
+                )
+    if absent := [at for at in wanted or () if at not in held]:
+        raise Failure(
+            f"broker {broker_id} has no replica of {listed(absent)}",
+            f"`barnabas topic describe {printable(absent[0].topic)}` shows which brokers have one",
+        )
+    if source is not None:
+        path = _directory(broker_id, found, source).path
+        held = {at: each for at, each in held.items() if each.directory == path}
+    return dict(sorted(held.items()))
+
+
+def _check(broker_id: int, to: LogDir, plan: Mapping[TopicPartition, _Replica]) -> None:
+    """Raise Failure if a directory cannot take these replicas."""
+    arriving = [each for each in plan.values() if each.directory != to.path]
+    if arriving and to.is_cordoned:
+        raise Failure(
+            f"{printable(to.path)} takes no other replica: `cordoned.log.dirs` of broker {broker_id} names it",
+            f"`barnabas config alter broker {broker_id} --delete cordoned.log.dirs` ends that, if it was set there",
+        )
+    needed = sum(each.size_bytes - (each.copied_bytes if each.copy_in == to.path else 0) for each in arriving)
+    if 0 <= to.usable_bytes < needed:
+        raise Failure(
+            f"{printable(to.path)} has {format_bytes(to.usable_bytes)} free,"
+            f" and these replicas need {format_bytes(needed)} more",
+            "move fewer of them",
+        )
+
+
+@contextmanager
+def _limited(admin: Admin, broker_id: int, rate: int | None) -> Iterator[None]:
+    """Limit the copying between the broker's directories while the block runs, then set what was set before."""
+    if rate is None:
+        yield
+        return
+    resource = ConfigResource(ResourceType.BROKER, str(broker_id))
+    entries = result(admin.describe_configs([resource], names=[_LIMIT])[resource])
+    own = [each.value for each in entries if each.source == ConfigSource.DYNAMIC_BROKER_CONFIG]
+    _alter(admin, resource, ConfigChange(_LIMIT, str(rate)))
+    try:
+        yield
+    except BaseException:
+        click.echo(
+            f"the limit stays: `barnabas config alter broker {broker_id} --delete {_LIMIT}` removes it", err=True
+        )
+        raise
+    _alter(admin, resource, ConfigChange(_LIMIT, own[0]) if own else ConfigChange(_LIMIT, None, ConfigOperation.DELETE))
+
+
+def _alter(admin: Admin, resource: ConfigResource, change: ConfigChange) -> None:
+    error = admin.alter_configs({resource: [change]})[resource]
+    if error is not None:
+        raise failure_of(error, f"{_LIMIT} of broker {resource.name}")
+
+
+def _carry_out(
+    admin: Admin, broker_id: int, plan: Mapping[TopicPartition, _Replica], to: str
+) -> dict[TopicPartition, Failure]:
+    """Move the replicas and wait; return a failure for each that is not in its new directory."""
+    total = sum(each.size_bytes for each in plan.values())
+    left = {at: each.size_bytes for at, each in plan.items()}
+
+    def looked(copied: Mapping[TopicPartition, int]) -> None:
+        for at, each in plan.items():
+            left[at] = max(each.size_bytes - copied[at], 0) if at in copied else 0
+
+    def measure() -> Measured:
+        done = total - sum(left.values())
+        moving = sum(1 for each in left.values() if each)
+        return Measured(f"{counted(moving, 'replica')} to copy", done, total)
+
+    outcomes = admin.alter_replica_log_dirs(broker_id, dict.fromkeys(plan, to))
+    failures = {at: failure_of(error, f"partition {at}") for at, error in outcomes.items() if error is not None}
+    begun = [at for at in plan if at not in failures]
+    try:
+        with shown(measure):
+            there = admin.await_directory_moves(broker_id, begun, looked=looked) if begun else {}
+    except BaseException:
+        click.echo(
+            "the broker goes on with the moves that have begun;"
+            " `barnabas broker move` to the directory where a replica is ends one",
+            err=True,
+        )
+        raise
+    for at in begun:
+        if at not in there:
+            failures[at] = Failure(f"broker {broker_id} has no replica of {at} any longer")
+        elif there[at] != to:
+            failures[at] = Failure(
+                f"the move of {at} has ended early: the replica is in {printable(there[at])}",
+                "somebody ended it, or the broker gave it up: its log says why",
+            )
+    return dict(sorted(failures.items()))
+
+
+def _found(
+    plan: Mapping[TopicPartition, _Replica], to: str, failed: Mapping[TopicPartition, Failure], *, dry_run: bool
+) -> Found:
+    rows: list[tuple[object, ...]] = []
+    data: list[dict[str, object]] = []
+    for at, each in plan.items():
+        if at not in failed:
+            if each.directory != to:
+                status = "would be moved" if dry_run else "moved"
+            else:
+                status = "move would be ended" if dry_run else "move ended"
+            rows.append((*at, each.directory, to, format_bytes(each.size_bytes), status))
+            data.append(
+                {
+                    "topic": at.topic,
+                    "partition": at.partition,
+                    "directory": each.directory,
+                    "new_directory": to,
+                    "size_bytes": each.size_bytes,
+                    "status": status,
+                }
+            )
+    columns = ("TOPIC", "PARTITION", "DIRECTORY", "NEW-DIRECTORY", "SIZE", "STATUS")
+    return Found(data, [Table(columns, rows, hidden_first=("SIZE", "STATUS"))] if rows else [])
