@@ -26,6 +26,7 @@ from tests.scribbled_frames import scribble_over_handled_frames
 from tests.simulation import cluster, older_node, one_broker
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as BUGS_OF_CLUSTERS
+from tests.simulation.deliberate_bugs_of_upgrades import BUGS as BUGS_OF_UPGRADES
 from tests.simulation.sink import sink_cluster
 from tests.simulation.sink.deliberate_bugs_of_the_sink import BUGS as BUGS_OF_THE_SINK
 
@@ -58,7 +59,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="how many processes play new ones (default 1)")
     parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
     parser.add_argument(
-        "--bug", choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *BUGS_OF_THE_SINK}), help="switch on a deliberate bug"
+        "--bug",
+        choices=sorted({*BUGS, *BUGS_OF_CLUSTERS, *BUGS_OF_THE_SINK, *BUGS_OF_UPGRADES}),
+        help="switch on a deliberate bug",
     )
     add_flag(parser)
     args = parser.parse_args()
@@ -69,13 +72,19 @@ def main() -> int:
     more = "" if args.nodes is None else f" NODES={args.nodes}"
     with TemporaryDirectory() as folder:
         if args.older:
-            play, more = partial(play, older=older_node.load(Path(folder))), f"{more} ARGS=--older"
+            play, more = partial(_with_an_older_node, args.nodes or 3, Path(folder)), f"{more} ARGS=--older"
+            older_node.load(Path(folder))
         if args.sink:
             play, more = partial(sink_cluster.run, nodes=args.nodes or 3), f"{more} SINK=1"
         if args.seed is not None:
             return _replay(play, args.seed, args.bug, details=args.details)
         first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
         return _play_all(partial(_outcome, play, args.bug), range(first, first + args.seeds), args.jobs, more, run)
+
+
+def _with_an_older_node(nodes: int, folder: Path, seed: int, bug: str | None) -> Any:
+    """Play a seed. What the older barnabas is cannot be sent to another process, so each process loads it."""
+    return cluster.run(seed, bug, nodes=nodes, older=older_node.load(folder))
 
 
 def _replay(play: Any, seed: int, bug: str | None, *, details: bool) -> int:

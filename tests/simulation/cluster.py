@@ -33,6 +33,7 @@ from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.creator import CREATED, Creator, create_topic
 from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
 from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
+from tests.simulation.deliberate_bugs_of_upgrades import BUGS as OF_UPGRADES
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.far_reader import FarReader
 from tests.simulation.final_reading import FinalReading
@@ -513,7 +514,7 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3, older: OlderPackag
     with ExitStack() as stack:
         stack.enter_context(without_collections())
         if bug is not None:
-            of_cluster = OF_CLUSTERS.get(bug)
+            of_cluster = OF_CLUSTERS.get(bug) or OF_UPGRADES.get(bug)
             stack.enter_context(OF_ONE_BROKER[bug]() if of_cluster is None else of_cluster.switch())
         drawn = ClusterPlan.draw(seed, nodes)
         cluster = SimulatedCluster(drawn if older is None else plan_with(drawn), older)

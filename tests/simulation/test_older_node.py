@@ -1,4 +1,4 @@
-"""A cluster of two nodes of the present barnabas and one of an older one runs clean."""
+"""A cluster of two nodes of the present barnabas and one of an older one runs clean, and what the older one cannot read is caught."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.older_release import NoHistory
 from tests.simulation.cluster import run
+from tests.simulation.deliberate_bugs_of_upgrades import BUGS
 from tests.simulation.older_node import OlderPackage, load
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.slow]
@@ -24,3 +25,9 @@ def test_a_cluster_with_an_older_node_runs_clean(seed: int, older: OlderPackage)
     result = run(seed, older=older)
     assert result.violations == {}
     assert result.counts()["acknowledged batches"] > 0
+
+
+@pytest.mark.parametrize("name", sorted(BUGS))
+def test_what_the_older_node_cannot_read_is_caught(name: str, older: OlderPackage) -> None:
+    assert run(1, name).passed, "the present nodes read it"
+    assert any(not run(seed, name, older=older).passed for seed in range(1, BUGS[name].seeds + 1))
