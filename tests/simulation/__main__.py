@@ -12,6 +12,7 @@ import logging
 import multiprocessing
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,7 +103,11 @@ def _replay(play: Any, seed: int, bug: str | None, *, details: bool) -> int:
 
 def _outcome(play: Any, bug: str | None, seed: int) -> Outcome:
     began = time.process_time()
-    result = play(seed, bug)
+    try:
+        result = play(seed, bug)
+    except Exception as error:
+        traceback.print_exc()
+        return Outcome(seed, False, f"seed {seed}: BROKE OFF: {error!r}", Counter(), time.process_time() - began)
     return Outcome(seed, result.passed, result.summary(), result.counts(), time.process_time() - began)
 
 

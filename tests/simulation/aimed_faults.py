@@ -413,12 +413,39 @@ class AimedFaults(Faults):
         self._rng.choice(brokers).disk.write_back()
         await self.cut_all_power()
 
+    async def lose_directory_of_the_last_follower(self) -> None:
+        """Leave a leader one follower in sync, let that return from a kill with an empty directory, and kill the leader."""
+        aim = self._pick_any()
+        if aim is None:
+            return
+        follower, partition = aim.last, Partition(aim.topic, aim.index)
+        root = follower.root_of(partition)
+        if root is None or root == follower.config.metadata_dir:
+            return  # A voter that loses the metadata log may lose what is committed.
+        self._starve(aim.leader, aim.next)
+        if not await self._until(lambda: self._isr(aim) == {aim.leader.node_id, follower.node_id}):
+            return
+        await asyncio.sleep(self._rng.random())
+        if not self._may_forget(follower) or not self._crash(follower):
+            return
+        self._forgetful = follower
+        follower.replace_directory(root)
+        self._starve(aim.leader, follower)
+        await self._until(lambda: self._isr(aim) == {aim.leader.node_id})
+        self._start(follower)
+        await self._until(lambda: follower.serves)
+        await asyncio.sleep(self._rng.random())
+        if self._crash(aim.leader):
+            await self._until(lambda: not self._leads(aim, aim.leader))
+            await asyncio.sleep(2.0 * self._rng.random())
+
 
 UNCLEAN = "elect_uncleanly"
 SPARING = "spare_one_disk"
 BLACK_OUT = "black_out"
 IN_TRANSACTIONS = "kill_leader_in_transactions"
-"""These four have their own share of the seeds: one more in the list would give other faults to all seeds with an aimed one."""
+LOST_DIRECTORY = "lose_directory_of_the_last_follower"
+"""These five have their own share of the seeds: one more in the list would give other faults to all seeds with an aimed one."""
 AIMED = (
     "kill_at_join",
     "leave_leader_alone",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from barnabas.log.log_config import INT64_MAX
 from tests.simulation.aging import BY_SIZE, BY_TIME, SLOW_CHECK_MS
-from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
+from tests.simulation.aimed_faults import AIMED, BLACK_OUT, IN_TRANSACTIONS, LOST_DIRECTORY, SPARING, UNCLEAN
 from tests.simulation.cluster_faults import KINDS, OF_DIRECTORIES, OF_SEVERAL
 from tests.simulation.far_reader import RACKS, SETTINGS
 from tests.simulation.keyed import CLEANER
@@ -51,6 +51,8 @@ UNCLEAN_RATE = 0.2
 """How many of those without another aimed fault, where no disk forgets, have a topic that may elect a leader which lacks records."""
 DIRECTORIES_RATE = 0.12
 """How many of those without an aimed fault and a moving voter have nodes with three directories, of which one fails."""
+LOST_DIRECTORY_RATE = 0.3
+"""How many of these have a follower that loses a directory while it is the last one in sync."""
 DIRECTORIES_SECONDS = 16.0
 """Longer than it takes to judge what follows the failure of one."""
 ROOTS = ("/data", "/data2", "/data3")
@@ -129,7 +131,9 @@ class ClusterPlan:
         is_free = plan.aimed is None and not plan.has_moving_voters and nodes >= LEAST_TO_AIM
         directories = random.Random(f"directories {seed}")
         if is_free and directories.random() < DIRECTORIES_RATE:
-            return plan.with_directories(directories)
+            plan = plan.with_directories(directories)
+            is_lost = random.Random(f"lost directory {seed}").random() < LOST_DIRECTORY_RATE
+            return replace(plan, aimed=LOST_DIRECTORY, fault_kinds=()) if is_lost else plan
         is_free = is_free and not FORGETTING.intersection(plan.fault_kinds)
         return plan.with_unclean_elections() if is_free and unclean.random() < UNCLEAN_RATE else plan
 

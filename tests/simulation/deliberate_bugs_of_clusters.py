@@ -17,11 +17,15 @@ from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.consumer.current_assignment import Reconciliation
 from barnabas.group.consumer.group import ConsumerGroup
 from barnabas.log import partition_log, running_file
+from barnabas.log.clean_shutdown_file import UNKNOWN_EPOCH
 from barnabas.log.log_appender import LogAppender
 from barnabas.log.log_config import LogConfig
+from barnabas.log.log_directories import LogDirectories
 from barnabas.log.partition_log import PartitionLog
-from barnabas.metadata import cluster_control, partition_leaders
+from barnabas.metadata import assign_replicas, cluster_control, partition_leaders
+from barnabas.metadata.controller_view import ControllerView
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
+from barnabas.metadata.partition_registration import PartitionRegistration
 from barnabas.metadata.unclean_recovery import Recovery
 from barnabas.node.broker import BrokerServer
 from barnabas.quorum.metadata_log import QuorumStateFile
@@ -311,6 +315,25 @@ def leave_what_hangs() -> Switch:
     return replaced(HangingTransactions, "look", lambda self: None)
 
 
+@contextmanager
+def trust_an_empty_directory() -> Iterator[None]:
+    """A node claims to have kept everything, though a directory is new, and the controller does not look. Caught by durability."""
+
+    def epoch(self: LogDirectories) -> int:
+        return max((each.broker_epoch for each in self.online), default=UNKNOWN_EPOCH)
+
+    def put(self: LogDirectories, epoch: int) -> None:
+        for each in self.online:
+            each.broker_epoch = epoch
+
+    def is_on_another_disk(view: ControllerView, partition: PartitionRegistration, broker_id: int) -> bool:
+        return False
+
+    claims = replaced(LogDirectories, "broker_epoch", property(epoch, put))
+    with claims, replaced(assign_replicas, "_is_on_another_disk", is_on_another_disk):
+        yield
+
+
 LASTING_CUT, TRIMMER = "lasting cut", "trimmer"
 BUGS: dict[str, Bug] = {
     "commit_alone": Bug(commit_alone, 6, "kill_leader_with_a_new_end"),
@@ -330,6 +353,7 @@ BUGS: dict[str, Bug] = {
     "answer_from_the_former_shard": Bug(answer_from_the_former_shard, 12, "move_coordinator_back"),
     "name_the_end_too_early": Bug(name_the_end_too_early, 6, "kill_leader_with_a_new_end"),
     "claim_after_a_power_cut": Bug(claim_after_a_power_cut, 30, "forget_in_short_isr"),
+    "trust_an_empty_directory": Bug(trust_an_empty_directory, 6, "lose_directory_of_the_last_follower"),
     "count_every_kill_as_a_power_cut": Bug(count_every_kill_as_a_power_cut, 30, "kill_the_others"),
     "elect_the_last_known_leader": Bug(elect_the_last_known_leader, 12, "spare_one_disk"),
     "acknowledge_before_the_sync": Bug(acknowledge_before_the_sync, 12, "cut_all_power"),

@@ -156,12 +156,17 @@ class JudgedNode(ClusterNode):
                 partition = Partition(f"{topic.name} {topic.topic_id.hex()}", index)
                 history.leaders_seen.setdefault((partition, each.leader_epoch), set()).add(each.leader)
 
+    def root_of(self, partition: Partition) -> str | None:
+        """Return which of its `log.dirs` has its replica of a partition; None if none has."""
+        roots = self.config.log_dirs
+        return next((root for root in roots if self.disk.exists(f"{root}/{partition.topic}-{partition.index}")), None)
+
     def batches(self, partition: Partition, start: int, end: int) -> list[tuple[int, bytes]]:
         """Return the batches of its replica that have an offset from `start` on, and end before `end`, from its disk."""
-        places = (f"{root}/{partition.topic}-{partition.index}" for root in self.config.log_dirs)
-        folder = next((each for each in places if self.disk.exists(each)), None)
-        if folder is None:
+        root = self.root_of(partition)
+        if root is None:
             return []
+        folder = f"{root}/{partition.topic}-{partition.index}"
         names = sorted(name for name in self.disk.listdir(folder) if name.endswith(".log") and parse_file_name(name))
         found = []
         for name in names:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from barnabas.config.cannot_start import CannotStart
 from barnabas.log.partition_log import PartitionLog
 from tests import older_release
-from tests.simulation.aimed_faults import BLACK_OUT, IN_TRANSACTIONS, SPARING, UNCLEAN
+from tests.simulation.aimed_faults import BLACK_OUT, IN_TRANSACTIONS, LOST_DIRECTORY, SPARING, UNCLEAN
 from tests.simulation.cluster_faults import OF_DIRECTORIES
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import Partition
@@ -31,7 +31,9 @@ NAMED = re.compile(r'"barnabas\.(api\.\{|protocol\.messages"|version")')
 """Modules that the older barnabas imports by their names."""
 
 
-NOT_PROMISED = frozenset({UNCLEAN, BLACK_OUT, IN_TRANSACTIONS, SPARING, "kill_the_others", "cut_all_power"})
+NOT_PROMISED = frozenset(
+    {UNCLEAN, BLACK_OUT, IN_TRANSACTIONS, SPARING, LOST_DIRECTORY, "kill_the_others", "cut_all_power"}
+)
 """The aimed faults after which 0.1.0 loses what it does not lose today, or stands still."""
 
 

@@ -98,7 +98,8 @@ class ShareReader:
         """End all sessions, which releases what is held."""
         for address, session in list(self._sessions.items()):
             session.give_up(session.holds)
-            del self._sessions[address]
+            if self._sessions.pop(address, None) is None:
+                continue  # Its broker ended it, which the end of another session has told.
             if session.epoch and session.partitions:
                 await self._acknowledge(client, next(iter(session.partitions)), FINAL_EPOCH, [])
 
