@@ -55,7 +55,7 @@ class Cluster(MadeUpAdmin):
 
 def run(cluster: MadeUpAdmin, *arguments: str) -> Result:
     named = mock.patch(
-        "barnabas.cli.cluster_accept_loss.partitions_of", lambda admin, texts: [TopicPartition(t, 0) for t in texts]
+        "barnabas.cli.cluster_accept_loss.named_partitions", lambda admin, texts: [TopicPartition(t, 0) for t in texts]
     )
     with mock.patch.object(Session, "admin", return_value=cluster), named:
         words = ["cluster", "accept-loss", *arguments, "-o", "json"]

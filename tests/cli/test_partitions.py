@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.partitions import partitions_of
+from barnabas.cli.partitions import named_partitions, partitions_of
 from barnabas.protocol.errors import KafkaError
 from tests.cli.made_up_cluster import MadeUpAdmin
 
@@ -26,3 +27,9 @@ def test_what_does_not_exist_is_an_error() -> None:
         named("nope:0")
     with pytest.raises(ValueError, match="'orders:first' is not TOPIC or TOPIC:0,1"):
         named("orders:first")
+
+
+def test_an_argument_that_is_mistyped_is_wrong_usage() -> None:
+    assert [str(each) for each in named_partitions(MadeUpAdmin(), ["orders:4"])] == ["orders-4"]  # type: ignore[arg-type]
+    with pytest.raises(click.UsageError, match="'orders:first' is not TOPIC or TOPIC:0,1"):
+        named_partitions(MadeUpAdmin(), ["orders:first"])  # type: ignore[arg-type]

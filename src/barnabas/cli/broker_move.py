@@ -15,7 +15,7 @@ from barnabas.cli.cluster_throttle import Rate
 from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.named_brokers import named_brokers
 from barnabas.cli.output import Found, Table
-from barnabas.cli.partitions import partitions_of
+from barnabas.cli.partitions import named_partitions
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_brokers, complete_topics, session_options
 from barnabas.cli.wording import counted, listed
@@ -78,7 +78,7 @@ def move(
         raise click.UsageError("Name partitions, --from DIRECTORY, or both.")
     with session.admin() as admin:
         named_brokers(admin, [broker_id])
-        wanted = None if not partitions else _named(admin, partitions)
+        wanted = None if not partitions else named_partitions(admin, partitions)
         found = admin.describe_log_dirs([broker_id], wanted)[broker_id]
         if isinstance(found, KafkaError):
             raise failure_of(found, f"broker {broker_id}")
@@ -95,13 +95,6 @@ def move(
         click.echo("nothing to move", err=True)
     if failures:
         raise Failures(list(failures.values()))
-
-
-def _named(admin: Admin, texts: tuple[str, ...]) -> list[TopicPartition]:
-    try:
-        return partitions_of(admin, texts)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 def _directory(broker_id: int, found: list[LogDir], path: str) -> LogDir:

@@ -13,7 +13,7 @@ import click
 from barnabas.cli.done import Done, failed
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import found_rows
-from barnabas.cli.partitions import partitions_of
+from barnabas.cli.partitions import named_partitions
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin, PartitionDescription, TopicPartition
 from barnabas.protocol.errors import KafkaError
@@ -44,10 +44,7 @@ def accept_loss(session: Session, topics: tuple[str, ...], is_all: bool, dry_run
     if execute and not is_all and not topics:
         raise click.UsageError("--execute needs the names of topics, or --all.")
     with session.admin() as admin:
-        try:
-            named = partitions_of(admin, topics) if topics else None
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
+        named = named_partitions(admin, topics) if topics else None
         done = accepted(admin, _leaderless(admin, named), execute=execute)
     done.show(session.output)
 

@@ -14,7 +14,7 @@ import click
 from barnabas.cli.cluster_moves import View, carry_out, moving_options, view_of
 from barnabas.cli.failure import Failure, Failures, failure_of
 from barnabas.cli.few_replicas import InSync, warning_of_few
-from barnabas.cli.partitions import partitions_of
+from barnabas.cli.partitions import named_partitions
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.cli.wording import listed
 from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicPartition
@@ -57,10 +57,10 @@ def move(
         if path is None:
             assert brokers is not None, "checked above"
             replicas = _numbers(brokers)
-            wanted = dict.fromkeys(_named(admin, partitions), replicas)
+            wanted = dict.fromkeys(named_partitions(admin, partitions), replicas)
         else:
             wanted = _read(path)
-            _named(admin, {each.topic for each in wanted})
+            named_partitions(admin, {each.topic for each in wanted})
         view = view_of(admin)
         _check(view, wanted)
         plan: Plan = {at: to for at, to in wanted.items() if to != view.partitions[at].replicas}
@@ -90,7 +90,7 @@ def cancel(session: Session, partitions: tuple[str, ...], everything: bool, dry_
         raise click.UsageError("Name partitions, or --all.")
     with session.admin() as admin:
         moving = admin.list_reassignments()
-        chosen = sorted(moving) if everything else _named(admin, partitions)
+        chosen = sorted(moving) if everything else named_partitions(admin, partitions)
         if idle := [at for at in chosen if at not in moving]:
             raise Failure(f"no replica of {listed(idle)} is being moved", "`barnabas cluster status` counts what moves")
         if not chosen:
@@ -104,13 +104,6 @@ def cancel(session: Session, partitions: tuple[str, ...], everything: bool, dry_
     )
     if failed:
         raise Failures([failure_of(error, f"partition {at}") for at, error in failed.items()])
-
-
-def _named(admin: Admin, texts: tuple[str, ...] | set[str]) -> list[TopicPartition]:
-    try:
-        return partitions_of(admin, texts)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 def _fewer(admin: Admin, view: View, plan: Plan) -> list[InSync]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import click
+
 from barnabas.cli.failure import Failure
 from barnabas.client.admin import Admin, TopicPartition, result
 from barnabas.words.printable import printable
@@ -32,3 +34,15 @@ def partitions_of(admin: Admin, texts: Iterable[str]) -> list[TopicPartition]:
                 )
         partitions += [TopicPartition(topic, number) for number in chosen]
     return sorted(set(partitions))
+
+
+def named_partitions(admin: Admin, texts: Iterable[str]) -> list[TopicPartition]:
+    """Return the partitions that arguments of a command name; errors as `partitions_of`, but for a text that is not TOPIC or TOPIC:0,1.
+
+    Raises:
+        click.UsageError: a text is not TOPIC or TOPIC:0,1.
+    """
+    try:
+        return partitions_of(admin, texts)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None

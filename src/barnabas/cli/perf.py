@@ -13,7 +13,7 @@ from barnabas.cli.librdkafka import connected
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.named_topics import existing_topic
 from barnabas.cli.output import Table
-from barnabas.cli.partitions import partitions_of
+from barnabas.cli.partitions import named_partitions
 from barnabas.cli.perf_load import ConsumeLoad, ProduceLoad, RoundTrips
 from barnabas.cli.progress import Measured, shown
 from barnabas.cli.session import Session, complete_topics, session_options
@@ -173,11 +173,7 @@ def _reading() -> dict[str, object]:
 def _bounds(session: Session, topic: str) -> dict[TopicPartition, Bounds]:
     """Return where the log of each partition begins and ends."""
     with session.admin() as admin:
-        try:
-            partitions = partitions_of(admin, [topic])
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
-        return log_bounds(admin, partitions)
+        return log_bounds(admin, named_partitions(admin, [topic]))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from barnabas.cli.failure import Failure
 from barnabas.cli.log_bounds import Bounds, log_bounds, offsets_of
 from barnabas.cli.offset_grammar import parse_offsets
 from barnabas.cli.output import found_rows
-from barnabas.cli.partitions import partitions_of
+from barnabas.cli.partitions import named_partitions
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import Admin, TopicPartition
 from barnabas.client.log_points import Point
@@ -43,11 +43,7 @@ def trim(session: Session, topics: tuple[str, ...], before: str, dry_run: bool) 
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     with session.admin() as admin:
-        try:
-            partitions = partitions_of(admin, topics)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
-        bounds = log_bounds(admin, partitions)
+        bounds = log_bounds(admin, named_partitions(admin, topics))
         done = trimmed(admin, bounds, new_starts(admin, point, bounds), dry_run=dry_run)
     done.show(session.output)
 
