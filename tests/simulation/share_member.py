@@ -132,10 +132,13 @@ class ShareReader:
         session.gone.clear()
         before = {each: self._leader_of(each) for each in session.partitions}
         sent_at = asyncio.get_running_loop().time()
+        # Lost until it is there: the client may end meanwhile, and the leader has delivered.
+        asked = list(session.partitions)
+        self._history.shared.lost_answers.update(asked)
         answer = await self._ask(client, partition, session, ApiKey.SHARE_FETCH, request, ShareFetchResponse)
         if answer is None:
-            self._history.shared.lost_answers.update(list(session.partitions))
             return address, []
+        self._history.shared.lost_answers.subtract(asked)
         found: list[Hold] = []
         for data in (data for topic in answer.responses for data in topic.partitions):
             each = Partition(partition.topic, data.partition_index)
@@ -246,8 +249,6 @@ class ShareReader:
         try:
             answer = await client.request_of(partition, key, 2, request, response)
         except LOST:
-            if key == ApiKey.SHARE_FETCH:
-                self._history.shared.lost_answers.update(list(session.partitions))
             self._end(address, session)
             raise
         if answer.error_code:
