@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
+from unittest import mock
 
 from click.testing import CliRunner
 
 import barnabas
+from barnabas.cli.session import Session
+from barnabas.client.admin import LogDir, ReplicaSize, TopicPartition
 from barnabas.main import command_group
-from tests.cli.made_up_cluster import pretend
+from tests.cli.made_up_cluster import MadeUpAdmin, pretend
 
 
 def run(*arguments: str) -> Any:
@@ -54,6 +58,27 @@ def test_a_real_broker_describes_itself() -> None:
     assert (found["broker"], found["leaders"], found["replicas"]) == (1, 2, 2)
     assert {each["topic"] for each in found["log_dirs"][0]["replicas"]} == {"t"}
     assert "listeners" in {each["key"] for each in found["configs"]}
+
+
+class Moving(MadeUpAdmin):
+    """Broker 1 moves t-0 from /a to /b."""
+
+    def describe_log_dirs(self, broker_ids: Iterable[int] | None = None, **_: object) -> dict[int, list[LogDir]]:
+        at = TopicPartition("t", 0)
+        moving = LogDir("/a", None, [ReplicaSize(at, 100, 0, False)], 1000, 500)
+        target = LogDir("/b", None, [ReplicaSize(at, 40, 60, True)], 1000, 500)
+        return {1: [moving, target]}
+
+
+def test_the_copy_of_a_replica_that_moves_is_marked_and_is_no_replica() -> None:
+    with mock.patch.object(Session, "admin", return_value=Moving()):
+        there, target = run("logdirs", "1")
+        shown = CliRunner().invoke(command_group(), ["broker", "logdirs", "1", "--partitions"], prog_name="barnabas")
+    futures = [[each["is_future"] for each in found["replicas"]] for found in (there, target)]
+    assert futures == [[False], [True]]
+    brokers, replicas = shown.stdout.split("\n\n")
+    assert [line.split()[1:3] for line in brokers.splitlines()[1:]] == [["/a", "1"], ["/b", "0"]]
+    assert [line.split(maxsplit=6)[-1] for line in replicas.splitlines()[1:3]] == ["/a", "/b (copy)"]
 
 
 def test_a_cordoned_directory_is_marked() -> None:

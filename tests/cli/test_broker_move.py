@@ -122,7 +122,7 @@ def test_named_replicas_move() -> None:
     result = run(cluster, "1", "t:0,2", "--to", "/b/", "-o", "json")
     assert (result.exit_code, result.stderr) == (0, "")
     assert cluster.asked == [(1, {at(0): "/b"})], "t-2 is there already"
-    assert found(result) == [(0, "/a", "/b", 100, "moved")]
+    assert found(result) == [(0, "/a", "/b", 100, "moved"), (2, "/b", "/b", 100, "already there")]
 
 
 def test_a_directory_is_emptied() -> None:
@@ -142,7 +142,11 @@ def test_a_dry_run_asks_nothing() -> None:
 def test_nothing_to_move() -> None:
     cluster = Cluster()
     result = run(cluster, "1", "t:2", "--to", "/b")
-    assert (result.exit_code, result.stderr, cluster.asked) == (0, "nothing to move\n", [])
+    assert (result.exit_code, cluster.asked) == (0, [])
+    assert result.stderr == "nothing to move: what is named is in /b already\n"
+    result = run(cluster, "1", "t:2", "--from", "/a", "--to", "/b")
+    assert (result.exit_code, result.stdout, cluster.asked) == (0, "", [])
+    assert result.stderr == "nothing to move: no such replica is in /a\n"
 
 
 def test_the_directory_of_a_replica_ends_its_move() -> None:
@@ -150,10 +154,31 @@ def test_the_directory_of_a_replica_ends_its_move() -> None:
     cluster.directories[1].replicas.append(held(0, 40, is_future=True))
     result = run(cluster, "1", "t:0", "--to", "/a", "-o", "json")
     assert cluster.asked == [(1, {at(0): "/a"})]
-    assert found(result) == [(0, "/a", "/a", 100, "move ended")]
+    assert found(result) == [(0, "/a", "/a", 100, "move cancelled")]
     cluster.asked.clear()
     result = run(cluster, "1", "t:0", "--to", "/a", "-o", "json", "-d")
-    assert (found(result), cluster.asked) == ([(0, "/a", "/a", 100, "move would be ended")], [])
+    assert (found(result), cluster.asked) == ([(0, "/a", "/a", 100, "move would be cancelled")], [])
+
+
+@pytest.mark.parametrize(
+    ("target", "status"), [("/b", "moves already"), ("/full", "would be moved, in place of a move to /b")]
+)
+def test_a_dry_run_says_what_moves_already(target: str, status: str) -> None:
+    cluster = Cluster()
+    cluster.directories[1].replicas.append(held(0, 40, is_future=True))
+    cluster.directories[3] = cluster.directories[3]._replace(usable_bytes=1000)
+    result = run(cluster, "1", "t:0", "--to", target, "-d", "-o", "json")
+    assert found(result) == [(0, "/a", target, 100, status)]
+
+
+def test_a_move_out_of_a_cordoned_directory_is_not_cancelled() -> None:
+    """The broker rejects it, as Apache Kafka does."""
+    cluster = Cluster()
+    cluster.directories[2].replicas.append(held(3))
+    cluster.directories[1].replicas.append(held(3, 40, is_future=True))
+    result = run(cluster, "1", "t:3", "--to", "/cordoned")
+    assert (result.exit_code, cluster.asked) == (1, [])
+    assert "/cordoned is where these replicas are, and their moves cannot be cancelled: it is cordoned" in result.stderr
 
 
 def test_what_is_copied_already_needs_no_space() -> None:
@@ -169,20 +194,22 @@ def test_what_is_copied_already_needs_no_space() -> None:
         (["7", "t:0", "--to", "/b"], "error: broker 7 is not part of the cluster now (its brokers are: 1)"),
         (
             ["1", "t:0", "--to", "/nowhere"],
-            "error: broker 1 has no directory /nowhere (its directories are: /a, /b, /cordoned, /full, /off)",
+            "error: broker 1 has no directory /nowhere (write one as the broker does: /a, /b, /cordoned, /full, /off)",
         ),
         (
             ["1", "t:0", "--to", "/off"],
-            "error: /off of broker 1 is offline: KAFKA_STORAGE_ERROR (mend its disk and restart the broker first)",
+            "error: /off of broker 1 is offline: KAFKA_STORAGE_ERROR"
+            " (mend its disk and restart the broker; if the disk is lost, put an empty one in its place)",
         ),
         (
             ["1", "--from", "/off", "--to", "/a"],
-            "error: /off of broker 1 is offline: KAFKA_STORAGE_ERROR (mend its disk and restart the broker first)",
+            "error: /off of broker 1 is offline: KAFKA_STORAGE_ERROR"
+            " (mend its disk and restart the broker; if the disk is lost, put an empty one in its place)",
         ),
         (
             ["1", "t:0", "--to", "/cordoned"],
-            "error: /cordoned takes no other replica: `cordoned.log.dirs` of broker 1 names it"
-            " (`barnabas config alter broker 1 --delete cordoned.log.dirs` ends that, if it was set there)",
+            "error: /cordoned takes no other replica: it is cordoned (take it out of cordoned.log.dirs:"
+            " `barnabas config alter broker 1 --delete cordoned.log.dirs`, or in the file of the node)",
         ),
         (
             ["1", "t:0", "--to", "/full"],
@@ -191,6 +218,10 @@ def test_what_is_copied_already_needs_no_space() -> None:
         (
             ["1", "t:3", "--to", "/b"],
             "error: broker 1 has no replica of t-3 (`barnabas topic describe t` shows which brokers have one)",
+        ),
+        (
+            ["1", "t:0", "--from", "/b", "--to", "/b"],
+            "error: --from and --to are the same directory (name another one as --to)",
         ),
         (["1", "t:9", "--to", "/b"], "error: topic t has no partition 9 (it has 4, from 0 on)"),
     ],
@@ -202,7 +233,9 @@ def test_what_is_refused_begins_nothing(arguments: list[str], error: str) -> Non
     assert result.stderr == f"{error}\n"
 
 
-@pytest.mark.parametrize("arguments", [["1", "--to", "/b"], ["1", "t:0"], ["1", "t:x", "--to", "/b"], ["t:0"]])
+@pytest.mark.parametrize(
+    "arguments", [["1", "--to", "/b"], ["1", "t:0"], ["1", "t:x", "--to", "/b"], ["1", "t:", "--to", "/b"], ["t:0"]]
+)
 def test_a_command_line_that_is_wrong(arguments: list[str]) -> None:
     cluster = Cluster()
     assert (run(cluster, *arguments).exit_code, cluster.asked) == (2, [])
@@ -232,15 +265,30 @@ def test_a_limit_holds_while_the_command_runs(before: str | None, after: str | N
     assert cluster.asked == [(BROKER_1, LIMIT, "20000000"), (1, {at(0): "/b"}), (BROKER_1, LIMIT, after)]
 
 
-def test_what_goes_on_after_an_interrupt_is_said() -> None:
+@pytest.mark.parametrize(
+    ("before", "change"), [(None, f"--delete {LIMIT}` removes it"), ("7", f"--set {LIMIT}=7` sets the former one")]
+)
+def test_what_goes_on_after_an_interrupt_is_said(before: str | None, change: str) -> None:
     cluster = Cluster()
+    cluster.own_limit = before
     with mock.patch.object(cluster, "await_directory_moves", side_effect=KeyboardInterrupt):
-        result = run(cluster, "1", "t:0", "--to", "/b", "--throttle", "20MB")
+        result = run(cluster, "1", "t:0,1", "--to", "/b", "--throttle", "20MB")
     assert result.exit_code != 0
     goes_on, limit = result.stderr.splitlines()[:2]
     assert goes_on == (
-        "the broker goes on with the moves that have begun; `barnabas broker move` to the directory where a replica is ends one"
+        "the broker goes on with the moves that have begun; to cancel: `barnabas broker move 1 t:0,1 --to /a`"
     )
-    assert limit == f"the limit stays: `barnabas config alter broker 1 --delete {LIMIT}` removes it"
+    assert limit == f"the limit of 20.0 MB a second stays: `barnabas config alter broker 1 {change}"
     assert cluster.asked[0] == (BROKER_1, LIMIT, "20000000")
     assert len(cluster.asked) == 2
+
+
+def test_a_broker_that_stops_goes_on_later() -> None:
+    cluster = Cluster()
+    gone = error_for(ErrorCode.BROKER_NOT_AVAILABLE, "cannot reach h:1")
+    with mock.patch.object(cluster, "await_directory_moves", side_effect=gone):
+        result = run(cluster, "1", "t:0", "--to", "/b")
+    assert result.exit_code == 1
+    goes_on, error = result.stderr.splitlines()
+    assert goes_on == "the broker goes on with the moves when it runs again: type the same command then"
+    assert error.startswith("error: cannot reach h:1")

@@ -27,6 +27,8 @@ def test_what_does_not_exist_is_an_error() -> None:
         named("nope:0")
     with pytest.raises(ValueError, match="'orders:first' is not TOPIC or TOPIC:0,1"):
         named("orders:first")
+    with pytest.raises(ValueError, match="'orders:' is not TOPIC or TOPIC:0,1"):
+        named("orders:")
 
 
 def test_an_argument_that_is_mistyped_is_wrong_usage() -> None:

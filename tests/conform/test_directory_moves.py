@@ -234,7 +234,7 @@ def test_the_own_command_moves_replicas_of_both_programs(tmp_path: Path) -> None
             begin_to_move(servers, tmp_path, third)
             ended = command(servers, "t:0", "--to", str(tmp_path / target))
             assert (ended.returncode, ended.stderr) == (0, "")
-            assert json.loads(ended.stdout)[0]["status"] == "move ended"
+            assert json.loads(ended.stdout)[0]["status"] == "move cancelled"
             until(lambda: not futures(tmp_path))
             limit(servers, "--delete-config", "replica.alter.log.dirs.io.max.bytes.per.second")
             assert home(tmp_path) == [target]

@@ -154,7 +154,7 @@ def log_dirs_of(
         (
             broker_id,
             f"{each.path} (cordoned)" if each.is_cordoned else each.path,
-            len(each.replicas),
+            sum(not replica.is_future for replica in each.replicas),
             format_bytes(sum(replica.size_in_bytes for replica in each.replicas)),
             format_bytes(each.usable_bytes) if each.usable_bytes >= 0 else None,
             format_bytes(each.total_bytes) if each.total_bytes >= 0 else None,
@@ -183,13 +183,22 @@ def _only(dirs: list[LogDir], topics: tuple[str, ...]) -> list[LogDir]:
 
 
 def _replicas(chosen: dict[int, list[LogDir]]) -> Table:
+    """Return a row for each replica, and one for the copy of each replica that moves to another directory."""
     rows = [
-        (replica.partition.topic, replica.partition.partition, broker_id, format_bytes(replica.size_in_bytes), replica.offset_lag)
+        (
+            replica.partition.topic,
+            replica.partition.partition,
+            broker_id,
+            format_bytes(replica.size_in_bytes),
+            replica.offset_lag,
+            f"{each.path} (copy)" if replica.is_future else each.path,
+        )
         for broker_id, dirs in chosen.items()
         for each in dirs
         for replica in each.replicas
-    ]  # fmt: skip
-    return Table(("TOPIC", "PARTITION", "BROKER", "SIZE", "OFFSET-LAG"), sorted(rows), hidden_first=("OFFSET-LAG",))
+    ]
+    columns = ("TOPIC", "PARTITION", "BROKER", "SIZE", "OFFSET-LAG", "DIRECTORY")
+    return Table(columns, sorted(rows), hidden_first=("OFFSET-LAG",))
 
 
 def _objects(broker_id: int, dirs: list[LogDir]) -> list[dict[str, object]]:
@@ -209,6 +218,7 @@ def _objects(broker_id: int, dirs: list[LogDir]) -> list[dict[str, object]]:
                     "partition": replica.partition.partition,
                     "size_bytes": replica.size_in_bytes,
                     "offset_lag": replica.offset_lag,
+                    "is_future": replica.is_future,
                 }
                 for replica in each.replicas
             ],

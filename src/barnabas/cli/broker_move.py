@@ -49,11 +49,11 @@ class _Replica(NamedTuple):
 @click.command()
 @click.argument("broker_id", type=click.IntRange(min=0), metavar="BROKER", shell_complete=complete_brokers)
 @click.argument("partitions", nargs=-1, metavar="[TOPIC[:0,1]]…", shell_complete=complete_topics)
-@click.option("--to", "target", required=True, metavar="DIRECTORY", help="Where the replicas go.")
+@click.option("--to", "target", required=True, metavar="DIRECTORY", help="Where the replicas go, as in log.dirs.")
 @click.option(
-    "--from", "source", metavar="DIRECTORY", help="Only replicas of this directory; all of them if none is named."
+    "--from", "source", metavar="DIRECTORY", help="Only replicas that are in DIRECTORY. Without TOPIC, all of them."
 )
-@click.option("--throttle", type=Rate(), metavar="RATE", help="Copy at most so many bytes a second: 20MB.")
+@click.option("--throttle", type=Rate(), metavar="RATE", help="Copy at most this many bytes a second, as 20MB.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only show what would be moved.")
 @session_options
 def move(
@@ -67,8 +67,8 @@ def move(
 ) -> None:
     """Move replicas of a broker to another of its directories, and wait until they are there.
 
-    Producers and consumers go on meanwhile. To name the directory where a replica is ends its move. Ctrl-C leaves the moves that have
-    begun: they go on.
+    Producers and consumers go on meanwhile. Ctrl-C ends the command, and the broker goes on with the moves. To cancel a move, name the
+    directory where the replica is now as --to.
 
     \b
     barnabas broker move 1 orders:0,3 --to /disk-2 --dry-run
@@ -83,16 +83,16 @@ def move(
         if isinstance(found, KafkaError):
             raise failure_of(found, f"broker {broker_id}")
         to = _directory(broker_id, found, target)
-        chosen = _chosen(broker_id, wanted, found, source)
+        chosen = _chosen(broker_id, wanted, found, source, to)
         plan = {at: each for at, each in chosen.items() if each.directory != to.path or each.copy_in is not None}
         _check(broker_id, to, plan)
         failures: dict[TopicPartition, Failure] = {}
         if plan and not dry_run:
             with _limited(admin, broker_id, throttle):
                 failures = _carry_out(admin, broker_id, plan, to.path)
-    session.output.show_found(_found(plan, to.path, failures, dry_run=dry_run))
+    session.output.show_found(_found(chosen, to.path, failures, dry_run=dry_run))
     if not plan:
-        click.echo("nothing to move", err=True)
+        click.echo(f"nothing to move: {_why_nothing(chosen, source, to)}", err=True)
     if failures:
         raise Failures(list(failures.values()))
 
@@ -108,22 +108,22 @@ def _directory(broker_id: int, found: list[LogDir], path: str) -> LogDir:
             if each.error is not None:
                 raise Failure(
                     f"{printable(each.path)} of broker {broker_id} is offline: {each.error.code.name}",
-                    "mend its disk and restart the broker first",
+                    "mend its disk and restart the broker; if the disk is lost, put an empty one in its place",
                 )
             return each
     raise Failure(
         f"broker {broker_id} has no directory {printable(path)}",
-        f"its directories are: {', '.join(printable(each.path) for each in found)}",
+        f"write one as the broker does: {', '.join(printable(each.path) for each in found)}",
     )
 
 
 def _chosen(
-    broker_id: int, wanted: list[TopicPartition] | None, found: list[LogDir], source: str | None
+    broker_id: int, wanted: list[TopicPartition] | None, found: list[LogDir], source: str | None, to: LogDir
 ) -> dict[TopicPartition, _Replica]:
     """Return the replicas that are meant.
 
     Raises:
-        Failure: the broker has no replica of a partition.
+        Failure: the broker has no replica of a partition, or the directories are the same.
     """
     copies = {each.partition: (there.path, each) for there in found for each in there.replicas if each.is_future}
     held = {}
@@ -141,17 +141,29 @@ def _chosen(
         )
     if source is not None:
         path = _directory(broker_id, found, source).path
+        if path == to.path:
+            raise Failure("--from and --to are the same directory", "name another one as --to")
         held = {at: each for at, each in held.items() if each.directory == path}
     return dict(sorted(held.items()))
+
+
+def _why_nothing(chosen: Mapping[TopicPartition, _Replica], source: str | None, to: LogDir) -> str:
+    if chosen:
+        return f"what is named is in {printable(to.path)} already"
+    return f"no such replica is in {printable(source or '')}"
 
 
 def _check(broker_id: int, to: LogDir, plan: Mapping[TopicPartition, _Replica]) -> None:
     """Raise Failure if a directory cannot take these replicas."""
     arriving = [each for each in plan.values() if each.directory != to.path]
-    if arriving and to.is_cordoned:
+    if plan and to.is_cordoned:
+        what = (
+            "takes no other replica" if arriving else "is where these replicas are, and their moves cannot be cancelled"
+        )
         raise Failure(
-            f"{printable(to.path)} takes no other replica: `cordoned.log.dirs` of broker {broker_id} names it",
-            f"`barnabas config alter broker {broker_id} --delete cordoned.log.dirs` ends that, if it was set there",
+            f"{printable(to.path)} {what}: it is cordoned",
+            f"take it out of cordoned.log.dirs: `barnabas config alter broker {broker_id} --delete cordoned.log.dirs`, or in the file"
+            " of the node",
         )
     needed = sum(each.size_bytes - (each.copied_bytes if each.copy_in == to.path else 0) for each in arriving)
     if 0 <= to.usable_bytes < needed:
@@ -175,9 +187,9 @@ def _limited(admin: Admin, broker_id: int, rate: int | None) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        click.echo(
-            f"the limit stays: `barnabas config alter broker {broker_id} --delete {_LIMIT}` removes it", err=True
-        )
+        change = f"--set {_LIMIT}={own[0]}` sets the former one" if own else f"--delete {_LIMIT}` removes it"
+        stays = f"the limit of {format_bytes(rate)} a second stays"
+        click.echo(f"{stays}: `barnabas config alter broker {broker_id} {change}", err=True)
         raise
     _alter(admin, resource, ConfigChange(_LIMIT, own[0]) if own else ConfigChange(_LIMIT, None, ConfigOperation.DELETE))
 
@@ -210,12 +222,12 @@ def _carry_out(
     try:
         with shown(measure):
             there = admin.await_directory_moves(broker_id, begun, looked=looked) if begun else {}
-    except BaseException:
-        click.echo(
-            "the broker goes on with the moves that have begun;"
-            " `barnabas broker move` to the directory where a replica is ends one",
-            err=True,
-        )
+    except KafkaError:
+        click.echo("the broker goes on with the moves when it runs again: type the same command then", err=True)
+        raise
+    except KeyboardInterrupt:
+        commands = _cancelling(broker_id, plan)
+        click.echo(f"the broker goes on with the moves that have begun; to cancel: {commands}", err=True)
         raise
     for at in begun:
         if at not in there:
@@ -228,17 +240,26 @@ def _carry_out(
     return dict(sorted(failures.items()))
 
 
+def _cancelling(broker_id: int, plan: Mapping[TopicPartition, _Replica]) -> str:
+    """Return the commands that cancel the moves of replicas: one for each directory where some are."""
+    named: dict[str, dict[str, list[str]]] = {}
+    for at, each in plan.items():
+        named.setdefault(each.directory, {}).setdefault(at.topic, []).append(str(at.partition))
+    commands = []
+    for path, topics in named.items():
+        partitions = " ".join(f"{topic}:{','.join(indexes)}" for topic, indexes in topics.items())
+        commands.append(f"`barnabas broker move {broker_id} {printable(partitions)} --to {printable(path)}`")
+    return ", ".join(commands)
+
+
 def _found(
-    plan: Mapping[TopicPartition, _Replica], to: str, failed: Mapping[TopicPartition, Failure], *, dry_run: bool
+    chosen: Mapping[TopicPartition, _Replica], to: str, failed: Mapping[TopicPartition, Failure], *, dry_run: bool
 ) -> Found:
     rows: list[tuple[object, ...]] = []
     data: list[dict[str, object]] = []
-    for at, each in plan.items():
+    for at, each in chosen.items():
         if at not in failed:
-            if each.directory != to:
-                status = "would be moved" if dry_run else "moved"
-            else:
-                status = "move would be ended" if dry_run else "move ended"
+            status = _status(each, to, dry_run=dry_run)
             rows.append((*at, each.directory, to, format_bytes(each.size_bytes), status))
             data.append(
                 {
@@ -252,3 +273,15 @@ def _found(
             )
     columns = ("TOPIC", "PARTITION", "DIRECTORY", "NEW-DIRECTORY", "SIZE", "STATUS")
     return Found(data, [Table(columns, rows, hidden_first=("SIZE", "STATUS"))] if rows else [])
+
+
+def _status(replica: _Replica, to: str, *, dry_run: bool) -> str:
+    if replica.directory == to:
+        if replica.copy_in is None:
+            return "already there"
+        return "move would be cancelled" if dry_run else "move cancelled"
+    if not dry_run:
+        return "moved"
+    if replica.copy_in == to:
+        return "moves already"
+    return "would be moved" if replica.copy_in is None else f"would be moved, in place of a move to {replica.copy_in}"

@@ -21,10 +21,10 @@ def partitions_of(admin: Admin, texts: Iterable[str]) -> list[TopicPartition]:
     """
     partitions: list[TopicPartition] = []
     for text in texts:
-        topic, _, numbers = text.partition(":")
+        topic, colon, numbers = text.partition(":")
         metadata = result(admin.describe_topics([topic])[topic])
         try:
-            chosen = [int(number) for number in numbers.split(",")] if numbers else range(len(metadata.partitions))
+            chosen = [int(number) for number in numbers.split(",")] if colon else range(len(metadata.partitions))
         except ValueError:
             raise ValueError(f"'{printable(text)}' is not TOPIC or TOPIC:0,1") from None
         for number in chosen:

@@ -29,7 +29,7 @@ def alter_replica_log_dirs(
     """Begin to move replicas of a broker; None for each that has begun.
 
     Args:
-        wanted: by partition a directory, as DescribeLogDirs spells it. The present one of a replica ends its move.
+        wanted: by partition a directory, as DescribeLogDirs spells it. The one where the replica is now cancels its move.
     """
     request_class = messages.AlterReplicaLogDirsRequest
 
