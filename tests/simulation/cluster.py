@@ -158,6 +158,7 @@ class SimulatedCluster:
                 plan.pause_seconds,
                 do_clocks_jump="clock_jump" in plan.fault_kinds,
                 are_nodes_cut_off=plan.cuts_nodes_off,
+                coordinator_of=self._transaction_coordinator_of,
                 linger_seconds=plan.linger_seconds,
             )
             for n in range(plan.transactors)
@@ -329,6 +330,12 @@ class SimulatedCluster:
     def _coordinator_of(self, group: str) -> tuple[Address, int] | None:
         """Return the broker that leads a group's partition in its newest epoch and knows it, and this epoch."""
         return self._leader_of(Partition(OFFSETS_TOPIC, partition_for(group, self.plan.internal_partitions)))
+
+    def _transaction_coordinator_of(self, transactional_id: str) -> tuple[Address, int] | None:
+        """Return the same of a transactional id's partition."""
+        return self._leader_of(
+            Partition(TRANSACTION_TOPIC, partition_for(transactional_id, self.plan.internal_partitions))
+        )
 
     def _committed(self, partition: Partition) -> int | None:
         """Return the highest high watermark that a broker knows; None while one of them does not say."""

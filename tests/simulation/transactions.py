@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from barnabas.protocol.api_keys import ApiKey
@@ -221,6 +221,7 @@ class Transactor:
     Args:
         do_clocks_jump: whether a coordinator's wall clock may, so that it aborts a transaction too early.
         are_nodes_cut_off: whether a leader may know only a coordinator that has been replaced, which knows an earlier epoch.
+        coordinator_of: returns the address and the epoch of the leader of a transactional id's partition; None while nobody leads.
         linger_seconds: for how long, at most, a transaction is open without a new record.
     """
 
@@ -235,11 +236,13 @@ class Transactor:
         *,
         do_clocks_jump: bool = False,
         are_nodes_cut_off: bool = False,
+        coordinator_of: Callable[[str], tuple[Any, int] | None] = lambda transactional_id: None,
         linger_seconds: float = 0.0,
     ) -> None:
         self._linger_seconds = linger_seconds
         self._do_clocks_jump = do_clocks_jump
         self._are_nodes_cut_off = are_nodes_cut_off
+        self._coordinator_of = coordinator_of
         self.name, self._version, self._partitions, self._history, self._rng = name, version, partitions, history, rng
         self._pause_seconds = pause_seconds
         self._producer: TransactionalProducer | None = None
@@ -256,7 +259,7 @@ class Transactor:
             except (*LOST, Refused) as error:
                 # Whatever became of the transaction, the next InitProducerId ends it.
                 if isinstance(error, Refused):
-                    self._note_refusal(error, loop)
+                    self._note_refusal(error, client, loop)
                 self._producer = None
                 await asyncio.sleep(self._rng.random() * 0.2)
             if self._rng.random() < 0.3:
@@ -264,14 +267,19 @@ class Transactor:
             if self._pause_seconds:
                 await asyncio.sleep(self._rng.random() * self._pause_seconds)
 
-    def _note_refusal(self, error: Refused, loop: Any) -> None:
+    def _note_refusal(self, error: Refused, client: Any, loop: Any) -> None:
         # A coordinator measures the timeout with the wall clock.
         is_overdue = self._do_clocks_jump or loop.time() - self._began > TIMEOUT_MS / 1000
-        is_of_the_replaced = self._are_nodes_cut_off and error.is_of_leader
+        is_of_the_replaced = self._are_nodes_cut_off and (error.is_of_leader or self._was_replaced(client))
         refusal = Refusal(self.name, error.code, self._may_be_fenced or is_overdue, is_of_the_replaced)
         self._history.refusals.append(refusal)
         self._may_be_fenced = False
         loop.note(f"{self.name} was answered {error.code.name}", is_detail=True)
+
+    def _was_replaced(self, client: Any) -> bool:
+        """Return whether the coordinator that was asked is not that of the newest epoch."""
+        newest = self._coordinator_of(self.name)
+        return newest is not None and client.last_asked != newest[0]
 
     async def _step(self, client: Asks) -> None:
         if self._producer is None:

@@ -8,6 +8,8 @@ Permitted are:
 - What a leader answers that has been replaced while it was cut off, as in Kafka. It verifies with a coordinator that has been replaced,
   too, and does not know the producer's epoch: INVALID_PRODUCER_EPOCH. Or it takes a late marker of the transaction before, which another
   leader has long taken, while it verifies a batch of the next one: INVALID_TXN_STATE (seed 253676881).
+- What a coordinator answers that has been replaced while it was cut off, and that the producer still reaches, as in Kafka: it does not
+  know the transaction that leaders have begun with the next coordinator, and its end is INVALID_TXN_STATE (seed 7001358).
 
 Everything else is a violation. INVALID_TXN_STATE says that the coordinator has forgotten what it acknowledged, or remembers what never was;
 OUT_OF_ORDER_SEQUENCE_NUMBER that a leader has lost records of the producer, or the aborted rest of a transaction that it took for ended.
