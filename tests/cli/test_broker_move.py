@@ -261,7 +261,9 @@ def test_each_replica_that_did_not_move_is_an_error() -> None:
 def test_a_limit_holds_while_the_command_runs(before: str | None, after: str | None) -> None:
     cluster = Cluster()
     cluster.own_limit = before
-    assert run(cluster, "1", "t:0", "--to", "/b", "--throttle", "20MB").exit_code == 0
+    result = run(cluster, "1", "t:0", "--to", "/b", "--throttle", "20MB")
+    assert result.exit_code == 0
+    assert result.stderr == ("the limit that was set before holds again: 7 bytes a second\n" if before else "")
     assert cluster.asked == [(BROKER_1, LIMIT, "20000000"), (1, {at(0): "/b"}), (BROKER_1, LIMIT, after)]
 
 

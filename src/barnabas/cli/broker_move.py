@@ -192,6 +192,8 @@ def _limited(admin: Admin, broker_id: int, rate: int | None) -> Iterator[None]:
         click.echo(f"{stays}: `barnabas config alter broker {broker_id} {change}", err=True)
         raise
     _alter(admin, resource, ConfigChange(_LIMIT, own[0]) if own else ConfigChange(_LIMIT, None, ConfigOperation.DELETE))
+    if own:
+        click.echo(f"the limit that was set before holds again: {own[0]} bytes a second", err=True)
 
 
 def _alter(admin: Admin, resource: ConfigResource, change: ConfigChange) -> None:
