@@ -123,8 +123,8 @@ def stop_for_any_directory() -> Switch:
 
 
 BUGS: dict[str, Bug] = {
-    "hide_failed_directories": Bug(hide_failed_directories, 6, "has_directories"),
-    "keep_failed_directories_in_sync": Bug(keep_failed_directories_in_sync, 6, "has_directories"),
+    "hide_failed_directories": Bug(hide_failed_directories, 12, "has_directories"),
+    "keep_failed_directories_in_sync": Bug(keep_failed_directories_in_sync, 12, "has_directories"),
     "stop_for_any_directory": Bug(stop_for_any_directory, 6, "has_directories"),
     "delete_alone": Bug(delete_alone, 24, "registrars"),
     "finish_before_the_write": Bug(finish_before_the_write, 24, "share_members"),

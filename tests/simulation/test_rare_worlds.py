@@ -176,4 +176,9 @@ def test_what_does_not_follow_a_failed_directory_is_found() -> None:
     ],
 )
 def test_a_bug_of_failed_directories_is_caught_by_this_seed(bug: str, checker: str) -> None:
-    assert checker in run(80, bug).violations
+    assert checker in run(157, bug).violations
+
+
+@pytest.mark.slow
+def test_an_empty_directory_that_is_trusted_is_caught_by_this_seed() -> None:
+    assert "durability" in run(352, "trust_an_empty_directory").violations
