@@ -77,7 +77,10 @@ class ShareDrain:
                 await self._reader.finish(self._client, address, accepted)
 
     async def _lag(self, partition: Partition) -> int:
-        """Return how many records are not finished; -1 if nobody knows."""
+        """Return how many records are not finished; -1 if nobody knows.
+
+        A log start that has moved is written with the next acknowledgement, as in Apache Kafka. What is below it may count until then.
+        """
         of = DescribeShareGroupOffsetsRequest
         topic = of.DescribeShareGroupOffsetsRequestTopic(topic_name=partition.topic, partitions=[partition.index])
         request = of(groups=[of.DescribeShareGroupOffsetsRequestGroup(group_id=SHARE_GROUP, topics=[topic])])
@@ -87,4 +90,8 @@ class ShareDrain:
         group = answer.groups[0]
         if group.error_code or not group.topics or group.topics[0].partitions[0].error_code != ErrorCode.NONE:
             return -1
-        return int(group.topics[0].partitions[0].lag)
+        found = group.topics[0].partitions[0]
+        if found.lag < 0:
+            return -1
+        log_start, _ = self._history.final_bounds[partition]
+        return max(0, int(found.lag) - max(0, log_start - int(found.start_offset)))
