@@ -1,4 +1,4 @@
-"""Deliberate bugs that only a cluster with an older node shows: what the present barnabas writes, and the former cannot read.
+"""Deliberate bugs that only a cluster with an older node shows: what the present barnabas writes, and the older one cannot read.
 
 They count in worlds with `--older` only; without one they do no harm.
 """

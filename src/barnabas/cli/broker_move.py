@@ -1,6 +1,9 @@
 """`barnabas broker move`: replicas go to another directory of their broker.
 
+The broker does the work (`client.directory_moves`), and goes on with it when the command ends. One call has one target directory.
 `kafka-reassign-partitions --execute` does the same for a file that names `log_dirs`.
+
+Source: KIP-113.
 """
 
 from __future__ import annotations
