@@ -181,19 +181,22 @@ class WatchedCluster:
         load.start()
         self.reports.started("orders-table")
         self._ended = threading.Event()
-        batches = threading.Thread(target=self._batches, daemon=True)
-        batches.start()
-        stack.callback(batches.join)
-        stack.callback(self._ended.set)
+        self._batches = threading.Thread(target=self._report_batches, daemon=True)
+        self._batches.start()
+        stack.callback(self._no_more_batches)
 
-    def _batches(self) -> None:
+    def _report_batches(self) -> None:
         """Report a batch again and again: a rate needs some between two scrapes."""
         while not self._ended.wait(0.3):
             report(self.reports)
 
-    def end_query(self) -> None:
-        """The Spark query fails."""
+    def _no_more_batches(self) -> None:
         self._ended.set()
+        self._batches.join()
+
+    def end_query(self) -> None:
+        """The Spark query fails: as in Spark, no report of a batch comes after the report of the end."""
+        self._no_more_batches()
         self.reports.ended("orders-table", failed=True)
 
     @contextmanager
