@@ -158,16 +158,17 @@ class SimulatedCluster:
                 plan.pause_seconds,
                 do_clocks_jump="clock_jump" in plan.fault_kinds,
                 are_nodes_cut_off=plan.cuts_nodes_off,
-                coordinator_of=self._transaction_coordinator_of,
+                coordinator_of=partial(self._coordinator_of, TRANSACTION_TOPIC),
                 linger_seconds=plan.linger_seconds,
             )
             for n in range(plan.transactors)
         ]
+        group_coordinator_of = partial(self._coordinator_of, OFFSETS_TOPIC)
         self.members = [
-            Member(f"m{n}", ["t", "x"], history, rng(f"m{n}"), self._coordinator_of) for n in range(plan.members)
+            Member(f"m{n}", ["t", "x"], history, rng(f"m{n}"), group_coordinator_of) for n in range(plan.members)
         ]
         self.classic_members = [
-            ClassicMember(f"c{n}", [*self.partitions, *self.transacted], history, rng(f"c{n}"), self._coordinator_of)
+            ClassicMember(f"c{n}", [*self.partitions, *self.transacted], history, rng(f"c{n}"), group_coordinator_of)
             for n in range(plan.classic_members)
         ]
         self.share_members = [
@@ -319,7 +320,8 @@ class SimulatedCluster:
             workers.append(self._mover())
         if self.plan.has_moving_voters:
             workers.append(VoterMover(CLUSTER_ID, self.history, self.world.random("mover of voters")))
-        workers.append(OffsetWatcher(self.committers, self.history, self._coordinator_of, self.plan.watch_seconds))
+        group_coordinator_of = partial(self._coordinator_of, OFFSETS_TOPIC)
+        workers.append(OffsetWatcher(self.committers, self.history, group_coordinator_of, self.plan.watch_seconds))
         if self.members or self.classic_members:
             workers.append(Straggler(self.history, self.world.random("straggler")))
         if self.transactors:
@@ -327,15 +329,9 @@ class SimulatedCluster:
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
 
-    def _coordinator_of(self, group: str) -> tuple[Address, int] | None:
-        """Return the broker that leads a group's partition in its newest epoch and knows it, and this epoch."""
-        return self._leader_of(Partition(OFFSETS_TOPIC, partition_for(group, self.plan.internal_partitions)))
-
-    def _transaction_coordinator_of(self, transactional_id: str) -> tuple[Address, int] | None:
-        """Return the same of a transactional id's partition."""
-        return self._leader_of(
-            Partition(TRANSACTION_TOPIC, partition_for(transactional_id, self.plan.internal_partitions))
-        )
+    def _coordinator_of(self, topic: str, key: str) -> tuple[Address, int] | None:
+        """Return the broker that leads a key's partition of a coordinator's topic in its newest epoch and knows it, and this epoch."""
+        return self._leader_of(Partition(topic, partition_for(key, self.plan.internal_partitions)))
 
     def _committed(self, partition: Partition) -> int | None:
         """Return the highest high watermark that a broker knows; None while one of them does not say."""

@@ -95,12 +95,12 @@ class StandsStill(Exception):
 
 
 class Pace(NamedTuple):
-    """Times in seconds."""
+    """Times in seconds; `limit_s` is for each step."""
 
+    limit_s: float
     look_every_s: float = 0.5
     hold_s: float = 3.0
     doubt_s: float = 15.0
-    limit_s: float = 900.0
 
 
 class Change:
@@ -123,11 +123,11 @@ class Change:
         say: Callable[[str], None],
         clock: Callable[[], float],
         pause: Callable[[float], None],
-        pace: Pace | None = None,
+        pace: Pace,
     ) -> None:
         self._watch, self._hand = watch, hand
         self._say, self._clock, self._pause = say, clock, pause
-        self._pace = pace or Pace()
+        self._pace = pace
         self.done: list[Act] = []
         self._step_since = clock()
         self._done_since: float | None = None
