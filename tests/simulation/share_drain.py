@@ -15,6 +15,7 @@ from barnabas.protocol.messages import (
     IncrementalAlterConfigsResponse,
 )
 from barnabas.share.acknowledgement import AcknowledgeType
+from tests.simulation.checkers.shared_records import unfinished
 from tests.simulation.client import Asks
 from tests.simulation.cluster_client import ClusterClient
 from tests.simulation.history import History, Partition
@@ -79,7 +80,8 @@ class ShareDrain:
     async def _lag(self, partition: Partition) -> int:
         """Return how many records are not finished; -1 if nobody knows.
 
-        A log start that has moved is written with the next acknowledgement, as in Apache Kafka. What is below it may count until then.
+        A log start that has moved is written with the next acknowledgement, as in Apache Kafka. What is below it may count until then,
+        and none comes once each record above it is finished.
         """
         of = DescribeShareGroupOffsetsRequest
         topic = of.DescribeShareGroupOffsetsRequestTopic(topic_name=partition.topic, partitions=[partition.index])
@@ -94,4 +96,6 @@ class ShareDrain:
         if found.lag < 0:
             return -1
         log_start, _ = self._history.final_bounds[partition]
-        return max(0, int(found.lag) - max(0, log_start - int(found.start_offset)))
+        if found.lag <= log_start - found.start_offset and not unfinished(self._history, partition):
+            return 0
+        return int(found.lag)

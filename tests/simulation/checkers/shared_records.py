@@ -12,7 +12,7 @@ Where records were deleted, nothing is promised of those before the log start th
 
 from __future__ import annotations
 
-from tests.simulation.history import History
+from tests.simulation.history import History, Partition
 from tests.simulation.share_history import Hold, Leader, Record
 
 
@@ -26,7 +26,10 @@ def check(history: History) -> list[str]:
             found.append(f"{where} was delivered to {hold.member} at {hold.since:.6f}, and finished at {finished:.6f}")
         if hold.count > shared.delivery_limit:
             found.append(f"{where} was delivered for the {hold.count}th time")
-    return [*found, *_skipped(history)]
+    for partition in shared.drained:
+        where = f"{partition.topic}-{partition.index}"
+        found.extend(f"{where} offset {offset} was never finished" for offset in unfinished(history, partition))
+    return found
 
 
 def _overlaps(holds: list[Hold]) -> list[str]:
@@ -46,19 +49,18 @@ def _overlaps(holds: list[Hold]) -> list[str]:
     return found
 
 
-def _skipped(history: History) -> list[str]:
-    """Return the records of the logs that nobody has finished."""
+def unfinished(history: History, partition: Partition) -> list[int]:
+    """Return the offsets of a partition's log whose records nobody has finished."""
     shared = history.shared
-    counts: dict[Record, int] = {}
+    counts: dict[int, int] = {}
     for hold in shared.holds:
-        record = Record(hold.partition, hold.offset)
-        counts[record] = max(hold.count, counts.get(record, 0))
-    found = []
-    for partition in shared.drained:
-        for offset, _ in history.final_logs[partition]:
-            record = Record(partition, offset)
-            most = counts.get(record, 0) + shared.lost_answers[partition]
-            is_finished = record in shared.asked_to_finish or most >= shared.delivery_limit
-            if not is_finished and offset >= history.trims_asked.get(partition, 0):
-                found.append(f"{partition.topic}-{partition.index} offset {offset} was never finished")
-    return found
+        if hold.partition == partition:
+            counts[hold.offset] = max(hold.count, counts.get(hold.offset, 0))
+    start = history.trims_asked.get(partition, 0)
+    return [
+        offset
+        for offset, _ in history.final_logs[partition]
+        if offset >= start
+        and Record(partition, offset) not in shared.asked_to_finish
+        and counts.get(offset, 0) + shared.lost_answers[partition] < shared.delivery_limit
+    ]
