@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.messages import ShareFetchResponse
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.messages import DescribeShareGroupOffsetsResponse, ShareAcknowledgeResponse, ShareFetchResponse
 from barnabas.records.builder import build_batch
 from tests.simulation import checkers
 from tests.simulation.cluster import run
 from tests.simulation.cluster_plan import ClusterPlan
 from tests.simulation.history import History, Partition, TimeLookup
+from tests.simulation.share_drain import ShareDrain
 from tests.simulation.share_history import Hold, Leader, Record, ShareHistory
 from tests.simulation.share_member import ShareReader
 from tests.simulation.topic_operation import Kind, Outcome, TopicOperation
@@ -112,6 +114,40 @@ def test_a_record_behind_the_end_of_the_last_reading_is_not_called_seen(
     client: Any = Delivers()
     asyncio.run(ShareReader(history, random.Random(0), lambda _: LEADER).fetch(client, P, wait_ms=0))
     assert history.seen[P] == seen
+
+
+class HeldAtFirst(Delivers):
+    """A cluster that has removed two records of four, which the group's state does not say yet; another member's locks hold the others."""
+
+    def __init__(self, lag: int) -> None:
+        self.lag, self.looks = lag, 0
+
+    async def request(self, *asked: Any) -> DescribeShareGroupOffsetsResponse:
+        self.looks += 1
+        of = DescribeShareGroupOffsetsResponse
+        found = of.DescribeShareGroupOffsetsResponsePartition(partition_index=0, start_offset=0, lag=self.lag)
+        topic = of.DescribeShareGroupOffsetsResponseTopic(topic_name="t", partitions=[found])
+        return of(groups=[of.DescribeShareGroupOffsetsResponseGroup(group_id="shared", topics=[topic])])
+
+    async def request_of(self, partition: Partition, key: ApiKey, *asked: Any) -> Any:
+        if key == ApiKey.SHARE_ACKNOWLEDGE:
+            return ShareAcknowledgeResponse()
+        if self.looks < 2:  # The locks hold: there is nothing to acquire.
+            return ShareFetchResponse()
+        self.looks = 0
+        of = ShareFetchResponse
+        acquired = of.AcquiredRecords(first_offset=2, last_offset=3, delivery_count=2)
+        data = of.PartitionData(partition_index=0, acquired_records=[acquired])
+        return of(responses=[of.ShareFetchableTopicResponse(topic_id=b"i" * 16, partitions=[data])])
+
+
+def test_the_drain_waits_for_records_that_another_member_holds() -> None:
+    """Seed 8000150 of three nodes: the lag was no more than the records below the log start, and those above it were held."""
+    history = History(final_bounds={P: (2, 4)}, final_logs={P: [(2, b"c"), (3, b"d")]})
+    client: Any = HeldAtFirst(lag=2)
+    asyncio.run(ShareDrain(client, history, random.Random(0), lambda _: LEADER).read([P]))
+    assert set(history.shared.asked_to_finish) == {Record(P, 2), Record(P, 3)}
+    assert set(history.shared.drained) == {P}
 
 
 A, B = b"aaaa", b"bbbb"
