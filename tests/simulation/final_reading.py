@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from barnabas.protocol.errors import ErrorCode
 from tests.simulation.client import Asks
-from tests.simulation.cluster_client import GROUP
+from tests.simulation.cluster_client import GROUP, NobodyToAsk
 from tests.simulation.creator import topics
 from tests.simulation.history import History, Partition
 from tests.simulation.transactions import (
@@ -25,6 +25,8 @@ from tests.simulation.workload import NOT_YET, Committer, fetch
 ORPHAN_TRIES = 10
 ORPHAN_SECONDS = 10.0
 """How long a transaction may wait that its coordinator has lost: its own timeout, and some looks of the leader."""
+KNOWN_SECONDS = 5.0
+"""How much later than another one a broker may know a topic."""
 
 
 class FinalReading:
@@ -51,8 +53,19 @@ class FinalReading:
 
     async def read_recreated(self, partition: Partition) -> None:
         """Read the topic that was deleted and created again, if it exists now."""
-        if self._history.final_topics is not None and partition.topic in self._history.final_topics:
-            self._history.final_recreated = await self._records(partition, *await self._bounds(partition))
+        if self._history.final_topics is None or partition.topic not in self._history.final_topics:
+            return
+        deadline = asyncio.get_running_loop().time() + KNOWN_SECONDS
+        while True:
+            try:
+                bounds = await self._bounds(partition)
+            except NobodyToAsk:
+                # One broker knows the topic of a last creation, and another one does not yet.
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+            else:
+                self._history.final_recreated = await self._records(partition, *bounds)
+                return
 
     async def read_log(self, partition: Partition) -> None:
         """Read one log, and where it begins and ends."""
